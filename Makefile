@@ -1,0 +1,106 @@
+# Needs make, git and Python 3.11 or newer; everything else goes into .venv. `make help` lists the targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+MAKEFLAGS += --no-builtin-rules
+
+VENV := $(CURDIR)/.venv
+# A virtual environment made elsewhere can be used instead: make lint BIN=/path/to/bin
+BIN ?= $(VENV)/bin
+COLLECTIONS := $(VENV)/collections
+COLLECTION := $(COLLECTIONS)/ansible_collections/winkube/node
+PACKAGE := ansible_collections.winkube.node
+# How many pytest workers run side by side.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup
+PYTEST_ARGS ?=
+# Options of ansible-test sanity, such as --test validate-modules; none: all checks
+SANITY_ARGS ?=
+
+export ANSIBLE_COLLECTIONS_PATH := $(COLLECTIONS)
+export PATH := $(BIN):$(PATH)
+# ansible refuses to start in a locale that is not UTF-8; a bare container has none.
+export LC_ALL := C.UTF-8
+# A pip that has seen no answer for 15 seconds gives up; package mirrors may be slower.
+export PIP_DEFAULT_TIMEOUT ?= 120
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Another environment brings its own packages; ours is made when the requirements change.
+READY := $(COLLECTION)
+ifeq ($(BIN),$(VENV)/bin)
+READY += $(VENV)/.stamp
+endif
+
+.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration molecule bench build clean distclean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+
+venv: $(READY) ## Make .venv with Ansible and all that the tests need
+
+$(VENV)/.stamp: requirements.txt requirements-test.txt
+	@tests/venv.sh $(VENV) requirements-test.txt
+	@touch $@
+
+# Ansible finds collections by their folder: this link gives the checkout the one it wants.
+$(COLLECTION):
+	@mkdir -p $(@D)
+	@ln -sfn $(CURDIR) $@
+
+demo: $(READY) ## Take four simulated servers to cluster nodes: build/demo/report.html
+	cd tests && $(BIN)/python -m demo
+
+test: $(READY) ## All of lint, sanity, unit, simulator, integration and molecule; ends with pytest's closing line
+	@$(PYTEST) tests/lint tests/unit tests/simulator_tests tests/integration $(PYTEST_ARGS)
+
+unit: $(READY) ## Unit tests of the engine, the modules and this repository
+	@$(PYTEST) tests/unit $(PYTEST_ARGS)
+
+simulator-tests: $(READY) ## Tests of the simulated servers
+	@$(PYTEST) tests/simulator_tests $(PYTEST_ARGS)
+
+integration: $(READY) ## ansible-playbook on simulated servers, over winrm and psrp, and molecule
+	@$(PYTEST) tests/integration $(PYTEST_ARGS)
+
+molecule: $(READY) ## The molecule scenario on simulated servers, by molecule's own command line
+	$(BIN)/molecule test --scenario-name default
+
+bench: $(READY) ## Measure the engine: build/bench.json
+	cd tests && $(BIN)/python -m bench
+
+lint: ruff mypy yamllint ansible-lint changelog-lint ## All linters
+
+ruff: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY) ## Let ruff fix and format the Python files
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# By package (-p), so that a module has one name: the one that Ansible, or pytest, imports it by.
+mypy: $(READY)
+	cd $(COLLECTIONS) && MYPYPATH=$(COLLECTIONS) $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/collection -p $(PACKAGE).plugins.plugin_utils
+	cd tests && $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/simulator -p simulator
+
+yamllint: $(READY)
+	$(BIN)/yamllint --strict .
+
+# --offline: what it needs is installed; it must not ask Galaxy.
+ansible-lint: $(READY)
+	$(BIN)/ansible-lint --offline
+
+changelog-lint: $(READY)
+	$(BIN)/antsibull-changelog lint
+
+sanity: $(READY) ## The checks of ansible-test sanity that need neither containers nor PowerShell
+	tests/sanity/run.sh $(SANITY_ARGS)
+
+build: $(READY) ## The collection as a tarball, in build/
+	$(BIN)/ansible-galaxy collection build --force --output-path build
+
+clean: ## Remove what tests and the demo wrote
+	rm -rf build .ansible .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output
+	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean ## Remove .venv as well
+	rm -rf .venv
