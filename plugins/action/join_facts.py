@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module join_facts: see plugins/modules/join_facts.yml."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ..plugin_utils import join_state
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.node import Node
+
+
+class ActionModule(NodeAction):
+    """Tells whether a machine is a cluster's node."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "cluster_server": {"type": "str", "default": ""},
+        "clock_skew_limit": {"type": "float", "default": 0.0},
+        "refuse_joined": {"type": "bool", "default": False},
+        "require_prepared": {"type": "bool", "default": False},
+        "node_name": {"type": "str", "default": ""},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        seen = node.observe(join_state.calls(), step="look whether it has joined", private=True)
+        state = join_state.read(seen, datetime.datetime.now(datetime.UTC))
+        result: dict[str, t.Any] = {
+            "changed": False,
+            "joined": state.joined,
+            "server": state.server,
+            "prepared": state.prepared,
+            "computer_name": state.computer_name,
+            "node_name": options["node_name"] or state.computer_name.lower(),
+            "clock_skew": round(state.clock_skew, 3),
+            "remote_commands": node.remote_commands,
+        }
+        problems = list(
+            join_state.problems(
+                state,
+                cluster_server=options["cluster_server"],
+                skew_limit=options["clock_skew_limit"],
+                refuse_joined=options["refuse_joined"],
+                require_prepared=options["require_prepared"],
+            )
+        )
+        if problems:
+            result.update(failed=True, msg=f"{node.name}: " + "; ".join(problems))
+        return result

@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module kubeadm_join: see plugins/modules/kubeadm_join.yml."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..plugin_utils import kubeadm
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.calls import Batch
+from ..plugin_utils.node import BatchLost, Node, NodeError
+
+
+class ActionModule(NodeAction):
+    """Joins a prepared machine to a cluster."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "configuration": {"type": "str", "required": True, "no_log": True},
+        "kubeadm": {"type": "str", "default": "C:\\k\\kubeadm.exe"},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        if self._task.check_mode:
+            return {"changed": True, "remote_commands": 0}
+        calls = kubeadm.join_calls(options["configuration"], options["kubeadm"], options["timeout"])
+        try:
+            seen = node.run(Batch(calls=calls), step="kubeadm join", private=True)
+        except BatchLost:
+            # The batch begins by undoing a join that stopped half-way, so it can be begun again.
+            seen = node.run(Batch(calls=calls), step="kubeadm join", private=True)
+        problem = kubeadm.join_problem(seen)
+        if problem is not None:
+            raise NodeError(f"{node.name}: kubeadm join: {problem}")
+        joined = {"type": "Node", "name": node.name, "action": "create", "why": "had not joined the cluster"}
+        changes = [] if kubeadm.had_joined(seen) else [joined]
+        return {"changed": bool(changes), "changes": changes, "remote_commands": node.remote_commands}

@@ -1,0 +1,22 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module node_state: see plugins/modules/node_state.yml."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.node import Node
+from ..plugin_utils.resources._load import load
+
+
+class ActionModule(NodeAction):
+    """Makes a node have a list of resources."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "resources": {"type": "list", "elements": "dict", "required": True},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        return self.converge(node, load(options["resources"]), options)

@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module preflight: see plugins/modules/preflight.yml."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ..plugin_utils import preflight
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+    """Checks a host's variables on the controller; no node is contacted."""
+
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        result: dict[str, t.Any] = super().run(tmp, task_vars)
+        dummy, options = self.validate_argument_spec(
+            {"kubernetes_version": {"type": "str"}, "containerd_version": {"type": "str"}}
+        )
+        variables = task_vars or {}
+        roles = preflight.roles()
+        problems = preflight.unknown_variables(variables, roles)
+        values, untemplated = self._values(variables, roles)
+        problems += untemplated + preflight.mistyped_variables(values, roles)
+        if options["kubernetes_version"] and options["containerd_version"]:
+            problems += preflight.version_problems(options["kubernetes_version"], options["containerd_version"])
+        problems += preflight.name_problems(self._names(variables))
+        result["problems"] = [str(problem) for problem in problems]
+        if problems:
+            host = variables.get("inventory_hostname")
+            lines = "\n".join(f"- {problem}" for problem in problems)
+            result.update(failed=True, msg=f"{host}: no node was touched, because of its variables:\n{lines}")
+        return result
+
+    def _values(
+        self, variables: t.Mapping[str, t.Any], roles: t.Sequence[preflight.Role]
+    ) -> tuple[dict[str, t.Any], list[preflight.Problem]]:
+        """Templated values of the roles' options, and those that cannot be templated."""
+        values: dict[str, t.Any] = {}
+        problems: list[preflight.Problem] = []
+        for name in (name for role in roles for name in role.options if name in variables):
+            try:
+                values[name] = self._templar.template(variables[name])
+            except AnsibleError as error:
+                # What a later task registers is not there yet; anything else that is missing is the user's.
+                if not any(own in str(error) for role in roles for own in role.own):
+                    problems.append(preflight.Problem(name, variables[name], f"it cannot be templated: {error}"))
+        return values, problems
+
+    def _names(self, variables: t.Mapping[str, t.Any]) -> dict[str, str]:
+        """Host names of all Windows hosts; for the first host of the play only, since they are the same for all."""
+        hosts = list(variables.get("ansible_play_hosts_all") or ())
+        if not hosts or variables.get("inventory_hostname") != hosts[0]:
+            return {}
+        groups, hostvars = variables.get("groups") or {}, variables["hostvars"]
+        windows = dict.fromkeys([*hosts, *(groups.get("node-windows") or ()), *(groups.get("node_windows") or ())])
+        names = {host: hostvars[host].get("kubernetes_node_hostname") for host in windows}
+        return {host: str(name) for host, name in names.items() if name}

@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Documentation of the options that every action on a node takes (plugin_utils/_action.py, NODE_OPTIONS)."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """What `extends_documentation_fragment: winkube.node.node_options` brings."""
+
+    DOCUMENTATION = r"""
+options:
+  reboot:
+    description: Whether the node may be rebooted where a change needs it.
+    type: bool
+    default: true
+  reboot_timeout:
+    description: Seconds to wait for the node to come back from a reboot.
+    type: int
+    default: 1800
+  timeout:
+    description: Seconds that one batch of changes may take on the node.
+    type: int
+    default: 3600
+  reconnect_timeout:
+    description: Seconds to wait for a link that was there and broke.
+    type: int
+    default: 300
+  allow_unsupported_windows:
+    description: Whether to go on where Windows is none of the supported versions.
+    type: bool
+    default: false
+"""

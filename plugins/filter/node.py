@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Filters that turn a role's variables into what its resources hold."""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ..plugin_utils import artifacts, kubeadm, proxies, registry_fixes, versions
+from ..plugin_utils import containerd_config as containerd
+from ..plugin_utils._link import plain
+
+
+def artifact(
+    kind: str,
+    version: str,
+    *,
+    cache_dir: str,
+    mirror: str = "",
+    url: str = "",
+    sha256: str = "",
+    proxy: str = "",
+    no_proxy: str = "",
+) -> dict[str, t.Any]:
+    """A resource of type Artifact for one version of a kind."""
+    try:
+        source = artifacts.locate(kind, version, cache_dir=cache_dir, mirror=mirror, url=url)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+    resource: dict[str, t.Any] = {
+        "type": "Artifact",
+        "name": f"{source.kind} {source.version}",
+        "path": source.path,
+        "urls": [source.url],
+    }
+    if sha256:
+        resource["sha256"] = sha256
+    elif source.checksum_url:
+        resource["checksum_url"] = source.checksum_url
+    else:
+        resource["allow_unverified"] = True
+    if proxy:
+        resource["proxy"] = proxy
+        resource["no_proxy"] = no_proxy
+    return resource
+
+
+def containerd_config(settings: t.Mapping[str, t.Any], version: str) -> str:
+    """containerd's config.toml for a version."""
+    try:
+        return containerd.render(version, containerd.ContainerdSettings(**settings))
+    except (TypeError, ValueError) as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def no_proxy(given: str | list[str], *more: str | list[str] | None) -> str:
+    """The addresses that a node reaches without its proxy."""
+    return proxies.no_proxy(given, *more)
+
+
+def registry_fixes_for(windows: list[str]) -> list[dict[str, t.Any]]:
+    """Registry resources that turn Windows fixes on."""
+    return registry_fixes.resources(windows)
+
+
+def join_configuration(join: t.Mapping[str, t.Any], kubernetes_version: str) -> str:
+    """kubeadm's JoinConfiguration for a version of Kubernetes."""
+    try:
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in plain(join).items()}
+        return kubeadm.join_configuration(kubernetes_version, kubeadm.Join(**values))
+    except (TypeError, ValueError) as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def plain_version(version: t.Any) -> str:
+    """A version without the leading `v` that some inventories write."""
+    try:
+        return str(versions.Version.parse(str(version)))
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def source_vip(pod_cidr: str) -> str:
+    """The address of a node's pod CIDR that kube-proxy's overlay mode uses as its source: the last usable one.
+
+    host-local hands addresses out from the first, and the first two belong to the gateway and the host's own endpoint.
+    """
+    try:
+        network = ipaddress.ip_network(str(pod_cidr))
+    except ValueError as error:
+        raise AnsibleFilterError(f"pod CIDR {pod_cidr!r} is not a network: {error}") from error
+    if network.num_addresses < 8:
+        raise AnsibleFilterError(f"pod CIDR {pod_cidr} is too small for a Windows node; it needs a /29 or larger")
+    return str(network.broadcast_address - 1)
+
+
+def as_resources(names: list[str], resource_type: str, **properties: t.Any) -> list[dict[str, t.Any]]:
+    """One resource of a type for each name, all with the same properties."""
+    return [{"type": resource_type, "name": name, **properties} for name in names]
+
+
+def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
+    """containerd's hosts.toml for one registry host (containerd docs/hosts.md)."""
+    unknown = sorted(set(registry) - {"server", "mirrors"})
+    if unknown:
+        raise AnsibleFilterError(f"registry {host}: {unknown[0]!r} is not accepted; accepted are server and mirrors")
+    try:
+        lines = [f"server = {containerd.literal(str(registry.get('server') or f'https://{host}'))}"]
+        for mirror in registry.get("mirrors") or ():
+            lines += ["", f"[host.{containerd.literal(str(mirror))}]", "  capabilities = ['pull', 'resolve']"]
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+    return "\n".join(lines) + "\n"
+
+
+class FilterModule:
+    """The collection's filters."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {
+            "artifact": artifact,
+            "containerd_config": containerd_config,
+            "no_proxy": no_proxy,
+            "registry_fixes": registry_fixes_for,
+            "join_configuration": join_configuration,
+            "plain_version": plain_version,
+            "source_vip": source_vip,
+            "as_resources": as_resources,
+            "hosts_toml": hosts_toml,
+        }

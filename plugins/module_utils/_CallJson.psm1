@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# JSON of batches and observations. Private to the collection.
+# 5.1's own parser has a size limit, 7's makes dates of texts; 5.1's writer unrolls lists and writes enums as numbers.
+
+function ConvertFrom-BatchJson([string]$Text) {
+    $root = [System.Collections.ArrayList]::new()
+    $stack = [System.Collections.Stack]::new()
+    $stack.Push($root)
+    $name = $null
+    foreach ($match in [regex]::Matches($Text, '"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')) {
+        $token = $match.Value
+        if ($token -eq ':' -or $token -eq ',') { continue }
+        if ($token -eq '}' -or $token -eq ']') { $null = $stack.Pop(); continue }
+        $parent = $stack.Peek()
+        if ($token[0] -eq '"') {
+            $value = $token.Substring(1, $token.Length - 2)
+            # JSON's escapes are a part of those of regular expressions.
+            if ($value.IndexOf([char]'\') -ge 0) { $value = [regex]::Unescape($value) }
+            if ($parent -is [System.Collections.IDictionary] -and $null -eq $name) { $name = $value; continue }
+        }
+        elseif ($token -eq '{') { $value = [System.Collections.Specialized.OrderedDictionary]::new() }
+        elseif ($token -eq '[') { $value = [System.Collections.ArrayList]::new() }
+        elseif ($token -ceq 'true') { $value = $true }
+        elseif ($token -ceq 'false') { $value = $false }
+        elseif ($token -ceq 'null') { $value = $null }
+        elseif ($token -match '^-?[0-9]{1,9}$') { $value = [int]$token }
+        elseif ($token -match '^-?[0-9]{1,18}$') { $value = [long]$token }
+        else { $value = [double]::Parse($token, [cultureinfo]::InvariantCulture) }
+        if ($parent -is [System.Collections.IDictionary]) { $parent.Add($name, $value); $name = $null }
+        else { $null = $parent.Add($value) }
+        if ($token -eq '{' -or $token -eq '[') { $stack.Push($value) }
+    }
+    return $root[0]
+}
+
+function ConvertTo-JsonString([string]$Text) {
+    $Text = $Text.Replace('\', '\\').Replace('"', '\"').Replace("`r", '\r').Replace("`n", '\n').Replace("`t", '\t')
+    # ASCII only: no console's code page can change it on its way.
+    if ([regex]::IsMatch($Text, '[^ -~]')) {
+        $Text = [regex]::Replace($Text, '[^ -~]', { param($Match) '\u{0:x4}' -f [int]$Match.Value[0] })
+    }
+    return '"' + $Text + '"'
+}
+
+function Add-Json([System.Text.StringBuilder]$Json, $Value, [int]$Depth) {
+    # PSObject wraps nearly everything that a pipeline gives: what is inside decides.
+    # Never `$base = if ...`: a list would go through the pipeline, and come out as its only member.
+    $base = $null
+    if ($null -ne $Value) { $base = $Value.psobject.BaseObject }
+    $invariant = [cultureinfo]::InvariantCulture
+    if ($base -is [DateTimeOffset]) { $base = $base.UtcDateTime }
+    if ($null -eq $base) { $text = 'null' }
+    elseif ($base -is [bool] -or $base -is [switch]) { $text = if ([bool]$base) { 'true' } else { 'false' } }
+    elseif ($base -is [string] -or $base -is [enum] -or $base -is [char]) { $text = ConvertTo-JsonString "$base" }
+    elseif ($base -is [datetime]) { $text = '"' + $base.ToUniversalTime().ToString('o', $invariant) + '"' }
+    elseif ($base -is [double] -or $base -is [single]) {
+        $text = $base.ToString('R', $invariant)
+        if ([double]::IsNaN($base) -or [double]::IsInfinity($base)) { $text = '"' + $text + '"' }
+    }
+    elseif ($base -is [decimal] -or $base.GetType().IsPrimitive) { $text = [string]::Format($invariant, '{0}', $base) }
+    elseif ($Depth -ge 4) { $text = ConvertTo-JsonString "$Value" }
+    elseif ($base -is [System.Collections.IDictionary] -or $base -is [System.Management.Automation.PSCustomObject]) {
+        $separator = '{'
+        if ($base -is [System.Collections.IDictionary]) { $members = $base.GetEnumerator() }
+        else { $members = $Value.psobject.Properties }
+        foreach ($member in $members) {
+            # An entry of a dictionary has a key, a property a name.
+            $name = $member.Key
+            if ($null -eq $name) { $name = $member.Name }
+            $null = $Json.Append($separator).Append((ConvertTo-JsonString "$name")).Append(':')
+            Add-Json $Json $member.Value ($Depth + 1)
+            $separator = ','
+        }
+        $text = if ($separator -eq '{') { '{}' } else { '}' }
+    }
+    elseif ($base -is [System.Collections.IEnumerable] -and $base -isnot [System.Xml.XmlNode]) {
+        $separator = '['
+        foreach ($item in $base) {
+            $null = $Json.Append($separator)
+            Add-Json $Json $item ($Depth + 1)
+            $separator = ','
+        }
+        $text = if ($separator -eq '[') { '[]' } else { ']' }
+    }
+    else { $text = ConvertTo-JsonString "$Value" }
+    $null = $Json.Append($text)
+}
+
+function ConvertTo-BatchJson($Value) {
+    $json = [System.Text.StringBuilder]::new()
+    # Output objects lie two below a call's result, and may themselves be four deep.
+    Add-Json $json $Value (-2)
+    return $json.ToString()
+}
+
+Export-ModuleMember -Function ConvertFrom-BatchJson
+Export-ModuleMember -Function ConvertTo-BatchJson

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Objects of batches: properties by path, comparison, what is bound to parameters, errors. Private to the collection.
+
+function Get-ObjectProperty($Object, [string]$Path) {
+    foreach ($name in $Path.Split('.')) {
+        if ($null -eq $Object) { break }
+        try { $Object = $Object.$name } catch { $Object = $null }
+    }
+    # The comma keeps a list with one member a list: the pipeline unrolls the outer one only.
+    return , $Object
+}
+
+function Test-Object($Object, $Where) {
+    foreach ($path in $Where.Keys) {
+        $actual = [string](Get-ObjectProperty $Object $path)
+        $met = $false
+        foreach ($wanted in $Where[$path]) { if ([string]$wanted -eq $actual) { $met = $true } }
+        if ($null -eq $Where[$path] -and $actual -eq '') { $met = $true }
+        if (-not $met) { return $false }
+    }
+    return $true
+}
+
+function ConvertTo-Argument($Value) {
+    if ($Value -is [System.Collections.IDictionary]) {
+        $table = @{}
+        foreach ($entry in $Value.GetEnumerator()) { $table[$entry.Key] = ConvertTo-Argument $entry.Value }
+        return $table
+    }
+    if ($Value -is [System.Collections.ArrayList]) {
+        $items = [object[]]::new($Value.Count)
+        for ($index = 0; $index -lt $items.Length; $index++) { $items[$index] = ConvertTo-Argument $Value[$index] }
+        return , $items
+    }
+    return $Value
+}
+
+function ConvertTo-Failure([System.Management.Automation.ErrorRecord]$Record) {
+    $exception = $Record.Exception
+    if ($exception -is [System.Management.Automation.MethodInvocationException] -and $exception.InnerException) {
+        $exception = $exception.InnerException
+    }
+    return [ordered]@{
+        category = "$($Record.CategoryInfo.Category)"
+        id = $Record.FullyQualifiedErrorId
+        type = $exception.GetType().FullName
+        message = $exception.Message
+    }
+}
+
+function New-Failure([string]$Category, [string]$Id, [string]$Message, $Exception) {
+    if ($null -eq $Exception) { $Exception = [System.IO.IOException]::new($Message) }
+    return [System.Management.Automation.ErrorRecord]::new($Exception, $Id, $Category, $null)
+}
+
+function New-NotFound([string]$Name) {
+    $message = "The term '$Name' is not recognized as the name of a cmdlet, function, script file, or operable program."
+    $exception = [System.Management.Automation.CommandNotFoundException]::new($message)
+    return New-Failure 'ObjectNotFound' 'CommandNotFoundException' $message $exception
+}
+
+Export-ModuleMember -Function Get-ObjectProperty
+Export-ModuleMember -Function Test-Object
+Export-ModuleMember -Function ConvertTo-Argument
+Export-ModuleMember -Function New-Failure
+Export-ModuleMember -Function New-NotFound
+Export-ModuleMember -Function ConvertTo-Failure

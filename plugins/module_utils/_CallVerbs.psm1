@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# The built-in verbs of batches (docs/wire.md): files, registry, environment, ports. Private to the collection.
+
+function Test-Item([string]$Path) { return [System.IO.File]::Exists($Path) -or [System.IO.Directory]::Exists($Path) }
+
+function Assert-Item([string]$Path) {
+    if (-not (Test-Item $Path)) {
+        $message = "Cannot find path '$Path' because it does not exist."
+        $exception = [System.Management.Automation.ItemNotFoundException]::new($message)
+        throw (New-Failure 'ObjectNotFound' 'PathNotFound' $message $exception)
+    }
+}
+
+function Get-Sha([string]$Path, [string]$Algorithm = 'SHA256') {
+    return (Get-FileHash -LiteralPath $Path -Algorithm $Algorithm).Hash.ToLowerInvariant()
+}
+
+function Set-Sddl([string]$Path, [string]$Sddl, [string]$Sections = 'Access') {
+    $item = Get-Item -LiteralPath $Path -Force
+    if ($item.PSIsContainer) { $acl = [System.Security.AccessControl.DirectorySecurity]::new() }
+    else { $acl = [System.Security.AccessControl.FileSecurity]::new() }
+    $acl.SetSecurityDescriptorSddlForm($Sddl, $Sections)
+    # .NET Framework has it as a method, .NET as an extension. Set-Acl would write the owner as well.
+    if ($PSVersionTable.PSVersion.Major -lt 6) { $item.SetAccessControl($acl) }
+    else { [System.IO.FileSystemAclExtensions]::SetAccessControl($item, $acl) }
+}
+
+function Move-Over([string]$Path, [string]$Destination) {
+    # Replace keeps the access list of the file that it replaces. $null would be passed as an empty name.
+    if ([System.IO.File]::Exists($Destination)) { [System.IO.File]::Replace($Path, $Destination, [NullString]::Value) }
+    else { [System.IO.File]::Move($Path, $Destination) }
+}
+
+function Add-Parent([string]$Path) {
+    $null = [System.IO.Directory]::CreateDirectory([System.IO.Path]::GetDirectoryName($Path))
+}
+
+function Read-File($With) {
+    foreach ($path in $With['paths']) {
+        $found = [ordered]@{ path = $path; exists = (Test-Item $path); type = $null; size = $null }
+        $found['sha256'] = $found['content'] = $found['sddl'] = $found['modified'] = $null
+        if ($found['exists']) { $found['modified'] = [System.IO.File]::GetLastWriteTimeUtc($path) }
+        if ([System.IO.Directory]::Exists($path)) { $found['type'] = 'directory' }
+        elseif ($found['exists']) {
+            $found['type'] = 'file'
+            $found['size'] = [System.IO.FileInfo]::new($path).Length
+            if ($With['hash']) { $found['sha256'] = Get-Sha $path }
+            if ($With['content']) {
+                $limit = if ($null -eq $With['limit']) { 65536 } else { [int]$With['limit'] }
+                # A character has at most four bytes.
+                $bytes = [byte[]]::new([Math]::Min($found['size'], [long]4 * $limit))
+                $stream = [System.IO.File]::Open($path, 'Open', 'Read', 'ReadWrite, Delete')
+                try {
+                    for ($read = 0; $read -lt $bytes.Length; $read += $count) {
+                        $count = $stream.Read($bytes, $read, $bytes.Length - $read)
+                        if ($count -eq 0) { break }
+                    }
+                }
+                finally { $stream.Dispose() }
+                $text = [System.Text.Encoding]::UTF8.GetString($bytes, 0, $read)
+                $found['content'] = $text.Substring(0, [Math]::Min($text.Length, $limit))
+            }
+        }
+        if ($With['acl'] -and $found['exists']) {
+            $found['sddl'] = (Get-Acl -LiteralPath $path).GetSecurityDescriptorSddlForm('Access')
+        }
+        $found
+    }
+}
+
+function Write-File($With) {
+    $path = [string]$With['path']
+    $content = [string]$With['content']
+    if ($With['encoding'] -eq 'base64') { $bytes = [Convert]::FromBase64String($content) }
+    else { $bytes = [System.Text.UTF8Encoding]::new($false).GetBytes($content) }
+    Add-Parent $path
+    $part = $path + '.' + [guid]::NewGuid().ToString('N') + '.part'
+    try {
+        # The access list first: at no moment can another read the content.
+        [System.IO.File]::Open($part, 'CreateNew').Dispose()
+        if ($With['sddl']) {
+            Set-Sddl $part $With['sddl']
+            if ([System.IO.File]::Exists($path)) { Set-Sddl $path $With['sddl'] }
+        }
+        $stream = [System.IO.File]::Open($part, 'Open', 'Write', 'None')
+        try { $stream.Write($bytes, 0, $bytes.Length); $stream.Flush($true) } finally { $stream.Dispose() }
+        Move-Over $part $path
+    }
+    finally { [System.IO.File]::Delete($part) }
+    return [ordered]@{ path = $path; sha256 = (Get-Sha $path); size = $bytes.Length }
+}
+
+function Get-Expected($With, [string]$Algorithm) {
+    if ($With['sha256']) { return ([string]$With['sha256']).ToLowerInvariant() }
+    if (-not $With['checksum_path']) { return $null }
+    Assert-Item $With['checksum_path']
+    $length = if ($Algorithm -eq 'SHA512') { 128 } else { 64 }
+    $bare = $null
+    foreach ($line in [System.IO.File]::ReadAllLines($With['checksum_path'])) {
+        if ($line -notmatch "^\s*([0-9a-fA-F]{$length})(?:\s+[*]?(\S.*?))?\s*`$") { continue }
+        $hash = $Matches[1].ToLowerInvariant()
+        if (-not $Matches[2]) { if (-not $bare) { $bare = $hash } }
+        elseif (($Matches[2] -split '[\\/]')[-1] -eq $With['checksum_name']) { return $hash }
+    }
+    if ($bare) { return $bare }
+    $message = "$($With['checksum_path']) holds no $Algorithm checksum of $($With['checksum_name'])"
+    throw (New-Failure 'InvalidData' 'ChecksumNotFound' $message)
+}
+
+function Submit-File($With) {
+    $path = [string]$With['path']
+    $destination = [string]$With['destination']
+    Assert-Item $path
+    $algorithm = 'SHA256'
+    if ($With['algorithm'] -and -not $With['sha256']) { $algorithm = ([string]$With['algorithm']).ToUpperInvariant() }
+    if ($algorithm -notin 'SHA256', 'SHA512') {
+        throw (New-Failure 'InvalidArgument' 'UnknownAlgorithm' "unknown algorithm: $algorithm")
+    }
+    $expected = Get-Expected $With $algorithm
+    $actual = Get-Sha $path $algorithm
+    if ($expected -and $expected -ne $actual) {
+        [System.IO.File]::Delete($path)
+        $message = "wrong $algorithm of ${path}: expected $expected, but it has $actual; the file was deleted"
+        throw (New-Failure 'InvalidData' 'ChecksumMismatch' $message)
+    }
+    $sha256 = if ($algorithm -eq 'SHA256') { $actual } else { Get-Sha $path }
+    Add-Parent $destination
+    Move-Over $path $destination
+    $size = [System.IO.FileInfo]::new($destination).Length
+    return [ordered]@{
+        destination = $destination; sha256 = $sha256; size = $size; algorithm = $algorithm; expected = $expected
+    }
+}
+
+function Open-Key([string]$Path, [bool]$Writable = $false) {
+    $hive, $name = $Path -split ':?\\', 2
+    $root = @{ HKLM = 'LocalMachine'; HKCU = 'CurrentUser'; HKU = 'Users'; HKCR = 'ClassesRoot' }[$hive]
+    if (-not $root) {
+        throw (New-Failure 'ObjectNotFound' 'DriveNotFound' "'$Path' is in none of HKLM, HKCU, HKU, HKCR")
+    }
+    return [Microsoft.Win32.RegistryKey]::OpenBaseKey($root, 'Registry64').OpenSubKey($name, $Writable)
+}
+
+function Read-Value($Key, [string]$Name) {
+    $kind = "$($Key.GetValueKind($Name))"
+    $value = $Key.GetValue($Name, $null, 'DoNotExpandEnvironmentNames')
+    # Shown unsigned everywhere else; .NET gives them signed.
+    if ($kind -eq 'DWord') { $value = [BitConverter]::ToUInt32([BitConverter]::GetBytes([int]$value), 0) }
+    if ($kind -eq 'QWord') { $value = [BitConverter]::ToUInt64([BitConverter]::GetBytes([long]$value), 0) }
+    return [ordered]@{ value = $value; kind = $kind }
+}
+
+function Read-Registry($With) {
+    foreach ($entry in $With['values']) {
+        $name = $entry['name']
+        $key = Open-Key $entry['path']
+        $there = $null -ne $key
+        $found = [ordered]@{ path = $entry['path']; name = $name; exists = $there; key_exists = $there }
+        $names = @(if ($there) { $key.GetValueNames() })
+        if ($null -ne $name) {
+            $found['value'] = $found['kind'] = $null
+            $found['exists'] = $names -contains $name
+            if ($found['exists']) {
+                $read = Read-Value $key $name
+                $found['value'] = $read['value']
+                $found['kind'] = $read['kind']
+            }
+        }
+        else {
+            $found['values'] = [ordered]@{}
+            foreach ($each in $names) { $found['values'][$each] = Read-Value $key $each }
+            $found['subkeys'] = @(if ($there) { $key.GetSubKeyNames() })
+        }
+        if ($there) { $key.Dispose() }
+        $found
+    }
+}
+
+function Write-Environment($With) {
+    $name = [string]$With['name']
+    $key = Open-Key 'HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment' $true
+    if ($null -eq $With['value']) { $key.DeleteValue($name, $false) }
+    else {
+        $kind = if ($With['kind']) { $With['kind'] } else { 'String' }
+        $key.SetValue($name, [string]$With['value'], $kind)
+    }
+    $key.Dispose()
+    # .NET would write the variable with its own choice of kind; removing one that never was only broadcasts.
+    [Environment]::SetEnvironmentVariable('WINKUBE_BROADCAST', [NullString]::Value, 'Machine')
+    # Later calls of this batch see it, too. The process's PATH has the user's behind the machine's.
+    $value = [Environment]::GetEnvironmentVariable($name, 'Machine')
+    if ($name -eq 'Path') {
+        $value = (@($value, [Environment]::GetEnvironmentVariable($name, 'User')) -ne $null) -join ';'
+    }
+    [Environment]::SetEnvironmentVariable($name, $value, 'Process')
+}
+
+function Wait-Port($With, [double]$Timeout) {
+    $clock = [System.Diagnostics.Stopwatch]::StartNew()
+    if ($null -ne $With['timeout']) { $Timeout = $With['timeout'] }
+    do {
+        $client = [System.Net.Sockets.TcpClient]::new()
+        try {
+            $connecting = $client.ConnectAsync([string]$With['host'], [int]$With['port'])
+            if ($connecting.Wait(1000)) { return [ordered]@{ open = $true } }
+        }
+        catch { Start-Sleep -Milliseconds 250 }
+        finally { $client.Dispose() }
+    } while ($clock.Elapsed.TotalSeconds -lt $Timeout)
+    return [ordered]@{ open = $false }
+}
+
+function Move-Path($With) {
+    $path = [string]$With['path']
+    $destination = [string]$With['destination']
+    Assert-Item $path
+    Add-Parent $destination
+    $old = $destination + '.' + [guid]::NewGuid().ToString('N') + '.old'
+    $replaced = Test-Item $destination
+    # Directory.Move moves files as well.
+    if ($replaced) { [System.IO.Directory]::Move($destination, $old) }
+    try { [System.IO.Directory]::Move($path, $destination) }
+    catch {
+        if ($replaced) { [System.IO.Directory]::Move($old, $destination) }
+        throw
+    }
+    # Something may still run from it.
+    try { if ($replaced) { Remove-Item -LiteralPath $old -Recurse -Force } }
+    catch { Write-Warning "what was at $destination could not be deleted; it is at ${old}: $_" }
+    return [ordered]@{ path = $path; destination = $destination }
+}
+
+function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
+    switch ($Verb) {
+        '@read-file' { Read-File $With }
+        '@write-file' { Write-File $With }
+        '@commit-file' { Submit-File $With }
+        '@read-registry' { Read-Registry $With }
+        '@set-environment' { Write-Environment $With }
+        '@wait-port' { Wait-Port $With $Timeout }
+        '@stop-if' { $Objects.Count }
+        '@move-path' { Move-Path $With }
+        '@set-acl' { Assert-Item $With['path']; Set-Sddl $With['path'] $With['sddl'] }
+        '@free-space' {
+            $drive = [System.IO.DriveInfo]::new([System.IO.Path]::GetPathRoot($With['path']))
+            [ordered]@{ free = $drive.AvailableFreeSpace; total = $drive.TotalSize }
+        }
+        default { throw (New-Failure 'InvalidArgument' 'UnknownVerb' "unknown verb: $Verb") }
+    }
+}
+
+Export-ModuleMember -Function Invoke-Verb
+Export-ModuleMember -Function Set-Sddl

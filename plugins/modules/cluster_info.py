@@ -1,0 +1,215 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a node needs to know of the cluster it joins."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_info
+short_description: Read what a node needs to know of the cluster that it joins
+version_added: "0.1.0"
+description:
+  - Reads the C(cluster-info), C(kubeadm-config) and C(kubelet-config) ConfigMaps of a kubeadm cluster, its nodes,
+    and the DaemonSets that would be scheduled on Windows nodes by mistake, through the Kubernetes API.
+  - Runs on the controller or a control plane host, never on a Windows node.
+options:
+  kubeconfig:
+    description: Path of a kubeconfig that may read the kube-system and kube-public namespaces and nodes.
+    type: path
+    required: true
+  context:
+    description: Context of the kubeconfig; its current one by default.
+    type: str
+  nodes:
+    description: Names of the nodes to describe; all by default.
+    type: list
+    elements: str
+requirements:
+  - kubernetes (Python)
+extends_documentation_fragment: []
+attributes:
+  check_mode:
+    description: Reads only.
+    support: full
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = r"""
+- name: Read what joining nodes need to know
+  winkube.node.cluster_info:
+    kubeconfig: ~/.kube/config
+  delegate_to: localhost
+  run_once: true
+  register: cluster
+"""
+
+RETURN = r"""
+api_server:
+  description: Host and port of the control plane endpoint, as cluster-info tells it to joining nodes.
+  type: str
+  returned: always
+  sample: k8s.example.com:6443
+ca_cert_hash:
+  description: Hash of the cluster CA's public key, as kubeadm pins it.
+  type: str
+  returned: always
+  sample: sha256:7c8bd655cab8b6ddc9ba85bf71d9bd1f3f6bd7f2d6b5b6f5a3ae31dea7a5b0d5
+ca_certificate:
+  description: The cluster CA's certificate, PEM.
+  type: str
+  returned: always
+kubernetes_version:
+  description: The API server's version.
+  type: str
+  returned: always
+  sample: v1.37.1
+cluster_name:
+  description: Name of the cluster in kubeadm's configuration.
+  type: str
+  returned: always
+pod_subnet:
+  description: The pods' CIDR; empty where kubeadm's configuration has none.
+  type: str
+  returned: always
+service_subnet:
+  description: The services' CIDR.
+  type: str
+  returned: always
+dns_domain:
+  description: The cluster's DNS domain.
+  type: str
+  returned: always
+cluster_dns:
+  description: Addresses of the cluster's DNS service, as kubelets are told.
+  type: list
+  elements: str
+  returned: always
+unbound_daemon_sets:
+  description:
+    - DaemonSets that name no operating system, neither by node selector nor by affinity. One of Linux would be
+      scheduled on Windows nodes too, and hang there.
+  type: list
+  elements: dict
+  returned: always
+  contains:
+    namespace:
+      description: Its namespace.
+      type: str
+    name:
+      description: Its name.
+      type: str
+nodes:
+  description: The cluster's nodes by name.
+  type: dict
+  returned: always
+  contains:
+    ready:
+      description: Whether the node is Ready.
+      type: bool
+    pod_cidr:
+      description: The node's pod CIDR; empty until the cluster has given one.
+      type: str
+    os:
+      description: The node's operating system label.
+      type: str
+    version:
+      description: The kubelet's version.
+      type: str
+    unschedulable:
+      description: Whether the node is cordoned.
+      type: bool
+"""
+
+import base64
+import hashlib
+import typing as t
+import urllib.parse
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+
+try:
+    import yaml
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+except ImportError:  # the kubernetes package needs yaml; its absence is told by Cluster
+    x509 = None  # type: ignore[assignment]
+
+
+def ca_hash(certificate: bytes) -> str:
+    """The pin that kubeadm checks: SHA-256 of the DER public key (kubeadm join --discovery-token-ca-cert-hash)."""
+    key = x509.load_pem_x509_certificate(certificate).public_key()
+    return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
+
+
+def describe_node(node: t.Any) -> dict[str, t.Any]:
+    """What matters of a V1Node."""
+    conditions = {item.type: item.status for item in node.status.conditions or ()}
+    return {
+        "ready": conditions.get("Ready") == "True",
+        "pod_cidr": node.spec.pod_cidr or "",
+        "os": (node.metadata.labels or {}).get("kubernetes.io/os", ""),
+        "version": node.status.node_info.kubelet_version if node.status.node_info else "",
+        "unschedulable": bool(node.spec.unschedulable),
+    }
+
+
+def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
+    """DaemonSets whose pods go to nodes of any operating system."""
+    found = []
+    for item in cluster.request(cluster.apps.list_daemon_set_for_all_namespaces).items:
+        spec = item.spec.template.spec
+        constraints = f"{spec.node_selector or ''} {spec.affinity.node_affinity if spec.affinity else ''}"
+        if "kubernetes.io/os" not in constraints:
+            found.append({"namespace": item.metadata.namespace, "name": item.metadata.name})
+    return found
+
+
+def document(cluster: Cluster, namespace: str, name: str, key: str) -> dict[str, t.Any]:
+    """A YAML document in a ConfigMap; empty where the ConfigMap does not exist."""
+    found = cluster.find(cluster.core.read_namespaced_config_map, name, namespace)
+    return (yaml.safe_load((found.data or {}).get(key) or "") or {}) if found else {}
+
+
+def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
+    """All that the module returns."""
+    info = document(cluster, "kube-public", "cluster-info", "kubeconfig")
+    if not info:
+        module.fail_json(
+            msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info: kubeadm join cannot "
+            "discover it; `kubeadm init phase bootstrap-token` on the control plane makes it"
+        )
+    entry = info["clusters"][0]["cluster"]
+    certificate = base64.b64decode(entry["certificate-authority-data"])
+    kubeadm = document(cluster, "kube-system", "kubeadm-config", "ClusterConfiguration")
+    kubelet = document(cluster, "kube-system", "kubelet-config", "kubelet")
+    networking = kubeadm.get("networking") or {}
+    names = module.params["nodes"]
+    nodes = {node.metadata.name: describe_node(node) for node in cluster.request(cluster.core.list_node).items}
+    return {
+        "api_server": urllib.parse.urlsplit(entry["server"]).netloc,
+        "ca_cert_hash": ca_hash(certificate),
+        "ca_certificate": certificate.decode(),
+        "kubernetes_version": cluster.version(),
+        "cluster_name": kubeadm.get("clusterName") or "kubernetes",
+        "pod_subnet": networking.get("podSubnet") or "",
+        "service_subnet": networking.get("serviceSubnet") or "",
+        "dns_domain": networking.get("dnsDomain") or "cluster.local",
+        "cluster_dns": kubelet.get("clusterDNS") or [],
+        "unbound_daemon_sets": unbound_daemon_sets(cluster),
+        "nodes": {name: node for name, node in nodes.items() if not names or name in names},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={**CLUSTER_ARGUMENTS, "nodes": {"type": "list", "elements": "str"}}, supports_check_mode=True
+    )
+    module.exit_json(changed=False, **read(module, Cluster(module)))
+
+
+if __name__ == "__main__":
+    main()

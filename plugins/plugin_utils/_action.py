@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the collection's actions have in common: their options read, a node over their connection, failures as results.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import gc
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ._link import plain
+from .converge import Convergence, Outcome
+from .node import Node, NodeError, Patience
+from .resources._base import Resource, ResourceError
+
+# Ansible imports an action in its main process, before it forks a worker for each host. A worker's garbage collection
+# writes into every object that it shares with the main process, and so copies their pages, about 20 MB in each worker;
+# what is there by now lives as long as the run anyway (docs.python.org, gc.freeze).
+gc.freeze()
+
+NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
+    "reboot": {"type": "bool", "default": True},
+    "reboot_timeout": {"type": "int", "default": 1800},
+    "timeout": {"type": "int", "default": 3600},
+    "reconnect_timeout": {"type": "int", "default": 300},
+    "allow_unsupported_windows": {"type": "bool", "default": False},
+}
+"""Options of every action that converges a node."""
+
+
+class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+    """An action that works on one Windows node.
+
+    A subclass says which options it takes, beside NODE_OPTIONS, and what it does in `perform`.
+    """
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {}
+    _requires_connection = True
+
+    def __init__(self, *arguments: t.Any, **keywords: t.Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._supports_check_mode = True
+        self._supports_async = False
+        self.task_vars: dict[str, t.Any] = {}
+        """Ansible's variables of this run."""
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        """Does the action's work.
+
+        Parameters:
+            options: validated, free of Ansible's tags.
+            node: the node.
+
+        Returns:
+            The action's result.
+
+        Raises:
+            NodeError, ResourceError: it cannot be done; becomes a failed result.
+        """
+        raise NotImplementedError
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Ansible's entry point."""
+        result: dict[str, t.Any] = super().run(tmp, task_vars)
+        self.task_vars = task_vars or {}
+        dummy, options = self.validate_argument_spec({**NODE_OPTIONS, **self.OPTIONS})
+        options = plain(options)
+        patience = Patience(
+            batch=options["timeout"], reboot=options["reboot_timeout"], reconnect=options["reconnect_timeout"]
+        )
+        # Messages name the host that is worked on.
+        name = self._task.delegate_to or self.task_vars.get("inventory_hostname")
+        node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": name}, patience=patience)
+        try:
+            result.update(self.perform(options, node))
+        except (NodeError, ResourceError) as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def converge(self, node: Node, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Converges the node on resources, as check mode and the options say.
+
+        Returns:
+            The result; failures are part of it, with what was done before them.
+        """
+        work = Convergence(
+            node,
+            resources,
+            check_mode=bool(self._task.check_mode),
+            may_reboot=options["reboot"],
+            allow_unsupported_windows=options["allow_unsupported_windows"],
+            say=Display().display,
+        )
+        try:
+            outcome = work.run()
+        except NodeError as error:
+            outcome = self._failed(work.outcome, str(error))
+        except AnsibleConnectionFailure as error:
+            # What was done before the link broke for good belongs into the result.
+            outcome = self._failed(work.outcome, str(error))
+            return {**outcome.to_result(diff=bool(self._task.diff)), "failed": False, "unreachable": True}
+        return outcome.to_result(diff=bool(self._task.diff))
+
+    @staticmethod
+    def _failed(outcome: Outcome, message: str) -> Outcome:
+        outcome.failures.append(message)
+        return outcome

@@ -1,0 +1,213 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One remote command over Ansible's connection: sent, counted, and told apart when the link broke.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import typing as t
+
+from ansible.module_utils.common.json import Direction, get_module_encoder
+
+MODULE = "winkube.node.invoke_calls"
+
+
+class LinkLost(Exception):
+    """The connection broke: whether the node got and ran the command is not known."""
+
+
+class _PlayContext(t.Protocol):
+    no_log: bool
+
+
+class _Shell(t.Protocol):
+    def get_option(self, option: str) -> t.Any: ...
+
+    def set_option(self, option: str, value: t.Any) -> None: ...
+
+
+class Connection(t.Protocol):
+    """What is used of Ansible's connection plugins (winrm, psrp, ssh)."""
+
+    _play_context: _PlayContext
+    _shell: _Shell
+    exec_command: t.Callable[..., tuple[int, bytes, bytes]]
+
+    def reset(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Action(t.Protocol):
+    """What is used of Ansible's ActionBase."""
+
+    _task: t.Any
+    _connection: t.Any
+    _play_context: t.Any
+    _loader: t.Any
+    _templar: t.Any
+    _shared_loader_obj: t.Any
+
+    def _execute_module(self, **arguments: t.Any) -> dict[str, t.Any]: ...
+
+
+def plain(value: t.Any) -> t.Any:
+    """The value as JSON knows it: tags of ansible-core 2.19 stripped, dates of YAML as text, vaulted text decrypted."""
+    return json.loads(json.dumps(value, cls=get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)))
+
+
+class Link:
+    """Executes the module over an action's connection.
+
+    Parameters:
+        action: the running action plugin.
+        task_vars: its variables.
+    """
+
+    def __init__(self, action: Action, task_vars: t.Mapping[str, t.Any]) -> None:
+        self._action = action
+        self._task_vars = task_vars
+        self.remote_commands = 0
+        """Commands sent so far, those of reboots included."""
+        self._abandoned: set[str] = set()
+
+    @property
+    def _connection(self) -> Connection:
+        return t.cast("Connection", self._action._connection)
+
+    def execute(self, batch: str, *, private: bool, detach: tuple[int, str] | None = None) -> dict[str, t.Any]:
+        """Runs the module once.
+
+        Parameters:
+            batch: the batch as JSON.
+            private: hide what comes back from the connection plugin's output (-vvvvvv).
+            detach: seconds that the module may run detached, and the folder for what Ansible's wrapper leaves behind.
+
+        Returns:
+            The module's result as Ansible gives it.
+
+        Raises:
+            LinkLost: any exception of the connection.
+        """
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._watched(LinkLost))
+            if private:
+                stack.enter_context(self._censored())
+            if detach is not None:
+                stack.enter_context(self._detached(*detach))
+            return self._action._execute_module(
+                module_name=MODULE, module_args={"batch": batch}, task_vars=dict(self._task_vars)
+            )
+
+    def reboot(self, *, timeout: float, message: str) -> dict[str, t.Any]:
+        """Reboots by ansible.windows' own action and waits until the node can be used again.
+
+        Parameters:
+            timeout: seconds to wait for the node.
+            message: shown to whoever is logged on.
+
+        Returns:
+            The action's result.
+
+        Raises:
+            LookupError: the collection ansible.windows is not installed.
+        """
+        action = self._action
+        task = action._task.copy()
+        # It goes down two seconds after the command; asking earlier would waste commands.
+        task.args = {"reboot_timeout": timeout, "post_reboot_delay": 4, "msg": message}
+        task.async_val = 0
+        plugin = action._shared_loader_obj.action_loader.get(
+            "ansible.windows.win_reboot",
+            task=task,
+            connection=self._connection,
+            play_context=action._play_context,
+            loader=action._loader,
+            templar=action._templar,
+            shared_loader_obj=action._shared_loader_obj,
+        )
+        if plugin is None:
+            raise LookupError("ansible.windows.win_reboot is not there: install the collection ansible.windows")
+        with self._watched(None):
+            result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
+        return result
+
+    def reset(self) -> None:
+        """Connects anew.
+
+        Raises:
+            Exception: whatever the plugin raises while the node cannot be reached; nothing half-open is left.
+        """
+        shell = getattr(self._connection, "shell_id", None)
+        if shell:
+            self._abandoned.add(shell)
+        try:
+            self._connection.reset()
+        except Exception:
+            # psrp keeps a half-opened pool, and would use it.
+            with contextlib.suppress(Exception):
+                self._connection.close()
+            raise
+
+    def close_abandoned(self) -> None:
+        """Deletes shells that winrm left behind: they count against the user's quota on the node.
+
+        Not before their commands have been settled: they would end with them.
+        """
+        # pywinrm's client; other plugins have no shells that outlive a reset.
+        protocol = getattr(self._connection, "protocol", None)
+        for shell in self._abandoned - {getattr(self._connection, "shell_id", None)}:
+            with contextlib.suppress(Exception):
+                protocol.close_shell(shell, close_session=False)  # type: ignore[union-attr]
+        self._abandoned = set()
+
+    @contextlib.contextmanager
+    def _watched(self, lost: type[Exception] | None) -> t.Iterator[None]:
+        """Counts commands, and marks what the connection raises.
+
+        The plugins raise much that is not an AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
+        WSManFaultError, pypsrp's own): where it comes from tells, not its type.
+        """
+        connection, send = self._connection, self._connection.exec_command
+
+        def exec_command(*arguments: t.Any, **keywords: t.Any) -> tuple[int, bytes, bytes]:
+            self.remote_commands += 1
+            try:
+                return send(*arguments, **keywords)
+            except Exception as error:
+                if lost is None:
+                    raise
+                raise lost(str(error) or type(error).__name__) from error
+
+        # Set on the instance, in front of the class's method, and taken away again.
+        vars(connection)["exec_command"] = exec_command
+        try:
+            yield
+        finally:
+            del vars(connection)["exec_command"]
+
+    @contextlib.contextmanager
+    def _censored(self) -> t.Iterator[None]:
+        context = self._connection._play_context
+        saved, context.no_log = context.no_log, True
+        try:
+            yield
+        finally:
+            context.no_log = saved
+
+    @contextlib.contextmanager
+    def _detached(self, seconds: int, folder: str) -> t.Iterator[None]:
+        """Has Ansible's Windows async wrapper detach the module: it looks at the task, and at the shell."""
+        task, shell = self._action._task, self._connection._shell
+        saved, saved_folder = task.async_val, shell.get_option("async_dir")
+        task.async_val = seconds
+        shell.set_option("async_dir", folder)
+        try:
+            yield
+        finally:
+            task.async_val = saved
+            shell.set_option("async_dir", saved_folder)

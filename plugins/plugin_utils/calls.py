@@ -1,0 +1,240 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The wire format between the controller and a node: calls, batches, observations; and nothing else (docs/wire.md).
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+MAX_BATCH_BYTES = 1_000_000
+"""A batch's JSON stays below this: both connection plugins slice far larger input, but the node parses it whole."""
+
+Json: t.TypeAlias = "bool | int | float | str | t.Sequence[Json] | t.Mapping[str, Json] | None"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Input:
+    """Objects that earlier calls of the batch returned, given to a later one."""
+
+    calls: tuple[str, ...]
+    """Ids of the calls whose output objects are taken, in order."""
+    where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    """Property equality; a list as value means any of these."""
+    parameter: str | None = None
+    """The parameter to bind the objects to; None: pipeline input."""
+    property: str | None = None
+    """Bind this property of the objects instead of the objects."""
+
+    def to_wire(self) -> dict[str, Json]:
+        wire: dict[str, Json] = {"from": list(self.calls)}
+        if self.where:
+            wire["where"] = dict(self.where)
+        if self.parameter is not None:
+            wire["parameter"] = self.parameter
+        if self.property is not None:
+            wire["property"] = self.property
+        return wire
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Call:
+    """One structured invocation on the node. Defaults are those of the wire format."""
+
+    id: str
+    command: str
+    parameters: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    stdin: str | None = None
+    environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    input: Input | None = None
+    select: tuple[str, ...] | None = None
+    success_codes: tuple[int, ...] = (0,)
+    output_limit: int = 16384
+    on_error: t.Literal["stop", "continue"] = "stop"
+    retries: int = 0
+    delay: float = 1.0
+    until: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
+    timeout: float = 600.0
+    needs: tuple[str, ...] = ()
+    always: bool = False
+    secret: bool = False
+    long: bool = dataclasses.field(default=False, metadata={"wire": False})
+    """The call may outlive a WinRM session: its batch runs detached. Known to the controller only."""
+
+    def to_wire(self) -> dict[str, Json]:
+        """The call as the node reads it: only what differs from the wire format's defaults."""
+        wire: dict[str, Json] = {}
+        for field in dataclasses.fields(self):
+            if field.metadata.get("wire") is False:
+                continue
+            value = getattr(self, field.name)
+            default = field.default_factory() if callable(field.default_factory) else field.default
+            if value == default and type(value) is type(default):
+                continue
+            wire[field.name] = _plain(value)
+        return wire
+
+    def prefixed(self, prefix: str) -> Call:
+        """This call with every call id in it put behind a prefix, so that calls of many resources share a batch."""
+        source = self.input
+        if source is not None:
+            source = dataclasses.replace(source, calls=tuple(prefix + call for call in source.calls))
+        return dataclasses.replace(
+            self, id=prefix + self.id, input=source, needs=tuple(prefix + call for call in self.needs)
+        )
+
+
+def _plain(value: t.Any) -> Json:
+    if isinstance(value, Input):
+        return value.to_wire()
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, t.Mapping):
+        return dict(value)
+    return t.cast("Json", value)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Batch:
+    """What one remote execution is asked to do."""
+
+    calls: tuple[Call, ...] = ()
+    mode: t.Literal["run", "collect"] = "run"
+    key: str | None = None
+    wait: int = 0
+    forget: tuple[str, ...] = ()
+
+    @property
+    def secret(self) -> bool:
+        """Whether any call carries values that no log may show."""
+        return any(call.secret for call in self.calls)
+
+    @property
+    def long(self) -> bool:
+        """Whether any call may outlive a WinRM session."""
+        return any(call.long for call in self.calls)
+
+    def to_wire(self) -> dict[str, Json]:
+        wire: dict[str, Json] = {"mode": self.mode, "calls": [call.to_wire() for call in self.calls]}
+        if self.key is not None:
+            wire["key"] = self.key
+        if self.mode == "collect":
+            wire["wait"] = self.wait
+        if self.forget:
+            wire["forget"] = list(self.forget)
+        return wire
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CallError:
+    """Why a call failed, as PowerShell or the program said it."""
+
+    category: str = ""
+    id: str = ""
+    """Fully qualified error id."""
+    type: str = ""
+    """.NET exception type."""
+    message: str = ""
+
+    def __str__(self) -> str:
+        return self.message or self.id or self.category or "failed"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CallResult:
+    """The result of one call that the batch reached."""
+
+    ok: bool
+    output: tuple[t.Any, ...] = ()
+    exit_code: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    seconds: float = 0.0
+    attempts: int = 1
+    warnings: tuple[str, ...] = ()
+    skipped: str | None = None
+    error: CallError | None = None
+
+    @property
+    def first(self) -> t.Any:
+        """The first output object, or None."""
+        return self.output[0] if self.output else None
+
+    @classmethod
+    def from_wire(cls, wire: t.Mapping[str, t.Any]) -> CallResult:
+        error = wire.get("error")
+        return cls(
+            ok=bool(wire.get("ok")),
+            output=tuple(wire.get("output") or ()),
+            exit_code=wire.get("exit_code"),
+            stdout=wire.get("stdout") or "",
+            stderr=wire.get("stderr") or "",
+            seconds=float(wire.get("seconds") or 0.0),
+            attempts=int(wire.get("attempts") or 1),
+            warnings=tuple(wire.get("warnings") or ()),
+            skipped=wire.get("skipped"),
+            error=CallError(**{key: str(error.get(key) or "") for key in ("category", "id", "type", "message")})
+            if error
+            else None,
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stopped:
+    """Where a batch stopped before its end, and why."""
+
+    id: str
+    reason: t.Literal["error", "barrier"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a batch that runs (or was lost) has come."""
+
+    id: str
+    done: int
+    total: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What a batch returned, by call id."""
+
+    state: t.Literal["finished", "known", "running", "unknown", "lost"] = "finished"
+    calls: t.Mapping[str, CallResult] = dataclasses.field(default_factory=dict)
+    stopped: Stopped | None = None
+    progress: Progress | None = None
+    boot: str = ""
+    time: str = ""
+    version: str = ""
+
+    def __getitem__(self, call_id: str) -> CallResult:
+        return self.calls[call_id]
+
+    def scoped(self, prefix: str) -> dict[str, CallResult]:
+        """The results of the calls behind a prefix, by their own ids."""
+        return {key[len(prefix) :]: value for key, value in self.calls.items() if key.startswith(prefix)}
+
+    @classmethod
+    def from_wire(cls, wire: t.Mapping[str, t.Any]) -> Observation:
+        """Reads the module's answer.
+
+        Raises:
+            KeyError, TypeError, ValueError: the answer is not of the wire format.
+        """
+        stopped, progress = wire.get("stopped"), wire.get("progress")
+        return cls(
+            state=wire["state"],
+            calls={key: CallResult.from_wire(value) for key, value in (wire.get("calls") or {}).items()},
+            stopped=Stopped(id=stopped["id"], reason=stopped["reason"]) if stopped else None,
+            progress=Progress(id=str(progress["id"]), done=int(progress["done"]), total=int(progress["total"]))
+            if progress
+            else None,
+            boot=wire.get("boot") or "",
+            time=wire.get("time") or "",
+            version=wire.get("version") or "",
+        )

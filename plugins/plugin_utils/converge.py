@@ -1,0 +1,328 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Observe, plan, apply: makes a node have its resources, with as few remote commands and reboots as it takes.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import header as node_header
+from .calls import Batch, Call, CallResult, Observation, Progress
+from .header import Header
+from .node import BatchLost, NodeError
+from .plan import RESTART, Planned, Questions, Work, failed_call, is_done, next_work, plan
+from .resources._base import Resource, ResourceError
+
+
+class NodeLike(t.Protocol):
+    """What convergence needs of a node; `node.Node` is one."""
+
+    name: str
+    on_progress: t.Callable[[Progress], None] | None
+
+    @property
+    def remote_commands(self) -> int: ...
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation: ...
+
+    def run(self, batch: Batch, *, step: str = ..., private: bool = ...) -> Observation: ...
+
+    def reboot(self, *, step: str = ...) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Done:
+    """A change that was made, or in check mode would be."""
+
+    planned: Planned
+    seconds: float = 0.0
+
+    def to_result(self) -> dict[str, t.Any]:
+        resource = self.planned.resource
+        return {
+            "type": resource.type,
+            "name": resource.name,
+            "why": self.planned.why,
+            "action": self.planned.action,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclasses.dataclass(kw_only=True)
+class Outcome:
+    """What came of it."""
+
+    header: Header | None = None
+    changes: list[Done] = dataclasses.field(default_factory=list)
+    planned: list[Planned] = dataclasses.field(default_factory=list)
+    """The last plan, whole."""
+    failures: list[str] = dataclasses.field(default_factory=list)
+    """Each names node, resource and step."""
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    rebooted: bool = False
+    reboot_required: bool = False
+    remote_commands: int = 0
+
+    @property
+    def pending(self) -> list[Planned]:
+        """What was planned and is not done."""
+        done = {id(change.planned) for change in self.changes}
+        return [planned for planned in self.planned if id(planned) not in done]
+
+    def to_result(self, *, diff: bool) -> dict[str, t.Any]:
+        """The result as Ansible wants it.
+
+        Parameters:
+            diff: whether before and after are part of it.
+        """
+        result: dict[str, t.Any] = {
+            "changed": bool(self.changes) or self.rebooted,
+            "changes": [done.to_result() for done in self.changes],
+            "rebooted": self.rebooted,
+            "reboot_required": self.reboot_required,
+            "remote_commands": self.remote_commands,
+        }
+        if self.header is not None:
+            result["windows"] = {
+                "version": self.header.version,
+                "build": self.header.build,
+                "ubr": self.header.ubr,
+                "product": self.header.product,
+                "pending_reboot": list(self.header.pending_reboot),
+            }
+        if diff:
+            result["diff"] = [done.planned.diff() for done in self.changes]
+        if self.warnings:
+            result["warnings"] = list(dict.fromkeys(self.warnings))
+        if self.failures:
+            result["failed"] = True
+            result["msg"] = "\n".join(self.failures)
+            result["pending"] = [planned.resource.title for planned in self.pending]
+        return result
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Ran:
+    """How a batch ended."""
+
+    done: int
+    """How many of its changes were come by, failed independent ones included."""
+    reboot: bool
+    """A barrier stopped it: a reboot is needed."""
+    fatal: bool
+    """An error stopped it."""
+
+
+class UnsupportedWindows(NodeError):
+    """The node's Windows is none that the collection supports."""
+
+
+class Convergence:
+    """Brings one node to a list of resources.
+
+    Parameters:
+        node: the node.
+        resources: what it should have, in the order in which it is made so.
+        check_mode: only plan: one remote command.
+        may_reboot: whether to reboot where a change needs it; else that change is the last one made.
+        allow_unsupported_windows: go on where Windows is none of the supported versions.
+        say: shows a line to whoever runs this, while a long batch runs.
+    """
+
+    def __init__(
+        self,
+        node: NodeLike,
+        resources: t.Sequence[Resource],
+        *,
+        check_mode: bool = False,
+        may_reboot: bool = True,
+        allow_unsupported_windows: bool = False,
+        say: t.Callable[[str], None] | None = None,
+    ) -> None:
+        self._node = node
+        self._resources = tuple(resources)
+        self._check_mode = check_mode
+        self._may_reboot = may_reboot
+        self._allow_unsupported = allow_unsupported_windows
+        self._say = say
+        self._private = any(resource.no_log for resource in self._resources)
+        self._restarts: list[str] = []
+        self._last_said = ""
+        self.outcome = Outcome()
+        """Filled while it runs: after an exception it tells what was done so far."""
+
+    def run(self) -> Outcome:
+        """Converges the node.
+
+        Returns:
+            What was done; failed changes are in `failures`.
+
+        Raises:
+            NodeError: nothing can be said or done further; the text names node and step.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        try:
+            pending = self.observe_and_plan()
+            if self._check_mode:
+                self.outcome.changes = [Done(planned=planned) for planned in pending]
+                self.outcome.reboot_required = any(planned.change.reboot == "always" for planned in pending)
+                return self.outcome
+            try:
+                self._apply_all(pending)
+            except BatchLost as lost:
+                # Once: what it did is observed anew, and the rest planned anew.
+                self.outcome.warnings.append(f"{lost}; looking again at what the node has")
+                self._apply_all(self.observe_and_plan())
+            return self.outcome
+        finally:
+            self.outcome.remote_commands = self._node.remote_commands
+
+    def observe_and_plan(self) -> list[Planned]:
+        """Asks the node for all that the resources need to know, and compares.
+
+        Returns:
+            The changes, in order.
+        """
+        questions = Questions(self._resources, (node_header.call(),))
+        calls: dict[str, CallResult] = {}
+        for batch in questions.batches():
+            calls.update(self._node.observe(batch, private=self._private).calls)
+        try:
+            header = node_header.read(calls[node_header.CALL_ID])
+        except (KeyError, ValueError) as error:
+            raise NodeError(f"{self._node.name}: observe: {error}") from error
+        self.outcome.header = header
+        self._check_version(header)
+        try:
+            self.outcome.planned = plan(self._resources, questions, calls, header.version or header.nearest_version)
+        except ResourceError as error:
+            raise NodeError(f"{self._node.name}: plan: {error}") from error
+        return self.outcome.planned
+
+    def _check_version(self, header: Header) -> None:
+        if header.version is None:
+            found = f"{header.product} (build {header.build}, {header.installation or 'unknown installation type'})"
+            accepted = ", ".join(
+                f"build {build} (Windows Server {name})" for build, name in node_header.VERSIONS.items()
+            )
+            if not self._allow_unsupported:
+                raise UnsupportedWindows(
+                    f"{self._node.name}: {found} is not supported; accepted are {accepted}, "
+                    "or any with allow_unsupported_windows: true"
+                )
+            self.outcome.warnings.append(
+                f"{self._node.name}: {found} is not supported; it is treated as Windows Server {header.nearest_version}"
+            )
+        elif header.version == "2019":
+            self.outcome.warnings.append(
+                f"{self._node.name}: this is Windows Server 2019; Kubernetes lists only 2022 and 2025 today"
+            )
+
+    def _apply_all(self, pending: list[Planned]) -> None:
+        while pending or self._restarts:
+            work = next_work(pending, self._restarts)
+            ran = self._apply(work) if work.calls else _Ran(done=len(work.changes), reboot=False, fatal=False)
+            if ran.fatal:
+                self._restart_after_failure()
+                return
+            pending = pending[ran.done :]
+            if not (ran.reboot or work.reboot):
+                self._restarts = []
+                continue
+            # Such as a feature that was installed before and still waits for its reboot.
+            no_calls = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
+            self.outcome.changes.extend(Done(planned=planned) for planned in no_calls)
+            if not self._reboot(pending):
+                return
+
+    def _apply(self, work: Work) -> _Ran:
+        """Runs one batch of changes, and takes down what was done."""
+        self._node.on_progress = lambda progress: self._tell(progress, work.changes)
+        try:
+            observation = self._node.run(Batch(calls=work.calls), step="apply", private=self._private)
+        except BatchLost:
+            # Their changes may be made: later nobody would see a difference, and restart them.
+            self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
+            raise
+        seen, stopped = observation.calls, observation.stopped
+        failures: list[str] = []
+        for planned in work.changes:
+            results = [seen[name] for call in planned.change.calls if (name := planned.prefix + call.id) in seen]
+            if planned.change.reboot == "never":
+                # The others only warn that a reboot is needed, and that is seen to.
+                self._warn(planned.resource.title, results)
+            failed = failed_call(planned, seen, stopped)
+            if failed is not None:
+                failures.append(self._failure(planned, failed, seen))
+            elif planned.change.calls and is_done(planned, seen, stopped):
+                self.outcome.changes.append(Done(planned=planned, seconds=sum(result.seconds for result in results)))
+                self._restarts.extend(planned.resource.restarts)
+        fatal = stopped is not None and stopped.reason == "error"
+        if stopped is not None and fatal and not failures:
+            error = seen[stopped.id].error if stopped.id in seen else None
+            what = "restart of a service" if stopped.id.startswith(RESTART) else stopped.id
+            failures.append(f"{self._node.name}: {what}: {error or 'failed'}")
+        self.outcome.failures.extend(failures)
+        reboot = stopped is not None and stopped.reason == "barrier"
+        done = work.barriers[stopped.id] if stopped is not None and reboot else len(work.changes)
+        return _Ran(done=done, reboot=reboot, fatal=fatal)
+
+    def _failure(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> str:
+        result = calls.get(call_id)
+        where = f"{self._node.name}: {planned.resource.title}: {call_id.removeprefix(planned.prefix)}"
+        if result is None or result.error is None:
+            return f"{where}: failed"
+        if planned.resource.no_log:
+            return f"{where}: {result.error.category} {result.error.id} (details hidden: no_log)"
+        text = str(result.error)
+        if result.exit_code is not None and (result.stderr or result.stdout):
+            text += f" ({(result.stderr.strip() or result.stdout.strip())[-1000:]})"
+        return f"{where}: {text}"
+
+    def _restart_after_failure(self) -> None:
+        """Restarts the services of what was changed before the failure: the next run sees no difference there."""
+        if not self._restarts:
+            return
+        work = next_work((), self._restarts)
+        self._restarts = []
+        observation = self._node.run(Batch(calls=work.calls), step="restart of services", private=self._private)
+        if observation.stopped is not None:
+            self.outcome.failures.append(f"{self._node.name}: restart of services: {observation.stopped.id} failed")
+
+    def _reboot(self, pending: t.Sequence[Planned]) -> bool:
+        """Reboots where that is allowed.
+
+        Returns:
+            Whether the work can go on.
+        """
+        self._restarts = []
+        if not self._may_reboot:
+            self.outcome.reboot_required = True
+            if pending:
+                titles = ", ".join(planned.resource.title for planned in pending)
+                self.outcome.failures.append(
+                    f"{self._node.name}: a reboot is needed before {titles}; reboot is false: reboot it, then run again"
+                )
+            return False
+        if self._say:
+            self._say(f"{self._node.name}: rebooting")
+        self._node.reboot(step="reboot for what was changed")
+        self.outcome.rebooted = True
+        return True
+
+    def _warn(self, title: str, results: t.Iterable[CallResult]) -> None:
+        for result in results:
+            self.outcome.warnings.extend(f"{self._node.name}: {title}: {text}" for text in result.warnings)
+
+    def _tell(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
+        """Shows at which change a long batch is, once per change."""
+        for number, planned in enumerate(changes, start=1):
+            if progress.id.startswith(planned.prefix) and self._say:
+                line = f"{self._node.name}: {number}/{len(changes)} {planned.resource.title}"
+                if line != self._last_said:
+                    self._last_said = line
+                    self._say(line)

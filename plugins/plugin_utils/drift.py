@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a drift check found, as a table for people and a document for monitors. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+
+def node_entry(result: t.Mapping[str, t.Any] | None) -> dict[str, t.Any]:
+    """One node's entry of plan.json.
+
+    Args:
+        result: what node_state returned in check mode; None where the node never got so far.
+    """
+    if not result:
+        return {"status": "error", "message": "an earlier step failed; see the run's output"}
+    if result.get("unreachable") or result.get("failed"):
+        return {"status": "error", "message": str(result.get("msg") or "unknown")}
+    if not result.get("changes") and not result.get("changed"):
+        return {"status": "in_sync"}
+    drift = [{key: change[key] for key in ("type", "name", "action", "why")} for change in result.get("changes") or ()]
+    return {"status": "drift", "drift": drift}
+
+
+def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150) -> list[str]:
+    """Lines of a table: a row for each thing that differs, one for a node that does not.
+
+    Args:
+        nodes: entries of plan.json by node.
+        width: longest line; the last column is cut.
+    """
+    rows = [("NODE", "STATUS", "RESOURCE", "WHAT DIFFERS")]
+    for name, entry in nodes.items():
+        if entry["status"] == "drift":
+            rows += [(name, "drift", f"{item['type']} {item['name']}", item["why"]) for item in entry["drift"]]
+        else:
+            first_line = (entry.get("message") or "").splitlines()[:1]
+            rows.append((name, entry["status"], "", first_line[0] if first_line else ""))
+    widths = [min(max(len(row[column]) for row in rows), 70) for column in range(3)]
+    lines = []
+    for row in rows:
+        cells = [cell[:size].ljust(size) for cell, size in zip(row, widths, strict=False)]
+        lines.append("  ".join([*cells, row[3]]).rstrip()[:width])
+    return lines

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whether a Windows machine is a cluster's node, and what it would need to become one.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import re
+import typing as t
+import urllib.parse
+
+from . import header
+from .calls import Call, Observation
+
+KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
+_SERVICE_KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
+_SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JoinState:
+    """What a machine says of itself."""
+
+    joined: bool
+    server: str
+    """`host:port` of the API server that its kubelet uses; empty if it has not joined."""
+    prepared: bool
+    """Whether the kubelet's service is there."""
+    computer_name: str
+    clock_skew: float
+    """Seconds by which the node's clock is ahead of the controller's."""
+    windows: header.Header
+
+
+def calls() -> tuple[Call, ...]:
+    """What to ask. The kubeconfig may hold a key: its batch is private."""
+    return (
+        header.call(),
+        Call(id="kubeconfig", command="@read-file", parameters={"paths": [KUBELET_CONF], "content": True}),
+        Call(
+            id="service", command="@read-registry", parameters={"values": [{"path": _SERVICE_KEY, "name": "ImagePath"}]}
+        ),
+    )
+
+
+def read(seen: Observation, now: datetime.datetime) -> JoinState:
+    """Reads the answer to `calls`.
+
+    Args:
+        seen: the observation.
+        now: the controller's clock, in UTC, when the answer came.
+
+    Raises:
+        ValueError, KeyError: the answer is not one.
+    """
+    file = seen["kubeconfig"].first
+    server = _SERVER.search(file.get("content") or "") if file["exists"] else None
+    about = header.read(seen[header.CALL_ID])
+    return JoinState(
+        joined=bool(file["exists"]),
+        server=urllib.parse.urlsplit(server[1]).netloc if server else "",
+        prepared=bool(seen["service"].first["exists"]),
+        computer_name=about.active_computer_name or about.computer_name,
+        clock_skew=(_moment(seen.time) - now).total_seconds() if seen.time else 0.0,
+        windows=about,
+    )
+
+
+def _moment(text: str) -> datetime.datetime:
+    """A time of the wire: ISO 8601 in UTC, with up to seven decimals as .NET writes them."""
+    cut = re.sub(r"(\.\d{6})\d+", r"\1", text)
+    return datetime.datetime.fromisoformat(cut)
+
+
+def problems(
+    state: JoinState, *, cluster_server: str, skew_limit: float, refuse_joined: bool, require_prepared: bool
+) -> t.Iterator[str]:
+    """What forbids to go on with this machine."""
+    if refuse_joined and state.joined:
+        yield (
+            f"it is a node of the cluster at {state.server or 'an unknown address'} ({KUBELET_CONF} exists); "
+            "reset it first, an image is built from a plain machine"
+        )
+    if require_prepared and not state.prepared:
+        yield "it is not prepared (there is no kubelet service); run site.yml, or start it from an image"
+    if cluster_server and state.joined and state.server and state.server != cluster_server:
+        yield f"it is a node of another cluster, at {state.server}; the cluster to join is at {cluster_server}"
+    if skew_limit and abs(state.clock_skew) > skew_limit:
+        yield (
+            f"its clock is {abs(state.clock_skew):.0f} s {'ahead of' if state.clock_skew > 0 else 'behind'} the "
+            f"controller's; at most {skew_limit:.0f} s are accepted, since certificates fail otherwise"
+        )

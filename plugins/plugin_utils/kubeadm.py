@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What kubeadm is told to make a Windows machine a node, and how it is run there.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import yaml
+
+from .calls import Call, Input, Observation
+from .versions import Version, kubeadm_api
+
+CONFIGURATION = "C:\\ProgramData\\winkube\\join.yaml"
+"""Holds the token while kubeadm runs; removed in the same batch whatever happens."""
+PRIVATE = "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
+"""SDDL: SYSTEM and Administrators only."""
+_BOOTSTRAP = "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"
+_KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
+_CA = "C:\\etc\\kubernetes\\pki\\ca.crt"
+CRI_SOCKET = "npipe:////./pipe/containerd-containerd"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Join:
+    """One node's way into a cluster."""
+
+    api_server: str
+    """`host:port` of the control plane endpoint."""
+    token: str
+    ca_cert_hashes: tuple[str, ...]
+    """`sha256:…` of the cluster CA's public key."""
+    node_name: str
+    cri_socket: str = CRI_SOCKET
+    kubelet_extra_args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    taints: tuple[t.Mapping[str, str], ...] = ()
+    ignore_preflight_errors: tuple[str, ...] = ()
+    timeouts: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """kubeadm's timeouts by name (v1beta4); `discovery` alone exists in v1beta3."""
+
+
+def join_configuration(kubernetes_version: str, join: Join) -> str:
+    """JoinConfiguration as YAML, v1beta3 or v1beta4 by kubeadm's version.
+
+    v1beta4 writes extra arguments as a list and has timeouts of its own; v1beta3 has a map and one timeout.
+
+    Raises:
+        ValueError: the version is not known.
+    """
+    api = kubeadm_api(Version.parse(kubernetes_version))
+    registration: dict[str, t.Any] = {"name": join.node_name, "criSocket": join.cri_socket}
+    if join.kubelet_extra_args:
+        registration["kubeletExtraArgs"] = (
+            dict(join.kubelet_extra_args)
+            if api == "v1beta3"
+            else [{"name": name, "value": value} for name, value in join.kubelet_extra_args.items()]
+        )
+    # An absent list of taints means none for a worker; an empty one says so.
+    registration["taints"] = [dict(taint) for taint in join.taints]
+    if join.ignore_preflight_errors:
+        registration["ignorePreflightErrors"] = list(join.ignore_preflight_errors)
+    discovery: dict[str, t.Any] = {
+        "bootstrapToken": {
+            "apiServerEndpoint": join.api_server,
+            "token": join.token,
+            "caCertHashes": list(join.ca_cert_hashes),
+        }
+    }
+    document: dict[str, t.Any] = {
+        "apiVersion": f"kubeadm.k8s.io/{api}",
+        "kind": "JoinConfiguration",
+        "discovery": discovery,
+        "nodeRegistration": registration,
+    }
+    if api == "v1beta3":
+        if "discovery" in join.timeouts:
+            discovery["timeout"] = join.timeouts["discovery"]
+    elif join.timeouts:
+        document["timeouts"] = dict(join.timeouts)
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def join_calls(configuration: str, kubeadm: str, timeout: float) -> tuple[Call, ...]:
+    """The batch that joins a machine, once: it stops at its first barrier where the machine has joined already.
+
+    What a join that stopped half-way left (kubeadm refuses to go on over it) is removed first.
+
+    Args:
+        configuration: JoinConfiguration as YAML; secret.
+        kubeadm: Windows path of kubeadm.exe.
+        timeout: seconds that kubeadm may take.
+    """
+    leftovers = {"paths": [_BOOTSTRAP, _CA]}
+    return (
+        Call(id="joined", command="@read-file", parameters={"paths": [_KUBELET_CONF]}, select=("path", "exists")),
+        Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),
+        Call(id="leftovers", command="@read-file", parameters=leftovers, select=("path", "exists")),
+        Call(
+            id="clear",
+            command="Remove-Item",
+            parameters={"Force": True},
+            input=Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path"),
+            select=(),
+        ),
+        Call(
+            id="configuration",
+            command="@write-file",
+            parameters={"path": CONFIGURATION, "content": configuration, "sddl": PRIVATE},
+            secret=True,
+        ),
+        Call(id="join", command=kubeadm, arguments=("join", "--config", CONFIGURATION), timeout=timeout, long=True),
+        Call(
+            id="remove-configuration",
+            command="Remove-Item",
+            parameters={"LiteralPath": CONFIGURATION, "Force": True, "ErrorAction": "SilentlyContinue"},
+            always=True,
+            on_error="continue",
+            select=(),
+        ),
+    )
+
+
+def had_joined(seen: Observation) -> bool:
+    """Whether the machine had joined before the batch."""
+    return seen.stopped is not None and seen.stopped.id == "stop-if-joined"
+
+
+def join_problem(seen: Observation) -> str | None:
+    """Why the join failed, in kubeadm's words, or None."""
+    if had_joined(seen) or seen.stopped is None:
+        return None
+    result = seen.calls.get(seen.stopped.id)
+    if result is None or result.error is None:
+        return f"stopped at {seen.stopped.id}"
+    words = result.stderr.strip() or result.stdout.strip() or str(result.error)
+    return f"{seen.stopped.id}: exit code {result.exit_code}: {words[-2000:]}" if result.exit_code else words

@@ -1,0 +1,269 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A node over Ansible's connection: run a batch once and only once, whatever happens to the link; reboot it.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+import typing as t
+import uuid
+
+from ansible.errors import AnsibleConnectionFailure
+
+from ._link import Action, Link, LinkLost
+from .calls import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
+
+FOLDER = "C:\\ProgramData\\winkube\\batches"
+"""Where the module keeps results by key; Ansible's async wrapper leaves its files below, and they go with the key."""
+
+_REFUSED = ("credentials were rejected", "failed to authenticate", "401", "access is denied", "unauthorized")
+_SENDS = 5
+"""A batch that the node, when asked, never heard of is sent this often."""
+_GARBLED = 2
+"""So many answers in a row that are not JSON are a failure of the module, not of the link."""
+
+
+class NodeError(Exception):
+    """The node could not do what was asked; the text names node and step."""
+
+
+class BatchLost(NodeError):
+    """A batch was claimed and then its process died: what it did must be observed anew."""
+
+    def __init__(self, message: str, progress: Progress | None) -> None:
+        super().__init__(message)
+        self.progress = progress
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How long to wait; all in seconds."""
+
+    batch: float = 3600.0
+    """For one batch."""
+    reboot: float = 1800.0
+    """For a node to come back from a reboot."""
+    reconnect: float = 300.0
+    """For a link that was there and broke."""
+    first_contact: float = 10.0
+    """For a link that never was: a node that is off should be reported as unreachable soon."""
+    poll: int = 60
+    """How long the node itself waits for a result, per remote command."""
+
+
+class Node:
+    """One Windows node.
+
+    Parameters:
+        action: the running action plugin, whose connection is used.
+        task_vars: its variables.
+        patience: how long to wait for what.
+        on_progress: told how far a batch that runs detached has come.
+        clock, sleep: for tests.
+    """
+
+    def __init__(
+        self,
+        action: Action,
+        task_vars: t.Mapping[str, t.Any],
+        *,
+        patience: Patience | None = None,
+        on_progress: t.Callable[[Progress], None] | None = None,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.name = str(task_vars.get("inventory_hostname") or "node")
+        self.patience = patience or Patience()
+        self.on_progress = on_progress
+        self._link = Link(action, task_vars)
+        self._clock, self._sleep = clock, sleep
+        self._reached = False
+        self._outage: float | None = None
+        self._delay = 0.5
+        self._refusals = 0
+        self._garbled = 0
+        self._forget: tuple[str, ...] = ()
+
+    @property
+    def remote_commands(self) -> int:
+        """How many commands were sent to the node."""
+        return self._link.remote_commands
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "observe", private: bool = False) -> Observation:
+        """Runs calls that change nothing: after a broken link they are simply sent again.
+
+        Parameters:
+            calls: the calls.
+            step: names what is done, for messages.
+            private: keep what comes back out of the output at any verbosity.
+
+        Raises:
+            NodeError: the module failed.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        batch = Batch(calls=tuple(calls), forget=self._forget)
+        while True:
+            try:
+                answer = self._send(batch, step, private=private)
+            except LinkLost as error:
+                self._recover(error, step)
+                continue
+            if answer is not None:
+                self._forget = ()
+                self._link.close_abandoned()
+                return answer
+
+    def run(self, batch: Batch, *, step: str = "apply", private: bool = False) -> Observation:
+        """Runs a batch at most once, detached if any of its calls is long.
+
+        Parameters:
+            batch: the batch; it gets a key if it has none.
+            step: names what is done, for messages.
+            private: keep what comes back out of the output at any verbosity; secret batches always are.
+
+        Returns:
+            The observation of the finished batch.
+
+        Raises:
+            BatchLost: the node began the batch and lost it (a reboot, a killed session).
+            NodeError: the module failed, or the batch takes longer than its time.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        key = batch.key or str(uuid.uuid4())
+        batch = dataclasses.replace(batch, key=key, forget=self._forget)
+        private = private or batch.secret
+        deadline = self._clock() + self.patience.batch
+        for dummy in range(_SENDS):
+            started = False
+            try:
+                answer = self._send(batch, step, private=private, detach=batch.long)
+                started = answer is None
+            except LinkLost as error:
+                self._recover(error, step)
+                answer = None
+            if answer is None or answer.state == "known":
+                answer = self._collect(key, step, deadline, private=private, started=started)
+            if answer.state == "unknown":
+                continue
+            self._forget = (key,)
+            self._link.close_abandoned()
+            if answer.state == "lost":
+                where = f" at {answer.progress.id}" if answer.progress else ""
+                raise BatchLost(f"{self.name}: {step}: the node lost the work{where}", answer.progress)
+            return answer
+        raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
+
+    def reboot(self, *, step: str = "reboot") -> None:
+        """Reboots the node and waits until it can be used.
+
+        Raises:
+            NodeError: it does not come back, or cannot be told to.
+        """
+        try:
+            result = self._link.reboot(timeout=self.patience.reboot, message=f"winkube.node: {step}")
+        except LookupError as error:
+            raise NodeError(f"{self.name}: {step}: {error}") from error
+        if result.get("unreachable"):
+            raise AnsibleConnectionFailure(f"{self.name}: {step}: {result.get('msg')}")
+        if result.get("failed") or not result.get("rebooted"):
+            raise NodeError(f"{self.name}: {step}: {result.get('msg') or 'the node did not reboot'}")
+
+    def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool) -> Observation:
+        """Fetches the result of a batch that was sent; waits for it on the node."""
+        # The wrapper answers when its process has started, a moment before the module claims the key.
+        early = 10 if started else 0
+        while True:
+            left = max(0.0, deadline - self._clock())
+            batch = Batch(mode="collect", key=key, wait=int(min(self.patience.poll, left)))
+            try:
+                answer = self._send(batch, step, private=private)
+            except LinkLost as error:
+                self._recover(error, step)
+                continue
+            if answer is None:
+                continue
+            if answer.state == "unknown" and early:
+                early -= 1
+                self._sleep(0.5)
+                continue
+            if answer.state != "running":
+                return answer
+            if answer.progress and self.on_progress:
+                self.on_progress(answer.progress)
+            if self._clock() >= deadline:
+                where = f", now at {answer.progress.id}" if answer.progress else ""
+                raise NodeError(
+                    f"{self.name}: {step}: not finished after {self.patience.batch:.0f} seconds (timeout){where}; "
+                    "the node goes on with it"
+                )
+
+    def _send(self, batch: Batch, step: str, *, private: bool = False, detach: bool = False) -> Observation | None:
+        """Sends a batch once.
+
+        Returns:
+            Its observation; None where the batch was detached, or the answer came back garbled.
+        """
+        wire = json.dumps(batch.to_wire(), separators=(",", ":"))
+        if len(wire) > MAX_BATCH_BYTES:
+            raise NodeError(
+                f"{self.name}: {step}: {len(wire)} bytes in one batch; at most {MAX_BATCH_BYTES} are accepted"
+            )
+        # The watchdog ends what outlives it, so it gets more time than we have.
+        job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
+        result = self._link.execute(wire, private=private, detach=job)
+        observation = result.get("observation")
+        if isinstance(observation, dict):
+            self._contact()
+            try:
+                return Observation.from_wire(observation)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise NodeError(f"{self.name}: {step}: the module's answer cannot be read: {error!r}") from error
+        if detach and result.get("ansible_job_id") and not result.get("failed"):
+            self._contact()
+            return None
+        if result.get("unreachable"):
+            raise LinkLost(str(result.get("msg")))
+        self._garbled += 1
+        if result.get("_ansible_parsed", True) or self._garbled >= _GARBLED:
+            raise NodeError(f"{self.name}: {step}: {_failure(result, private)}")
+        return None
+
+    def _contact(self) -> None:
+        self._reached = True
+        self._outage = None
+        self._delay = 0.5
+        self._refusals = self._garbled = 0
+
+    def _recover(self, lost: LinkLost, step: str) -> None:
+        """Connects again, with growing pauses, until there is a link or no patience left."""
+        if self._outage is None:
+            self._outage = self._clock()
+        error: Exception = lost
+        while True:
+            self._refusals += any(word in str(error).lower() for word in _REFUSED)
+            patience = self.patience.reconnect if self._reached else self.patience.first_contact
+            # Wrong credentials stay wrong, and accounts get locked.
+            if self._clock() - self._outage + self._delay > patience or self._refusals >= 3:
+                raise AnsibleConnectionFailure(f"{self.name}: {step}: {error}") from error
+            self._sleep(self._delay)
+            self._delay = min(self._delay * 2, 15.0)
+            try:
+                self._link.reset()
+            except Exception as again:
+                error = again
+            else:
+                return
+
+
+def _failure(result: t.Mapping[str, t.Any], private: bool) -> str:
+    """What a module that gave no observation said."""
+    message = str(result.get("msg") or "the module failed")
+    if private:
+        return f"{message} (its output is hidden: it may hold secrets)"
+    output = "\n".join(str(result[key]).strip() for key in ("module_stdout", "module_stderr") if result.get(key))
+    return f"{message}\n{output[-2000:]}" if output else message

@@ -1,0 +1,179 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What is wrong with a host's variables, told before any node is touched. Pure but for reading our own files.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import pathlib
+import re
+import typing as t
+
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from .versions import Version, pair_problem
+
+ROLES = pathlib.Path(__file__).parents[2] / "roles"
+NETBIOS_LENGTH = 15
+"""Windows cuts a computer's NetBIOS name here; two nodes that share so many characters collide silently."""
+_SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_SOURCE = re.compile(r"^\{\{\s*\(*(\w+)\s*\|\s*default")
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One variable that is not accepted."""
+
+    variable: str
+    value: object
+    accepted: str
+
+    def __str__(self) -> str:
+        return f"{self.variable}: {self.value!r} is not accepted; {self.accepted}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Role:
+    """What a role takes and sets."""
+
+    name: str
+    options: t.Mapping[str, t.Mapping[str, t.Any]]
+    """Its argument spec's options."""
+    own: frozenset[str]
+    """Variables that the role sets for itself."""
+    sources: t.Mapping[str, str]
+    """Shared variable that an option's default reads, by option."""
+
+
+def _yaml(path: pathlib.Path) -> t.Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _registered(tasks: t.Any) -> t.Iterator[str]:
+    """Names that tasks register, those in blocks included."""
+    for task in tasks or ():
+        if "register" in task:
+            yield task["register"]
+        for section in ("block", "rescue", "always"):
+            yield from _registered(task.get(section))
+
+
+@functools.cache
+def roles() -> tuple[Role, ...]:
+    """All roles of the collection."""
+    found = []
+    for folder in sorted(path for path in ROLES.iterdir() if path.is_dir()):
+        specs = (_yaml(folder / "meta" / "argument_specs.yml") or {}).get("argument_specs") or {}
+        defaults = _yaml(folder / "defaults" / "main.yml") or {}
+        own = set(_yaml(folder / "vars" / "main.yml") or {})
+        for tasks in (folder / "tasks").glob("*.yml"):
+            own.update(_registered(_yaml(tasks)))
+        sources = {name: match[1] for name, value in defaults.items() if (match := _SOURCE.match(str(value)))}
+        options = (specs.get("main") or {}).get("options") or {}
+        found.append(Role(name=folder.name, options=options, own=frozenset(own), sources=sources))
+    return tuple(found)
+
+
+def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence[Role]) -> list[Problem]:
+    """Variables that carry a role's prefix and are none of its own: mistyped, or of another version.
+
+    Args:
+        variables: all of a host, not templated; a value that may be a secret is not shown.
+        known_roles: the roles to check.
+    """
+    options = {name for role in known_roles for name in role.options}
+    own = {name for role in known_roles for name in role.own}
+    prefixes = {role.name + "_": role for role in known_roles}
+    problems = []
+    for name in sorted(set(variables) - options - own):
+        role = next((role for prefix, role in prefixes.items() if name.startswith(prefix)), None)
+        if role is not None:
+            close = difflib.get_close_matches(name, sorted(role.options), n=3, cutoff=0.6)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"see the README of role {role.name}"
+            shown = "(hidden)" if _SECRET.search(name) else variables[name]
+            problems.append(Problem(name, shown, f"role {role.name} has no such variable; {hint}"))
+    return problems
+
+
+def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]) -> list[Problem]:
+    """Variables whose value the role's argument spec refuses.
+
+    Args:
+        values: templated values of those options that are set.
+        known_roles: the roles to check.
+    """
+    problems = []
+    for role in known_roles:
+        for name, option in role.options.items():
+            if name not in values or values[name] is None:
+                continue
+            spec = {
+                key: value for key, value in option.items() if key not in ("description", "required", "version_added")
+            }
+            result = ArgumentSpecValidator({name: spec}).validate({name: values[name]})
+            if result.error_messages:
+                source = f" (from {role.sources[name]})" if name in role.sources else ""
+                shown = "(hidden)" if option.get("no_log") else values[name]
+                problems.append(Problem(name + source, shown, _accepted(option)))
+    return problems
+
+
+def _accepted(option: t.Mapping[str, t.Any]) -> str:
+    if option.get("choices"):
+        return "accepted are " + ", ".join(str(choice) for choice in option["choices"])
+    elements = f" of {option['elements']}" if option.get("elements") else ""
+    return f"accepted is {option.get('type', 'str')}{elements}"
+
+
+def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
+    """What is wrong with the versions of Kubernetes and containerd, alone or together."""
+    parsed: list[Version] = []
+    for variable, value in (
+        ("kubernetes_node_version (from kube_version)", kubernetes),
+        ("container_runtime_containerd_version", containerd),
+    ):
+        try:
+            parsed.append(Version.parse(value))
+        except ValueError:
+            return [Problem(variable, value, "accepted is MAJOR.MINOR.PATCH such as 1.37.1")]
+    problem = pair_problem(*parsed)
+    if problem is None:
+        return []
+    pair = f"Kubernetes {kubernetes} with containerd {containerd}"
+    return [Problem("kubernetes_node_version, container_runtime_containerd_version", pair, problem)]
+
+
+def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
+    """Host names that are none, or that Windows cannot tell apart.
+
+    Args:
+        names: `kubernetes_node_hostname` by inventory host.
+    """
+    problems = []
+    seen: dict[str, str] = {}
+    for host, name in names.items():
+        where = f"kubernetes_node_hostname of {host}"
+        if not _HOST_NAME.fullmatch(name) or name.isdigit():
+            problems.append(
+                Problem(where, name, "accepted are letters, digits and hyphens, at most 63, not only digits")
+            )
+            continue
+        short = name[:NETBIOS_LENGTH].lower()
+        if short in seen:
+            problems.append(
+                Problem(
+                    where,
+                    name,
+                    f"its first {NETBIOS_LENGTH} characters are those of {seen[short]}, and Windows tells names apart "
+                    "by no more; accepted is a name that differs there",
+                )
+            )
+        seen.setdefault(short, host)
+    return problems

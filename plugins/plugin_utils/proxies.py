@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which addresses a node reaches without its proxy.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+
+def no_proxy(given: str | t.Iterable[str], *more: str | t.Iterable[str] | None) -> str:
+    """The user's exceptions, then the cluster's own addresses, each once, in order.
+
+    Args:
+        given: `no_proxy` as the user wrote it: comma-separated, or a list.
+        more: further entries (CIDRs, addresses, host names, domains), each one text, a list, or None.
+
+    Returns:
+        Comma-separated entries.
+    """
+    entries: list[str] = []
+    for part in (given, *more):
+        texts = part.split(",") if isinstance(part, str) else list(part or ())
+        entries += [str(text).strip() for text in texts]
+    seen: dict[str, str] = {}
+    for entry in entries:
+        if entry:
+            seen.setdefault(entry.lower(), entry)
+    return ",".join(seen.values())

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resource types, by the name that users write. To add one: docs/adding_a_resource_type.md.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from ._base import Resource
+from .archive import Archive
+from .artifact import Artifact
+from .computer_name import ComputerName
+from .container_image import ContainerImage
+from .defender_exclusion import DefenderExclusion
+from .directory import Directory
+from .environment import Environment
+from .file import File
+from .firewall_rule import FirewallRule
+from .page_file import PageFile
+from .registry import Registry
+from .scheduled_task import ScheduledTask
+from .service import Service
+from .time_zone import TimeZone
+from .w32_time import W32Time
+from .win_http_proxy import WinHttpProxy
+from .windows_feature import WindowsFeature
+from .windows_update_settings import WindowsUpdateSettings
+
+TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
+    {
+        type_.type: type_
+        for type_ in (
+            Archive,
+            Artifact,
+            ComputerName,
+            ContainerImage,
+            DefenderExclusion,
+            Directory,
+            Environment,
+            File,
+            FirewallRule,
+            PageFile,
+            Registry,
+            ScheduledTask,
+            Service,
+            TimeZone,
+            W32Time,
+            WinHttpProxy,
+            WindowsFeature,
+            WindowsUpdateSettings,
+        )
+    }
+)

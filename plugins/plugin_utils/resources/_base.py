@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What every resource type has in common: its properties, what it asks the node, how it plans.
+
+Private to the collection. To add a type: one file with a dataclass that derives from Resource, a line in `__init__.py`.
+A property is a dataclass field; its annotation says what is accepted, its `help` metadata is shown to users.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import typing as t
+
+from ..calls import Call, CallResult
+
+Results = t.Mapping[str, CallResult]
+"""Results of a resource's own calls, by the ids it gave them."""
+
+
+class ResourceError(Exception):
+    """A resource that cannot be: says where, the value, and what would be accepted."""
+
+    def __init__(self, where: str, value: object, accepted: str) -> None:
+        super().__init__(f"{where}: {value!r} is not accepted; {accepted}")
+        self.where = where
+        self.value = value
+        self.accepted = accepted
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Change:
+    """One planned change of one resource."""
+
+    why: str
+    """One short sentence for people: what differs."""
+    before: t.Mapping[str, t.Any]
+    after: t.Mapping[str, t.Any]
+    """State before and after, with the same keys: only what differs or names the thing; shown by --diff."""
+    calls: tuple[Call, ...]
+    """The calls that make it so, ids local to the resource."""
+    reboot: t.Literal["never", "if_reported", "always"] = "never"
+    """Whether what follows needs a reboot first: never, when an output says RestartNeeded=Yes, or always."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Resource(abc.ABC):
+    """One thing a node should have."""
+
+    type: t.ClassVar[str]
+    independent: t.ClassVar[bool] = False
+    """Whether the resources after it are applied although this one failed (the run fails at its end)."""
+    name: str = dataclasses.field(metadata={"help": "Names the resource among its type."})
+    windows: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={"help": "Only for these versions of Windows Server (2019, 2022, 2025); empty: all."},
+    )
+    restarts: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Services to restart, if they run, when this resource changed (once, after the last resource)."
+        },
+    )
+    no_log: bool = dataclasses.field(
+        default=False,
+        metadata={"help": "Its values appear in no output: before and after are hidden, its calls are secret."},
+    )
+
+    @property
+    def title(self) -> str:
+        return f"{self.type} {self.name}"
+
+    def _set(self, **values: t.Any) -> None:
+        """Normalises properties, in `__post_init__` only: resources are frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def joined(self, other: t.Self) -> t.Self | None:
+        """One resource that wants what both want, where two lists (of two roles, say) may name the same thing.
+
+        Parameters:
+            other: a later resource of the same type and name.
+
+        Returns:
+            Their union (equal ones are one); None where they contradict each other.
+        """
+        return self if self == other else None
+
+    @abc.abstractmethod
+    def observe(self) -> tuple[Call, ...]:
+        """The calls that tell the state; each records its error and goes on (`on_error="continue"`)."""
+
+    @abc.abstractmethod
+    def plan(self, seen: Results) -> Change | None:
+        """Compares the wanted state with the seen one. Pure.
+
+        Returns:
+            What has to be done, or None where the node has what it should.
+
+        Raises:
+            ResourceError: the node cannot have this resource as described.
+        """

@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Calls on files and folders, for every type that needs them.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from ..calls import Call, Json
+
+
+def remove_path(path: str, call_id: str = "remove") -> Call:
+    """Removes a file, a folder with all in it, or a registry key with all below it."""
+    parameters: dict[str, Json] = {"LiteralPath": path, "Recurse": True, "Force": True}
+    return Call(id=call_id, command="Remove-Item", parameters=parameters, select=())
+
+
+def discard(path: str, call_id: str, needs: tuple[str, ...] = ()) -> Call:
+    """Removes a file that may not exist."""
+    parameters: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}
+    return Call(id=call_id, command="Remove-Item", parameters=parameters, select=(), needs=needs, on_error="continue")
+
+
+def make_directory(path: str, call_id: str = "make") -> Call:
+    """Makes a folder with its parents; one that exists stays as it is."""
+    parameters: dict[str, Json] = {"ItemType": "Directory", "Path": path, "Force": True}
+    return Call(id=call_id, command="New-Item", parameters=parameters, select=())
+
+
+def move_path(path: str, destination: str, call_id: str) -> Call:
+    """Moves a file or folder over what is at the destination."""
+    parameters: dict[str, Json] = {"path": path, "destination": destination}
+    return Call(id=call_id, command="@move-path", parameters=parameters, select=())
+
+
+def set_acl(path: str, sddl: str) -> Call:
+    """Sets the access list of what exists."""
+    return Call(id="acl", command="@set-acl", parameters={"path": path, "sddl": sddl}, select=())

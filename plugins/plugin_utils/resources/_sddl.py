@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Security descriptors in SDDL, compared by meaning: Windows writes back other words than it was given.
+
+Private to the collection. Source: MS-DTYP 2.5.1 (security descriptor description language).
+"""
+
+from __future__ import annotations
+
+import re
+
+# Rights and trustees with a second way to write them, as far as files use them.
+_RIGHTS = {"FA": 0x1F01FF, "FR": 0x120089, "FW": 0x120116, "FX": 0x1200A0}
+_STANDARD = {"RC": 0x20000, "SD": 0x10000, "WD": 0x40000, "WO": 0x80000}
+_GENERIC = {"GA": 0x10000000, "GX": 0x20000000, "GW": 0x40000000, "GR": 0x80000000}
+_DIRECTORY = {"CC": 1, "DC": 2, "LC": 4, "SW": 8, "RP": 16, "WP": 32, "DT": 64, "LO": 128, "CR": 256}
+_ALL_RIGHTS = {**_RIGHTS, **_STANDARD, **_GENERIC, **_DIRECTORY}
+_TRUSTEES = {
+    "SY": "S-1-5-18",
+    "LS": "S-1-5-19",
+    "NS": "S-1-5-20",
+    "BA": "S-1-5-32-544",
+    "BU": "S-1-5-32-545",
+    "AU": "S-1-5-11",
+    "IU": "S-1-5-4",
+    "WD": "S-1-1-0",
+    "CO": "S-1-3-0",
+    "CG": "S-1-3-1",
+    "OW": "S-1-3-4",
+}
+_DACL = re.compile(r"D:([A-Z_]*)((?:\([^()]*\))*)")
+
+Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
+"""Whether it is protected from inheritance, and its own entries: kind, flags, rights, trustee."""
+
+
+def parse(sddl: str) -> Acl | None:
+    """The discretionary access list of a descriptor, without inherited entries; None where it has none."""
+    found = _DACL.search(sddl)
+    if not found:
+        return None
+    control, entries = found.groups()
+    own = set()
+    for entry in re.findall(r"\(([^()]*)\)", entries):
+        kind, flags, rights, dummy_object, dummy_inherited, trustee = (*entry.split(";"), *[""] * 6)[:6]
+        names = frozenset(flags[index : index + 2] for index in range(0, len(flags), 2))
+        if "ID" not in names:
+            own.add((kind.upper(), names, _rights(rights), _TRUSTEES.get(trustee.upper(), trustee.upper())))
+    return "P" in re.sub("A[IR]", "", control.upper()), frozenset(own)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two descriptors grant the same, as far as their discretionary access lists go."""
+    return parse(one) == parse(other)
+
+
+def _rights(text: str) -> str:
+    if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
+        return hex(int(text, 16))
+    if re.fullmatch(r"[0-9]+", text):
+        return hex(int(text, 10))
+    names = [text[index : index + 2].upper() for index in range(0, len(text), 2)]
+    if all(name in _ALL_RIGHTS for name in names):
+        mask = 0
+        for name in names:
+            mask |= _ALL_RIGHTS[name]
+        return hex(mask)
+    return text.upper()

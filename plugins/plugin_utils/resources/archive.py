@@ -1,0 +1,267 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Files from an archive that lies on the node."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+
+from ..calls import Call, Input, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._paths import make_directory, move_path, remove_path
+from ._state import create, objects, only, update
+from .service import running
+
+_FORMATS = (".zip", ".tar.gz", ".tgz", ".tar")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Archive(Resource):
+    """Unpacks an archive (zip, tar.gz) that lies on the node, by Windows' own tar.exe.
+
+    What was unpacked is recorded in the destination (`.winkube-archive…`): the archive's hash, and those of the files
+    to `check`. The record is removed before anything is replaced and written last: the next run repairs a broken one.
+    """
+
+    type: t.ClassVar[str] = "Archive"
+    name: str = dataclasses.field(metadata={"help": "The destination folder; with `destination`, a label of your own."})
+    destination: str | None = dataclasses.field(
+        default=None, metadata={"help": "The folder to unpack into, where several archives share one."}
+    )
+    path: str = dataclasses.field(metadata={"help": "The archive on the node: .zip, .tar.gz, .tgz or .tar."})
+    sha256: str | None = dataclasses.field(
+        default=None, metadata={"help": "The archive's SHA-256, where `path` does not change with the version."}
+    )
+    members: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Unpack only these files and folders, as named in the archive. Each replaces its namesake;"
+            " all else in the destination is left alone."
+        },
+    )
+    renames: t.Mapping[str, str] = dataclasses.field(
+        default_factory=dict, metadata={"help": "Members that get another file name: the member, and its new name."}
+    )
+    strip_components: int = dataclasses.field(
+        default=0, metadata={"help": "So many leading folders of the archive's names are dropped."}
+    )
+    exclusive: bool = dataclasses.field(
+        default=False,
+        metadata={"help": "The destination holds nothing else: it is replaced at one stroke."},
+    )
+    check: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Unpacked files, relative to the destination, that must stay as they were."}
+    )
+    stops: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Services that run these files: stopped while they are replaced, and started again if they ran."
+            " Those that depend on others come first."
+        },
+    )
+    timeout: int = dataclasses.field(default=1800, metadata={"help": "Seconds to unpack."})
+
+    def __post_init__(self) -> None:
+        if not self.path.lower().endswith(_FORMATS):
+            raise ResourceError("path", self.path, f"wanted an archive: {', '.join(_FORMATS)}")
+        if self.exclusive and self.members:
+            raise ResourceError("members", list(self.members), "wanted either members or exclusive")
+        if not 0 <= self.strip_components < 100:
+            raise ResourceError("strip_components", self.strip_components, "wanted 0 to 99")
+        if len(self.folder.strip("\\/ ")) < 3:
+            raise ResourceError("destination", self.folder, "wanted a folder, not a whole drive")
+        for member in self.members:
+            if not self._unpacked(member) or not _inside(member):
+                raise ResourceError(
+                    "members", member, "wanted a name in the archive that strip_components does not drop"
+                )
+        for member, new in self.renames.items():
+            if member not in self.members:
+                raise ResourceError("renames", member, "wanted one of members")
+            if not _inside(new) or len(_parts(new)) != 1:
+                raise ResourceError("renames", new, "wanted a file name")
+        for file in self.check:
+            if not _inside(file):
+                raise ResourceError("check", file, "wanted a path relative to the destination")
+
+    @property
+    def folder(self) -> str:
+        return (self.destination or self.name).rstrip("\\/")
+
+    @property
+    def record(self) -> str:
+        """The folder that records what was unpacked."""
+        label = "" if self.destination is None else "-" + re.sub(r"[^A-Za-z0-9._-]+", "_", self.name)
+        return f"{self.folder}\\.winkube-archive{label}"
+
+    @property
+    def _staging(self) -> str:
+        return f"{self.record}.unpack" if self.members else f"{self.folder}.winkube-unpack"
+
+    def _unpacked(self, member: str) -> str:
+        """Where tar.exe puts a member, relative to the folder that it unpacks into."""
+        return "\\".join(_parts(member)[self.strip_components :])
+
+    def _target(self, member: str) -> str:
+        """Where a member lands in the end, relative to the destination."""
+        parts = _parts(member)[self.strip_components :]
+        return "\\".join([*parts[:-1], self.renames.get(member, "".join(parts[-1:]))] if parts else [])
+
+    def _place(self, file: str) -> str:
+        return f"{self.folder}\\{file.replace('/', chr(92))}"
+
+    def _records(self) -> dict[str, str]:
+        """Recorded path → the file in the record that holds its hash."""
+        recorded = {self.path: f"{self.record}\\archive.sha256"}
+        for index, file in enumerate(self.check):
+            recorded[self._place(file)] = f"{self.record}\\file-{index}.sha256"
+        return recorded
+
+    def _wanted(self) -> dict[str, t.Any]:
+        """What is unpacked how, as the record says it: a change of any of it means to unpack anew."""
+        return {
+            "path": self.path,
+            "members": list(self.members),
+            "renames": dict(sorted(self.renames.items())),
+            "strip_components": self.strip_components,
+            "check": list(self.check),
+        }
+
+    def observe(self) -> tuple[Call, ...]:
+        recorded = self._records()
+        files: list[Json] = [*recorded]
+        records: list[Json] = [f"{self.record}\\archive.json", *recorded.values(), self._staging]
+        return (
+            Call(id="files", command="@read-file", parameters={"paths": files, "hash": True}, on_error="continue"),
+            Call(
+                id="record", command="@read-file", parameters={"paths": records, "content": True}, on_error="continue"
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        only(self, seen, "files")
+        only(self, seen, "record")
+        files = {str(item.get("path")).casefold(): item for item in objects(self, seen, "files")}
+        records = {str(item.get("path")).casefold(): item for item in objects(self, seen, "record")}
+
+        def recorded(path: str) -> str:
+            return str(records.get(path.casefold(), {}).get("content") or "").strip()
+
+        unpacked = {path: recorded(record).lower() for path, record in self._records().items()}
+        now = {path: str(files.get(path.casefold(), {}).get("sha256") or "").lower() for path in unpacked}
+        staged = bool(records.get(self._staging.casefold(), {}).get("exists"))
+        had_record = any(item.get("exists") for path, item in records.items() if path != self._staging.casefold())
+        calls = list(self._unpack(had_record, staged))
+        how = _parsed(recorded(f"{self.record}\\archive.json"))
+        if not how:  # it is written last
+            why = "was unpacked only in part" if had_record or staged else "was not unpacked"
+            return create(self, {"path": self.path, "destination": self.folder}, calls, why=why)
+        # An archive that was cleaned away leaves its record standing.
+        archive = self.sha256 or now.pop(self.path) or unpacked[self.path]
+        before = {**how, "sha256": unpacked.pop(self.path) or None, "changed_files": []}
+        after = {**self._wanted(), "sha256": archive.lower() or None, "changed_files": []}
+        before["changed_files"] = [path for path, sha256 in unpacked.items() if not sha256 or now.get(path) != sha256]
+        return update(self, before, after, calls)
+
+    def _unpack(self, had_record: bool, staged: bool) -> t.Iterator[Call]:
+        direct = not (self.members or self.exclusive)
+        target = self.folder if direct else self._staging
+        if staged:
+            yield remove_path(self._staging, "discard")
+        yield make_directory(target, "make")
+        if direct:
+            yield from self._stop(had_record)
+        yield Call(
+            id="unpack",
+            command="tar.exe",
+            arguments=("-xf", self.path, "-C", target, *self._selection()),
+            timeout=self.timeout,
+            long=True,
+        )
+        if not direct:
+            yield from self._stop(had_record)
+        if self.exclusive:
+            yield move_path(self._staging, self.folder, "move")
+        for index, member in enumerate(self.members):
+            unpacked, landed = self._unpacked(member), self._target(member)
+            yield move_path(f"{self._staging}\\{unpacked}", self._place(landed), f"move-{index}")
+        yield from self._start()
+        if self.members:
+            yield remove_path(self._staging, "clean")
+        yield from self._write_record()
+
+    def _selection(self) -> list[str]:
+        strip = [f"--strip-components={self.strip_components}"] if self.strip_components else []
+        return [*strip, *(["--", *("/".join(_parts(member)) for member in self.members)] if self.members else [])]
+
+    def _stop(self, had_record: bool) -> t.Iterator[Call]:
+        """From here on files are replaced: the record goes, and nothing runs them."""
+        if had_record:
+            yield remove_path(self.record, "forget")
+        for index, service in enumerate(self.stops):
+            yield Call(
+                id=f"service-{index}",
+                command="Get-Service",
+                parameters={"Name": [service]},
+                select=("Name", "Status"),
+                on_error="continue",
+            )
+        for index in range(len(self.stops)):
+            yield Call(
+                id=f"stop-{index}",
+                command="Stop-Service",
+                parameters={"Force": True},
+                input=running((f"service-{index}",)),
+                select=(),
+            )
+
+    def _start(self) -> t.Iterator[Call]:
+        for index in reversed(range(len(self.stops))):
+            yield Call(
+                id=f"start-{index}",
+                command="Start-Service",
+                input=running((f"service-{index}",)),
+                select=(),
+                retries=1,
+                delay=3,
+                always=True,
+            )
+
+    def _write_record(self) -> t.Iterator[Call]:
+        """The hashes come from the node itself: the archive need not have been there when it was observed."""
+        for index, (path, record) in enumerate(self._records().items()):
+            # The id tells people which file of `check` the archive does not have.
+            look = f"hash-{index}-{re.sub(r'[^A-Za-z0-9.-]+', '_', _parts(path)[-1])}"
+            yield Call(
+                id=look,
+                command="@read-file",
+                parameters={"paths": [path], "hash": True},
+                until={"type": "file"},
+                select=("path", "sha256"),
+            )
+            sha256 = Input(calls=(look,), parameter="content", property="sha256")
+            yield Call(
+                id=f"record-{index}", command="@write-file", parameters={"path": record}, input=sha256, select=()
+            )
+        description = json.dumps(self._wanted(), indent=1) + "\n"
+        parameters: dict[str, Json] = {"path": f"{self.record}\\archive.json", "content": description}
+        yield Call(id="record", command="@write-file", parameters=parameters, select=())
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in re.split(r"[\\/]+", name) if part and part != "."]
+
+
+def _inside(name: str) -> bool:
+    return bool(_parts(name)) and ".." not in _parts(name) and ":" not in name and name[0] not in "\\/"
+
+
+def _parsed(description: str) -> dict[str, t.Any]:
+    try:
+        parsed = json.loads(description)
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}

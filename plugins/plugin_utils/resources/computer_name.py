@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The node's own name."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..calls import Call, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import Reboot, objects, only, update
+
+_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
+NETBIOS = 15
+"""Windows keeps so many characters as the machine's NetBIOS name; two nodes that share them collide."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ComputerName(Resource):
+    """The node's own name. A change reboots it. Of a name over 15 characters, the first 15 are compared."""
+
+    type: t.ClassVar[str] = "ComputerName"
+    name: str = dataclasses.field(metadata={"help": "The host name, without domain."})
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"(?=.*[A-Za-z-])[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", self.name):
+            raise ResourceError(
+                "name", self.name, "wanted 1 to 63 letters, digits and hyphens, and no dot: a host name"
+            )
+
+    def observe(self) -> tuple[Call, ...]:
+        values: list[Json] = [
+            {"path": f"{_KEY}\\{which}", "name": "ComputerName"} for which in ("ComputerName", "ActiveComputerName")
+        ]
+        return (
+            Call(
+                id="names",
+                command="@read-registry",
+                parameters={"values": values},
+                select=("path", "value"),
+                on_error="continue",
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        only(self, seen, "names")
+        names = {
+            str(item.get("path")).rpartition("\\")[2]: str(item.get("value")) for item in objects(self, seen, "names")
+        }
+        after = {"computer_name": self.name}
+        reboot: Reboot = "always"
+        if not self._is(names.get("ComputerName")):
+            # Its only warning says that a reboot is needed, which it gets.
+            parameters: dict[str, Json] = {"NewName": self.name, "Force": True, "WarningAction": "SilentlyContinue"}
+            calls = [Call(id="rename", command="Rename-Computer", parameters=parameters, select=())]
+            return update(self, {"computer_name": names.get("ComputerName")}, after, calls, reboot=reboot)
+        if not self._is(names.get("ActiveComputerName")):
+            before = {"computer_name": names.get("ActiveComputerName")}
+            return update(self, before, after, (), why="was renamed, but waits for a reboot", reboot=reboot)
+        return None
+
+    def _is(self, name: str | None) -> bool:
+        return name is not None and name[:NETBIOS].casefold() == self.name[:NETBIOS].casefold()

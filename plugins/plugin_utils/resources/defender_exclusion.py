@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What Microsoft Defender leaves alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call
+from ._base import Change, Resource, ResourceError, Results
+from ._state import no_command, only, update
+
+_WORDS = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
+_OFF = "0x800106ba"
+"""Its service does not run, by policy or because another product took over: nothing scans, nothing is to exclude."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DefenderExclusion(Resource):
+    """What Microsoft Defender leaves alone. Where there is no Defender, there is nothing to do."""
+
+    type: t.ClassVar[str] = "DefenderExclusion"
+    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    paths: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files and folders."})
+    processes: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files that these programs open."})
+    extensions: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files by the end of their name."})
+    state: t.Literal["present", "absent"] = dataclasses.field(
+        default="present", metadata={"help": "Whether they are excluded."}
+    )
+
+    def __post_init__(self) -> None:
+        if not (self.paths or self.processes or self.extensions):
+            raise ResourceError("paths", [], "wanted paths, processes or extensions")
+
+    def observe(self) -> tuple[Call, ...]:
+        return (Call(id="preference", command="Get-MpPreference", select=tuple(_WORDS.values()), on_error="continue"),)
+
+    def plan(self, seen: Results) -> Change | None:
+        result = seen.get("preference")
+        if no_command(result) or (
+            result and result.error and _OFF in f"{result.error.id} {result.error.message}".lower()
+        ):
+            return None
+        found = only(self, seen, "preference")
+        before: dict[str, t.Any] = {}
+        after: dict[str, t.Any] = {}
+        differing: dict[str, list[str]] = {}
+        for key, word in _WORDS.items():
+            wanted = getattr(self, key)
+            have = {_same(key, str(item)) for item in found.get(word) or ()}
+            present = [item for item in wanted if _same(key, item) in have]
+            before[key], after[key] = present, list(wanted) if self.state == "present" else []
+            if self.state == "absent" and present:
+                differing[word] = present
+            elif self.state == "present" and len(present) < len(wanted):
+                differing[word] = [item for item in wanted if item not in present]
+        command = "Add-MpPreference" if self.state == "present" else "Remove-MpPreference"
+        return update(self, before, after, [Call(id="change", command=command, parameters=differing, select=())])
+
+
+def _same(key: str, item: str) -> str:
+    folded = item.strip().casefold()
+    return folded.lstrip(".") if key == "extensions" else folded.rstrip("\\")

@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A machine-wide environment variable, or entries of one that is a list of folders."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..calls import Call
+from ._base import Change, Resource, ResourceError, Results
+from ._state import create, only, remove, update
+
+KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Environment(Resource):
+    """A machine-wide environment variable; with `path_entries`, single entries of a list such as PATH."""
+
+    type: t.ClassVar[str] = "Environment"
+    name: str = dataclasses.field(metadata={"help": "The variable's name."})
+    value: str | None = dataclasses.field(
+        default=None, metadata={"help": "Its value. With `%OTHER%` in it, it is kept as one to expand."}
+    )
+    path_entries: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Folders that the variable lists; new ones are added at its end, others are left alone."
+            " Upper and lower case, and a backslash at the end, make no difference."
+        },
+    )
+    state: t.Literal["present", "absent"] = dataclasses.field(
+        default="present", metadata={"help": "Whether the variable (or its `path_entries`) exists."}
+    )
+
+    def __post_init__(self) -> None:
+        if not self.name or "=" in self.name:
+            raise ResourceError("name", self.name, "wanted a variable's name, without =")
+        if self.value is not None and self.path_entries:
+            raise ResourceError("path_entries", list(self.path_entries), "wanted either value or path_entries")
+        if self.state == "present" and not self.value and not self.path_entries:
+            raise ResourceError("value", self.value, "wanted text; an empty variable does not exist on Windows")
+        for entry in self.path_entries:
+            if not entry.strip() or ";" in entry or '"' in entry:
+                raise ResourceError("path_entries", entry, 'wanted single folders, without ; or "')
+
+    def joined(self, other: Environment) -> Environment | None:
+        """Entries of a list such as PATH come from several roles; planned apart, one would overwrite the other's."""
+        if not (self.path_entries and other.path_entries) or (self.state, self.windows) != (other.state, other.windows):
+            return super().joined(other)
+        entries = tuple(dict.fromkeys([*self.path_entries, *other.path_entries]))
+        restarts = tuple(dict.fromkeys([*self.restarts, *other.restarts]))
+        return dataclasses.replace(self, path_entries=entries, restarts=restarts, no_log=self.no_log or other.no_log)
+
+    def observe(self) -> tuple[Call, ...]:
+        values = [{"path": KEY, "name": self.name}]
+        return (Call(id="value", command="@read-registry", parameters={"values": values}, on_error="continue"),)
+
+    def plan(self, seen: Results) -> Change | None:
+        found = only(self, seen, "value")
+        old = str(found.get("value") or "") if found.get("exists") else None
+        if self.path_entries:
+            edit = with_entries if self.state == "present" else without_entries
+            new = edit(old, self.path_entries)
+        else:
+            new = self.value if self.state == "present" else None
+        if new is None:
+            return None if old is None else remove(self, {"value": old}, [self._write(None, "String")])
+        kind = "ExpandString" if found.get("kind") == "ExpandString" or re.search("%[^%]+%", new) else "String"
+        write = [self._write(new, kind)]
+        if old is None:
+            return create(self, {"value": new}, write)
+        return update(self, {"value": old, "kind": found.get("kind")}, {"value": new, "kind": kind}, write)
+
+    def _write(self, value: str | None, kind: str) -> Call:
+        parameters = {"name": self.name, "value": value, "kind": kind}
+        return Call(id="set", command="@set-environment", parameters=parameters, select=())
+
+
+def with_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
+    """The list with the entries that it lacks at its end; what is there stays as it is."""
+    have = {_same(entry) for entry in (value or "").split(";")}
+    added: list[str] = []
+    for entry in entries:
+        if _same(entry) not in have:
+            added.append(entry.strip())
+            have.add(_same(entry))
+    if not added:
+        return value
+    kept = (value or "").rstrip(";")
+    return ";".join([kept, *added] if kept else added)
+
+
+def without_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
+    """The list without the entries; None where nothing is left."""
+    if value is None:
+        return None
+    unwanted = {_same(entry) for entry in entries}
+    kept = [entry for entry in value.split(";") if _same(entry) not in unwanted]
+    return value if len(kept) == len(value.split(";")) else ";".join(kept) or None
+
+
+def _same(entry: str) -> str:
+    """Entries that name the same folder have the same."""
+    return entry.strip().strip('"').rstrip("\\").casefold()

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A text or small binary file."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import hashlib
+import re
+import typing as t
+
+from ..calls import Call, Json
+from . import _sddl
+from ._base import Change, Resource, ResourceError, Results
+from ._paths import remove_path, set_acl
+from ._state import create, only, remove, update
+
+MAX_BYTES = 512 * 1024
+"""A batch is below 1 MB; larger files are artifacts."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class File(Resource):
+    """A file with its content and access list, written beside its place and moved over it: nobody reads half of it."""
+
+    type: t.ClassVar[str] = "File"
+    name: str = dataclasses.field(metadata={"help": "Its path on the node."})
+    content: str | None = dataclasses.field(
+        default=None, metadata={"help": "Its text, written as UTF-8 without a byte-order mark."}
+    )
+    source_content_base64: str | None = dataclasses.field(
+        default=None, metadata={"help": "Its bytes, for what is no text; up to 512 KiB, an Artifact beyond that."}
+    )
+    line_ending: t.Literal["crlf", "lf", "as_is"] = dataclasses.field(
+        default="as_is", metadata={"help": "How lines of `content` end."}
+    )
+    acl: str | None = dataclasses.field(
+        default=None, metadata={"help": "Its access list in SDDL, such as `D:P(A;;FA;;;SY)(A;;FA;;;BA)`."}
+    )
+    create_only: bool = dataclasses.field(
+        default=False, metadata={"help": "A seed: a file that exists keeps its content."}
+    )
+    state: t.Literal["present", "absent"] = dataclasses.field(
+        default="present", metadata={"help": "Whether it exists."}
+    )
+
+    def __post_init__(self) -> None:
+        if self.content is not None and self.source_content_base64 is not None:
+            raise ResourceError("source_content_base64", "…", "wanted either content or source_content_base64")
+        check_acl(self.acl)
+        data = self.data()
+        if data is None and self.state == "present" and self.acl is None:
+            raise ResourceError("content", None, "it is missing; wanted content, source_content_base64 or acl")
+        if data is not None and len(data) > MAX_BYTES:
+            raise ResourceError("content", f"{len(data)} bytes", f"wanted at most {MAX_BYTES}; use an Artifact")
+
+    def data(self) -> bytes | None:
+        """The wanted bytes; None: the content is not managed."""
+        if self.source_content_base64 is not None:
+            try:
+                return base64.b64decode(re.sub(r"\s", "", self.source_content_base64), validate=True)
+            except (binascii.Error, ValueError):
+                raise ResourceError("source_content_base64", "…", "wanted base64") from None
+        if self.content is None:
+            return None
+        text = self.content
+        if self.line_ending != "as_is":
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+            text = text.replace("\n", "\r\n") if self.line_ending == "crlf" else text
+        return text.encode("utf-8")
+
+    def observe(self) -> tuple[Call, ...]:
+        """Content comes back only to be shown as a difference: the hash decides."""
+        show = self.content is not None and not self.no_log and not self.create_only
+        parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
+        parameters |= {"content": True} if show else {}
+        parameters |= {"acl": True} if self.acl else {}
+        return (Call(id="file", command="@read-file", parameters=parameters, on_error="continue"),)
+
+    def plan(self, seen: Results) -> Change | None:
+        found = only(self, seen, "file")
+        if found.get("type") == "directory":
+            raise ResourceError(self.title, "a directory", "at this path is a directory, wanted a file or nothing")
+        exists = bool(found.get("exists"))
+        data = self.data()
+        if self.state == "absent":
+            return remove(self, {"path": self.name}, [remove_path(self.name)]) if exists else None
+        if data is not None and not exists:
+            return create(self, {**self._shown(data), "acl": self.acl}, [self._write(data)])
+        if not exists:
+            raise ResourceError(self.title, None, "there is no such file; give content to make it")
+        before: dict[str, t.Any] = {}
+        after: dict[str, t.Any] = {}
+        calls: list[Call] = []
+        if data is not None and not self.create_only and not same_hash(found.get("sha256"), data):
+            before, after = self._differing(found, data)
+            calls = [self._write(data)]
+        if self.acl and not _sddl.same(self.acl, str(found.get("sddl") or "")):
+            before, after = {**before, "acl": found.get("sddl")}, {**after, "acl": self.acl}
+            calls = calls or [set_acl(self.name, self.acl)]
+        return update(self, before, after, calls)
+
+    def _shown(self, data: bytes) -> dict[str, t.Any]:
+        if self.content is None:
+            return {"sha256": hashlib.sha256(data).hexdigest()}
+        return {"content": data.decode("utf-8")}
+
+    def _differing(self, found: t.Mapping[str, t.Any], data: bytes) -> tuple[dict[str, t.Any], dict[str, t.Any]]:
+        old, new = found.get("content"), self._shown(data)
+        hashes = {"sha256": str(found.get("sha256") or "").lower()}, {"sha256": hashlib.sha256(data).hexdigest()}
+        if "content" not in new or old is None or old == new["content"]:
+            return hashes  # bytes that no text shows, such as a byte-order mark
+        return {"content": old}, new
+
+    def _write(self, data: bytes) -> Call:
+        parameters: dict[str, Json] = {"path": self.name}
+        if self.source_content_base64 is not None:
+            parameters |= {"content": base64.b64encode(data).decode("ascii"), "encoding": "base64"}
+        else:
+            parameters["content"] = data.decode("utf-8")
+        if self.acl:
+            parameters["sddl"] = self.acl
+        return Call(id="write", command="@write-file", parameters=parameters, select=("sha256",))
+
+
+def same_hash(sha256: t.Any, data: bytes) -> bool:
+    """Whether a file's hash is that of these bytes."""
+    return str(sha256 or "").lower() == hashlib.sha256(data).hexdigest()
+
+
+def check_acl(acl: str | None) -> None:
+    """Refuses what is no access list."""
+    if acl is not None and _sddl.parse(acl) is None:
+        raise ResourceError("acl", acl, "wanted SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")

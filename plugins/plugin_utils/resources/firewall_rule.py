@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A rule of Windows' firewall."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call, Input, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import create, is_missing, only, remove, update
+
+# property → how Get- and New-NetFirewallRule (and the filters) name it
+_WORDS = {
+    "display_name": "DisplayName",
+    "description": "Description",
+    "group": "Group",
+    "direction": "Direction",
+    "action": "Action",
+    "profile": "Profile",
+    "enabled": "Enabled",
+    "protocol": "Protocol",
+    "local_ports": "LocalPort",
+    "remote_ports": "RemotePort",
+    "local_addresses": "LocalAddress",
+    "remote_addresses": "RemoteAddress",
+    "program": "Program",
+}
+_LISTS = ("local_ports", "remote_ports", "local_addresses", "remote_addresses")
+_NUMBERED = {"1": "ICMPv4", "6": "TCP", "17": "UDP", "58": "ICMPv6"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FirewallRule(Resource):
+    """A rule of Windows' firewall. What is not given is what a new rule gets: any port, any address, any program."""
+
+    type: t.ClassVar[str] = "FirewallRule"
+    name: str = dataclasses.field(metadata={"help": "The rule's unique name (not its display name)."})
+    display_name: str = dataclasses.field(default="", metadata={"help": "What people see; default: the name."})
+    description: str = dataclasses.field(default="", metadata={"help": "What it is for."})
+    group: str = dataclasses.field(default="", metadata={"help": "The group it belongs to."})
+    direction: t.Literal["Inbound", "Outbound"] = dataclasses.field(default="Inbound", metadata={"help": "Which way."})
+    action: t.Literal["Allow", "Block"] = dataclasses.field(default="Allow", metadata={"help": "What happens."})
+    protocol: str = dataclasses.field(
+        default="Any", metadata={"help": "`TCP`, `UDP`, `ICMPv4`, `ICMPv6`, `Any`, or a number."}
+    )
+    local_ports: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Ports of the node, or ranges such as `30000-32767`."}
+    )
+    remote_ports: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Ports of the other side."})
+    local_addresses: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Addresses of the node."})
+    remote_addresses: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Addresses of the other side: an address, a subnet, a range, `LocalSubnet`."}
+    )
+    program: str = dataclasses.field(default="", metadata={"help": "Only for this executable."})
+    profile: tuple[t.Literal["Any", "Domain", "Private", "Public"], ...] = dataclasses.field(
+        default=("Any",), metadata={"help": "In which networks."}
+    )
+    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether it is in force."})
+    state: t.Literal["present", "absent"] = dataclasses.field(
+        default="present", metadata={"help": "Whether it exists."}
+    )
+
+    def __post_init__(self) -> None:
+        if not self.name or any(letter in self.name for letter in "*?[]"):
+            raise ResourceError("name", self.name, "wanted a rule's name, without * ? [ or ]")
+        protocol = self.protocol.strip()
+        known = {name.casefold(): name for name in (*_NUMBERED.values(), "Any")}
+        protocol = _NUMBERED.get(protocol, known.get(protocol.casefold(), protocol))
+        if protocol not in known.values() and not (protocol.isascii() and protocol.isdigit() and int(protocol) < 256):
+            raise ResourceError(
+                "protocol", self.protocol, "one of TCP, UDP, ICMPv4, ICMPv6, Any, or a number below 256"
+            )
+        if (self.local_ports or self.remote_ports) and protocol not in ("TCP", "UDP"):
+            raise ResourceError("protocol", self.protocol, "ports need TCP or UDP")
+        self._set(protocol=protocol, display_name=self.display_name or self.name)
+        for ports in ("local_ports", "remote_ports"):
+            self._set(**{ports: tuple(port.strip() for entry in getattr(self, ports) for port in entry.split(","))})
+
+    def observe(self) -> tuple[Call, ...]:
+        rule = Input(calls=("rule",), parameter="AssociatedNetFirewallRule")
+        filters = {
+            "ports": ("Get-NetFirewallPortFilter", ("Protocol", "LocalPort", "RemotePort")),
+            "addresses": ("Get-NetFirewallAddressFilter", ("LocalAddress", "RemoteAddress")),
+        }
+        if self.program:
+            filters["program"] = ("Get-NetFirewallApplicationFilter", ("Program",))
+        return (
+            Call(
+                id="rule",
+                command="Get-NetFirewallRule",
+                parameters={"Name": [self.name]},
+                select=("DisplayName", "Description", "Group", "Direction", "Action", "Profile", "Enabled"),
+                on_error="continue",
+            ),
+            *(
+                Call(id=call_id, command=command, input=rule, select=select, needs=("rule",), on_error="continue")
+                for call_id, (command, select) in filters.items()
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        exists = not is_missing(seen.get("rule"))
+        delete = Call(id="remove", command="Remove-NetFirewallRule", parameters={"Name": [self.name]}, select=())
+        if self.state == "absent":
+            if not exists:
+                return None
+            return remove(self, {"display_name": only(self, seen, "rule").get("DisplayName")}, [delete])
+        wanted = self._wanted()
+        if not exists:
+            return create(self, wanted, [self._write("New-NetFirewallRule", wanted)])
+        found: dict[str, t.Any] = {
+            **only(self, seen, "rule"),
+            **only(self, seen, "ports"),
+            **only(self, seen, "addresses"),
+        }
+        if self.program:
+            found |= only(self, seen, "program")
+        before = {key: _seen(key, found.get(_WORDS[key]), wanted[key]) for key in wanted}
+        changed = {key: value for key, value in wanted.items() if before[key] != value}
+        if "group" in changed:  # -Group selects rules there; only a new rule can be given one
+            return update(self, before, wanted, [delete, self._write("New-NetFirewallRule", wanted)])
+        if "local_ports" in changed or "remote_ports" in changed or "protocol" in changed:
+            # Ports are refused without their protocol.
+            changed |= {key: wanted[key] for key in ("protocol", "local_ports", "remote_ports")}
+        return update(self, before, wanted, [self._write("Set-NetFirewallRule", changed)])
+
+    def _wanted(self) -> dict[str, t.Any]:
+        wanted: dict[str, t.Any] = {key: getattr(self, key) for key in _WORDS}
+        for key in _LISTS:
+            wanted[key] = sorted(wanted[key]) or ["Any"]
+        wanted["profile"] = ", ".join(sorted(self.profile)) or "Any"
+        return {key: value for key, value in wanted.items() if value != ""}
+
+    def _write(self, command: str, values: t.Mapping[str, t.Any]) -> Call:
+        parameters: dict[str, Json] = {"Name": self.name if command.startswith("New") else [self.name]}
+        for key, value in values.items():
+            word = "NewDisplayName" if key == "display_name" and command.startswith("Set") else _WORDS[key]
+            # -Enabled is an enumeration there, not a switch.
+            parameters[word] = ("True" if value else "False") if key == "enabled" else value
+        if values.get("protocol") not in (None, "TCP", "UDP"):
+            parameters = {key: value for key, value in parameters.items() if key not in ("LocalPort", "RemotePort")}
+        return Call(id="rule", command=command, parameters=parameters, select=())
+
+
+def _seen(key: str, value: t.Any, wanted: t.Any) -> t.Any:
+    """A seen value in the notation of the wanted one."""
+    if key == "enabled":
+        return str(value).casefold() == "true"
+    if key in _LISTS:
+        items = value if isinstance(value, (list, tuple)) else [value]
+        found = sorted(_address(str(item)) for item in items if item is not None) or ["Any"]
+        same = sorted(map(str.casefold, found)) == sorted(_address(str(item)).casefold() for item in wanted)
+        return wanted if same else found
+    if key == "profile":
+        found_profiles = ", ".join(sorted(part.strip() for part in str(value).split(",")))
+        return "Any" if found_profiles == "Domain, Private, Public" else found_profiles
+    text = str(value or "")
+    if key == "protocol":
+        text = _NUMBERED.get(text, text)
+    return wanted if text.casefold() == str(wanted).casefold() else text
+
+
+def _address(text: str) -> str:
+    """Windows writes a subnet back with its mask: 10.0.0.0/255.0.0.0 is 10.0.0.0/8."""
+    address, slash, mask = text.partition("/")
+    if slash and "." in mask:
+        bits = "".join(f"{int(part):08b}" for part in mask.split(".") if part.isdigit())
+        mask = str(bits.count("1"))
+    return f"{address}{slash}{mask}"

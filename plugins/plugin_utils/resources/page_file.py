@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Where Windows pages to."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call, Input, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import objects, only, update
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Paging:
+    """One page file."""
+
+    path: str = dataclasses.field(metadata={"help": "Its path, such as `D:\\pagefile.sys`."})
+    initial_mb: int = dataclasses.field(default=0, metadata={"help": "Size at first; 0: Windows decides."})
+    maximum_mb: int = dataclasses.field(default=0, metadata={"help": "Size at most; 0: Windows decides."})
+
+    def __post_init__(self) -> None:
+        if len(self.path) < 4 or self.path[1:3] != ":\\" or any(letter in self.path for letter in "'\"*?/"):
+            raise ResourceError("path", self.path, "wanted a full path, such as D:\\pagefile.sys")
+        if not 0 <= self.initial_mb <= self.maximum_mb < 1 << 32:
+            raise ResourceError(
+                "maximum_mb", self.maximum_mb, "wanted sizes in MB, the maximum not below the initial one"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PageFile(Resource):
+    """Where Windows pages to. A change takes effect at the next reboot."""
+
+    type: t.ClassVar[str] = "PageFile"
+    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    automatic: bool = dataclasses.field(default=False, metadata={"help": "Windows decides."})
+    files: tuple[Paging, ...] = dataclasses.field(
+        default=(), metadata={"help": "All page files; none: no paging. Not with `automatic`."}
+    )
+    reboot: bool = dataclasses.field(default=False, metadata={"help": "Reboot at once when it changed."})
+
+    def __post_init__(self) -> None:
+        if self.automatic and self.files:
+            raise ResourceError("files", [file.path for file in self.files], "wanted either automatic or files")
+        if len({file.path.casefold() for file in self.files}) < len(self.files):
+            raise ResourceError("files", [file.path for file in self.files], "wanted each path once")
+
+    def observe(self) -> tuple[Call, ...]:
+        return (
+            Call(
+                id="system",
+                command="Get-CimInstance",
+                parameters={"ClassName": "Win32_ComputerSystem"},
+                select=("AutomaticManagedPagefile",),
+                on_error="continue",
+            ),
+            Call(
+                id="files",
+                command="Get-CimInstance",
+                parameters={"ClassName": "Win32_PageFileSetting"},
+                select=("Name", "InitialSize", "MaximumSize"),
+                on_error="continue",
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        automatic = bool(only(self, seen, "system").get("AutomaticManagedPagefile"))
+        before: dict[str, t.Any] = {"automatic": automatic}
+        after: dict[str, t.Any] = {"automatic": self.automatic}
+        found = {
+            str(item.get("Name")).casefold(): (int(item.get("InitialSize") or 0), int(item.get("MaximumSize") or 0))
+            for item in objects(self, seen, "files")
+        }
+        wanted = {file.path.casefold(): (file.initial_mb, file.maximum_mb) for file in self.files}
+        if not self.automatic:
+            before["files"], after["files"] = _words(found), _words(wanted)
+        return update(self, before, after, self._write(automatic, found), reboot="always" if self.reboot else "never")
+
+    def _write(self, automatic: bool, found: t.Mapping[str, tuple[int, int]]) -> t.Iterator[Call]:
+        if automatic != self.automatic:
+            class_name: dict[str, Json] = {"ClassName": "Win32_ComputerSystem"}
+            yield Call(id="system", command="Get-CimInstance", parameters=class_name, select=())
+            yield _set("automatic", "system", {"AutomaticManagedPagefile": self.automatic})
+        if self.automatic:
+            return
+        yield Call(
+            id="files", command="Get-CimInstance", parameters={"ClassName": "Win32_PageFileSetting"}, select=("Name",)
+        )
+        wanted = {file.path.casefold() for file in self.files}
+        # Where Windows chose until now, it leaves the page files that it had: nobody knows them yet.
+        kept = {} if automatic else {path: sizes for path, sizes in found.items() if path in wanted}
+        for index, path in enumerate(path for path in found if path not in kept and not automatic):
+            unwanted = Input(calls=("files",), where={"Name": path})
+            yield Call(id=f"remove-{index}", command="Remove-CimInstance", input=unwanted, select=())
+        if automatic:
+            yield Call(id="remove", command="Remove-CimInstance", input=Input(calls=("files",)), select=())
+        for index, file in enumerate(self.files):
+            sizes = (file.initial_mb, file.maximum_mb)
+            properties: dict[str, Json] = {"InitialSize": sizes[0], "MaximumSize": sizes[1]}
+            if file.path.casefold() not in kept:
+                # The sizes are refused while it is made.
+                parameters: dict[str, Json] = {"ClassName": "Win32_PageFileSetting", "Property": {"Name": file.path}}
+                yield Call(id=f"make-{index}", command="New-CimInstance", parameters=parameters, select=())
+                yield _set(f"size-{index}", f"make-{index}", properties)
+            elif kept[file.path.casefold()] != sizes:
+                yield _set(f"size-{index}", "files", properties, where={"Name": file.path})
+
+
+def _set(
+    call_id: str, source: str, properties: t.Mapping[str, Json], where: t.Mapping[str, Json] | None = None
+) -> Call:
+    """Changes properties of the objects that an earlier call returned."""
+    return Call(
+        id=call_id,
+        command="Set-CimInstance",
+        parameters={"Property": dict(properties)},
+        input=Input(calls=(source,), where=where or {}),
+        select=(),
+    )
+
+
+def _words(files: t.Mapping[str, tuple[int, int]]) -> list[str]:
+    return sorted(f"{path} {initial}-{maximum} MB" for path, (initial, maximum) in files.items())

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A registry value, or a whole key."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call
+from ._base import Change, Resource, ResourceError, Results
+from ._paths import remove_path
+from ._registry_keys import Kind, make_key, normal_key, normal_value, remove_value, seen_value, set_value
+from ._state import create, only, remove, update
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Registry(Resource):
+    r"""A registry value; without `value_name`, the key itself."""
+
+    type: t.ClassVar[str] = "Registry"
+    name: str = dataclasses.field(default="", metadata={"help": r"A label of your own; default: `key\value_name`."})
+    key: str = dataclasses.field(metadata={"help": r"The key, such as `HKLM:\SOFTWARE\Example`. Made as needed."})
+    value_name: str | None = dataclasses.field(default=None, metadata={"help": "The value's name."})
+    value: t.Any = dataclasses.field(
+        default=None,
+        metadata={"help": "Its data: text, number, list of texts, or bytes (numbers, or hexadecimal text)."},
+    )
+    value_type: Kind = dataclasses.field(default="String", metadata={"help": "Its kind."})
+    state: t.Literal["present", "absent"] = dataclasses.field(
+        default="present",
+        metadata={"help": "Whether it exists. Without `value_name`, `absent` removes the key and all below it."},
+    )
+
+    def __post_init__(self) -> None:
+        self._set(key=normal_key(self.key))
+        if not self.name:
+            self._set(name=self.key if self.value_name is None else f"{self.key}\\{self.value_name}")
+        if self.value_name == "":
+            raise ResourceError("value_name", "", "wanted the name of a value; leave it out for the key itself")
+        if self.state == "present" and self.value_name is not None:
+            if self.value is None:
+                raise ResourceError("value", None, "it is missing; a value that is present needs its data")
+            self._set(value=normal_value(self.value_type, self.value))
+        elif self.value is not None and self.value_name is None:
+            raise ResourceError("value", self.value, "it needs value_name beside it")
+
+    def observe(self) -> tuple[Call, ...]:
+        wanted = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})
+        # Of a key, only whether it exists: its values may be many.
+        select = ("key_exists",) if self.value_name is None else ("exists", "key_exists", "value", "kind")
+        return (
+            Call(
+                id="value",
+                command="@read-registry",
+                parameters={"values": [wanted]},
+                select=select,
+                on_error="continue",
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        found = only(self, seen, "value")
+        if self.value_name is None:
+            return self._plan_key(bool(found.get("key_exists")))
+        exists = bool(found.get("exists"))
+        if self.state == "absent":
+            calls = [remove_value("remove", self.key, self.value_name)]
+            return remove(self, {"value": seen_value(found)}, calls) if exists else None
+        after = {"value": self.value, "value_type": self.value_type}
+        calls = [set_value("set", self.key, self.value_name, self.value_type, self.value)]
+        if not exists:
+            return create(self, after, [*(() if found.get("key_exists") else make_key(self.key)), *calls])
+        return update(self, {"value": seen_value(found), "value_type": found.get("kind")}, after, calls)
+
+    def _plan_key(self, exists: bool) -> Change | None:
+        if self.state == "present":
+            return None if exists else create(self, {"key": self.key}, make_key(self.key))
+        if not exists:
+            return None
+        return remove(self, {"key": self.key}, [remove_path(self.key)])

@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A task of Windows' task scheduler."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..calls import Call, Input, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import create, is_missing, objects, remove, update
+
+_CLASSES = {
+    "MSFT_TaskBootTrigger": "startup",
+    "MSFT_TaskLogonTrigger": "logon",
+    "MSFT_TaskDailyTrigger": "daily",
+    "MSFT_TaskWeeklyTrigger": "weekly",
+    "MSFT_TaskTimeTrigger": "once",
+}
+_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_SYSTEM = frozenset({"system", "nt authority\\system", "s-1-5-18", "localsystem"})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trigger:
+    """When a task runs."""
+
+    on: t.Literal["startup", "logon", "daily", "weekly", "once"] = dataclasses.field(metadata={"help": "The occasion."})
+    at: str | None = dataclasses.field(
+        default=None,
+        metadata={"help": "Time of day (`03:30`) for `daily` and `weekly`; `2026-12-31T03:30` for `once`."},
+    )
+    days: tuple[t.Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"], ...] = (
+        dataclasses.field(default=(), metadata={"help": "Days of `weekly`."})
+    )
+
+    def __post_init__(self) -> None:
+        if self.on in ("daily", "weekly", "once"):
+            form = r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?" if self.on == "once" else r"([01]\d|2[0-3]):[0-5]\d"
+            if self.at is None or not re.fullmatch(form, self.at, re.ASCII):
+                example = "2026-12-31T03:30" if self.on == "once" else "03:30"
+                raise ResourceError("at", self.at, f"wanted a time such as {example} (in quotes)")
+        elif self.at is not None:
+            raise ResourceError("at", self.at, f"{self.on} has no time")
+        if bool(self.days) != (self.on == "weekly"):
+            raise ResourceError("days", list(self.days), "wanted days for weekly, and only there")
+
+    @property
+    def words(self) -> str:
+        """For people and for comparison: `daily 03:30`, `weekly 03:30 Monday Friday`, `startup`."""
+        return " ".join([self.on, *([self.at[:16]] if self.at else []), *(day for day in _DAYS if day in self.days)])
+
+    def parameters(self) -> dict[str, Json]:
+        """Of New-ScheduledTaskTrigger."""
+        switch = {"startup": "AtStartup", "logon": "AtLogOn", "daily": "Daily", "weekly": "Weekly", "once": "Once"}
+        parameters: dict[str, Json] = {switch[self.on]: True}
+        if self.at:
+            parameters["At"] = self.at
+        if self.days:
+            parameters["DaysOfWeek"] = list(self.days)
+        return parameters
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScheduledTask(Resource):
+    """A task of Windows' task scheduler: one program, run by an account that needs no password."""
+
+    type: t.ClassVar[str] = "ScheduledTask"
+    name: str = dataclasses.field(metadata={"help": "Its name, with its folder if it has one: `\\winkube\\clean-up`."})
+    execute: str | None = dataclasses.field(default=None, metadata={"help": "The program."})
+    arguments: str = dataclasses.field(default="", metadata={"help": "Its arguments, as one text."})
+    working_directory: str = dataclasses.field(default="", metadata={"help": "Where it runs."})
+    description: str = dataclasses.field(default="", metadata={"help": "What it is for."})
+    triggers: tuple[Trigger, ...] = dataclasses.field(default=(), metadata={"help": "When it runs; none: on demand."})
+    user: str = dataclasses.field(
+        default="SYSTEM", metadata={"help": "`SYSTEM`, `LOCAL SERVICE` or `NETWORK SERVICE`."}
+    )
+    run_level: t.Literal["Limited", "Highest"] = dataclasses.field(
+        default="Highest", metadata={"help": "With the account's full rights, or without."}
+    )
+    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether its triggers count."})
+    execution_time_limit_minutes: int = dataclasses.field(
+        default=4320, metadata={"help": "It is ended after this time; 0: never."}
+    )
+    multiple_instances: t.Literal["IgnoreNew", "Parallel", "Queue"] = dataclasses.field(
+        default="IgnoreNew", metadata={"help": "What happens when it is due while it runs."}
+    )
+    state: t.Literal["present", "absent"] = dataclasses.field(
+        default="present", metadata={"help": "Whether it exists."}
+    )
+
+    def __post_init__(self) -> None:
+        if not self.task_name or re.search(r'[/:*?"<>|\[\]]', self.name):
+            raise ResourceError("name", self.name, r"wanted a name such as \folder\task")
+        if self.state == "present" and not self.execute:
+            raise ResourceError("execute", self.execute, "it is missing; a task needs its program")
+        if self.execution_time_limit_minutes < 0:
+            raise ResourceError("execution_time_limit_minutes", self.execution_time_limit_minutes, "wanted 0 or more")
+
+    @property
+    def task_name(self) -> str:
+        return self.name.rpartition("\\")[2]
+
+    @property
+    def task_path(self) -> str:
+        folder = self.name.rpartition("\\")[0].strip("\\")
+        return f"\\{folder}\\" if folder else "\\"
+
+    @property
+    def _named(self) -> dict[str, Json]:
+        return {"TaskName": self.task_name, "TaskPath": self.task_path}
+
+    def observe(self) -> tuple[Call, ...]:
+        select = (
+            "State",
+            "Description",
+            "Actions.Execute",
+            "Actions.Arguments",
+            "Actions.WorkingDirectory",
+            "Principal.UserId",
+            "Principal.RunLevel",
+            "Settings.Enabled",
+            "Settings.ExecutionTimeLimit",
+            "Settings.MultipleInstances",
+            "Triggers.CimClass.CimClassName",
+            "Triggers.StartBoundary",
+            "Triggers.DaysOfWeek",
+        )
+        parameters: dict[str, Json] = {"TaskName": [self.task_name], "TaskPath": [self.task_path]}
+        return (
+            Call(id="task", command="Get-ScheduledTask", parameters=parameters, select=select, on_error="continue"),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        found = () if is_missing(seen.get("task")) else objects(self, seen, "task")
+        if self.state == "absent":
+            gone: dict[str, Json] = {"TaskName": [self.task_name], "TaskPath": [self.task_path], "Confirm": False}
+            calls = [Call(id="remove", command="Unregister-ScheduledTask", parameters=gone, select=())]
+            return remove(self, {"execute": _one(found[0].get("Actions.Execute"))}, calls) if found else None
+        wanted = {
+            "execute": self.execute,
+            "arguments": self.arguments,
+            "working_directory": self.working_directory,
+            "description": self.description,
+            "user": self.user,
+            "run_level": self.run_level,
+            "enabled": self.enabled,
+            "execution_time_limit": _limit(self.execution_time_limit_minutes),
+            "multiple_instances": self.multiple_instances,
+            "triggers": sorted(trigger.words for trigger in self.triggers),
+        }
+        if not found:
+            return create(self, wanted, self._register())
+        return update(self, self._found(found[0]), wanted, self._register())
+
+    def _found(self, task: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        user = str(task.get("Principal.UserId") or "")
+        if (user.casefold() in _SYSTEM and self.user.casefold() in _SYSTEM) or _account(user) == _account(self.user):
+            user = self.user
+        limit = str(task.get("Settings.ExecutionTimeLimit") or "")
+        wanted_limit = _limit(self.execution_time_limit_minutes)
+        return {
+            "execute": _one(task.get("Actions.Execute")),
+            "arguments": _one(task.get("Actions.Arguments")) or "",
+            "working_directory": _one(task.get("Actions.WorkingDirectory")) or "",
+            "description": task.get("Description") or "",
+            "user": user,
+            "run_level": task.get("Principal.RunLevel"),
+            "enabled": str(task.get("State")) != "Disabled" and task.get("Settings.Enabled") is not False,
+            "execution_time_limit": wanted_limit if _minutes(limit) == self.execution_time_limit_minutes else limit,
+            "multiple_instances": task.get("Settings.MultipleInstances"),
+            "triggers": _triggers(task),
+        }
+
+    def _register(self) -> t.Iterator[Call]:
+        """A call takes objects of one kind from earlier ones: the triggers and settings follow the registration."""
+        action: dict[str, Json] = {"Execute": self.execute}
+        action |= {"Argument": self.arguments} if self.arguments else {}
+        action |= {"WorkingDirectory": self.working_directory} if self.working_directory else {}
+        yield Call(id="action", command="New-ScheduledTaskAction", parameters=action, select=())
+        for index, trigger in enumerate(self.triggers):
+            parameters = trigger.parameters()
+            yield Call(id=f"trigger-{index}", command="New-ScheduledTaskTrigger", parameters=parameters, select=())
+        settings: dict[str, Json] = {
+            "ExecutionTimeLimit": _limit(self.execution_time_limit_minutes),
+            "MultipleInstances": self.multiple_instances,
+            "AllowStartIfOnBatteries": True,
+            "DontStopIfGoingOnBatteries": True,
+        }
+        settings |= {} if self.enabled else {"Disable": True}
+        yield Call(id="settings", command="New-ScheduledTaskSettingsSet", parameters=settings, select=())
+        register: dict[str, Json] = {**self._named, "User": self.user, "RunLevel": self.run_level, "Force": True}
+        register |= {"Description": self.description} if self.description else {}
+        made = Input(calls=("action",), parameter="Action")
+        yield Call(id="register", command="Register-ScheduledTask", parameters=register, input=made, select=())
+        if self.triggers:
+            triggers = Input(
+                calls=tuple(f"trigger-{index}" for index in range(len(self.triggers))), parameter="Trigger"
+            )
+            yield Call(id="triggers", command="Set-ScheduledTask", parameters=self._named, input=triggers, select=())
+        kept = Input(calls=("settings",), parameter="Settings")
+        yield Call(id="set-settings", command="Set-ScheduledTask", parameters=self._named, input=kept, select=())
+
+
+def _one(value: t.Any) -> t.Any:
+    """The one value of a property that is enumerated over a list of actions."""
+    if isinstance(value, (list, tuple)):
+        return value[0] if len(value) == 1 else ", ".join(map(str, value)) or None
+    return value
+
+
+def _many(value: t.Any) -> list[t.Any]:
+    return [item for item in (value if isinstance(value, (list, tuple)) else [value]) if item not in (None, "")]
+
+
+def _account(name: str) -> str:
+    return name.casefold().rpartition("\\")[2]
+
+
+def _limit(minutes: int) -> str:
+    """A TimeSpan as PowerShell reads and writes it."""
+    days, rest = divmod(minutes, 24 * 60)
+    return f"{days}.{rest // 60:02}:{rest % 60:02}:00" if days else f"{rest // 60:02}:{rest % 60:02}:00"
+
+
+def _minutes(text: str) -> float | None:
+    """Minutes of a TimeSpan (`3.00:00:00`) or, as the scheduler keeps it, of an ISO 8601 duration (`P3D`, `PT72H`)."""
+    iso = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", text)
+    span = re.fullmatch(r"(?:(\d+)\.)?(\d+):(\d+):(\d+)", text)
+    match = iso or span
+    if not match or not text.strip("PT"):
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return days * 1440 + hours * 60 + minutes + seconds / 60
+
+
+def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
+    """Triggers in the words of `Trigger.words`; a trigger without a time is missing from that list: order has to do."""
+    kinds = [_CLASSES.get(str(name), str(name)) for name in _many(task.get("Triggers.CimClass.CimClassName"))]
+    starts = iter(str(start) for start in _many(task.get("Triggers.StartBoundary")))
+    masks = iter(_many(task.get("Triggers.DaysOfWeek")))
+    found: list[str] = []
+    for kind in kinds:
+        words = [kind]
+        if kind in ("daily", "weekly", "once"):
+            start = next(starts, "")
+            words.append(start[:16] if kind == "once" else start[11:16])
+        if kind == "weekly":
+            mask = next(masks, 0)
+            words += [day for bit, day in enumerate(_DAYS) if isinstance(mask, int) and mask >> bit & 1]
+        found.append(" ".join(words))
+    return sorted(found)

@@ -1,0 +1,287 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A Windows service: its definition and whether it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..calls import Call, Input, Json
+from . import _command_line, _recovery
+from ._base import Change, Resource, ResourceError, Results
+from ._registry_keys import remove_value, set_value
+from ._state import ObservationError, create, is_missing, only, remove, update
+
+_SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
+_START = {0: "boot", 1: "system", 2: "auto", 3: "demand", 4: "disabled"}
+_NEEDS_RESTART = frozenset({"command_line", "environment", "account"})
+"""A running process keeps these as they were when it started."""
+_RUNS = frozenset({"Running", "StartPending", "ContinuePending", "PausePending", "Paused"})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Service(Resource):
+    """A Windows service. Only the properties that are given are managed.
+
+    A running service whose command line, environment or account changed is restarted.
+    """
+
+    type: t.ClassVar[str] = "Service"
+    name: str = dataclasses.field(metadata={"help": "The service's name (not its display name)."})
+    path: str | None = dataclasses.field(
+        default=None, metadata={"help": "The executable; needed to make a service. Quoted as Windows wants it."}
+    )
+    arguments: str | tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "A list, quoted as Windows wants it; or text that is appended as it stands."}
+    )
+    arguments_from_file: str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "help": "An environment file on the node (it need not exist) whose flags come behind `arguments` and"
+            " replace those of the same name. For the kubelet: `C:\\var\\lib\\kubelet\\kubeadm-flags.env`."
+        },
+    )
+    arguments_variable: str = dataclasses.field(
+        default="KUBELET_KUBEADM_ARGS", metadata={"help": "The variable of that file that holds the flags."}
+    )
+    display_name: str | None = dataclasses.field(default=None, metadata={"help": "What people see."})
+    description: str | None = dataclasses.field(default=None, metadata={"help": "What it is for."})
+    start_mode: t.Literal["auto", "delayed-auto", "demand", "disabled"] | None = dataclasses.field(
+        default=None, metadata={"help": "When it starts. A new service gets `demand` unless told."}
+    )
+    dependencies: tuple[str, ...] | None = dataclasses.field(
+        default=None, metadata={"help": "Services that must run first; an empty list removes all."}
+    )
+    environment: t.Mapping[str, str] | None = dataclasses.field(
+        default=None, metadata={"help": "All variables of the service's own environment; an empty mapping removes all."}
+    )
+    recovery: _recovery.Recovery | None = dataclasses.field(
+        default=None, metadata={"help": "What happens when it fails."}
+    )
+    account: str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "help": "An account without a password: `LocalSystem`, `NT AUTHORITY\\NetworkService`, `DOM\\gmsa$`."
+        },
+    )
+    state: t.Literal["running", "stopped", "absent"] | None = dataclasses.field(
+        default=None, metadata={"help": "Whether it runs or exists; left out, whether it runs is left alone."}
+    )
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[^\\/*?\[\]]{1,256}", self.name):
+            raise ResourceError("name", self.name, r"wanted a service's name, without \ / * ? [ or ]")
+        if self.path is None and (self.arguments or self.arguments_from_file):
+            raise ResourceError("arguments", self.arguments, "they need path beside them")
+        if self.path is not None and (not self.path.strip() or '"' in self.path):
+            raise ResourceError("path", self.path, "wanted the executable's path, without quotation marks")
+        for name in self.environment or ():
+            if not name or "=" in name:
+                raise ResourceError("environment", name, "wanted variables' names, without =")
+        for service in self.dependencies or ():
+            if not service or "/" in service:
+                raise ResourceError("dependencies", service, "wanted services' names, without /")
+
+    @property
+    def key(self) -> str:
+        return _SERVICES + self.name
+
+    def observe(self) -> tuple[Call, ...]:
+        calls = [
+            Call(
+                id="service",
+                command="Get-Service",
+                parameters={"Name": [self.name]},
+                select=("Name", "Status"),
+                on_error="continue",
+            ),
+            Call(
+                id="definition",
+                command="@read-registry",
+                parameters={"values": [{"path": self.key}]},
+                select=("key_exists", "values"),
+                on_error="continue",
+            ),
+        ]
+        if self.arguments_from_file:
+            parameters: dict[str, Json] = {"paths": [self.arguments_from_file], "content": True}
+            calls.append(Call(id="flags", command="@read-file", parameters=parameters, on_error="continue"))
+        return tuple(calls)
+
+    def plan(self, seen: Results) -> Change | None:
+        status = self._status(seen)
+        if status is None:
+            return self._plan_create(seen)
+        if self.state == "absent":
+            return self._plan_remove(status)
+        before, after = self._found(seen), self._wanted(seen)
+        changed = frozenset(key for key in after if before.get(key) != after[key])
+        before["state"] = "running" if status in _RUNS else "stopped"
+        if self.state is not None:
+            after["state"] = self.state
+        calls = [*self._define("config", after, changed), *self._run(status, bool(changed & _NEEDS_RESTART))]
+        return update(self, before, after, calls)
+
+    def _status(self, seen: Results) -> str | None:
+        """The service manager's word for whether it runs; None: no such service."""
+        if is_missing(seen.get("service")):
+            return None
+        return str(only(self, seen, "service").get("Status"))
+
+    def _wanted(self, seen: Results) -> dict[str, t.Any]:
+        """The managed properties, in the notation of `_found`."""
+        wanted = {
+            "command_line": None if self.path is None else self._command_line(seen),
+            "start_mode": self.start_mode,
+            "display_name": self.display_name,
+            "description": self.description,
+            "dependencies": None if self.dependencies is None else sorted(self.dependencies, key=str.casefold),
+            "account": self.account,
+            "environment": None if self.environment is None else dict(sorted(self.environment.items())),
+            "recovery": self.recovery and self.recovery.words,
+            "recovery_on_error_exit": self.recovery and self.recovery.on_error_exit,
+        }
+        return {key: value for key, value in wanted.items() if value is not None}
+
+    def _command_line(self, seen: Results) -> str:
+        program = _command_line.quote(self.path or "")
+        if isinstance(self.arguments, str):
+            line, arguments = f"{program} {self.arguments}".rstrip(), _command_line.split(f"x {self.arguments}")[1:]
+        else:
+            line, arguments = _command_line.join([self.path or "", *self.arguments]), list(self.arguments)
+        added = self._flags(seen)
+        if not added:
+            return line
+        return _command_line.join([self.path or "", *_command_line.merge_flags(arguments, added)])
+
+    def _flags(self, seen: Results) -> list[str]:
+        if not self.arguments_from_file:
+            return []
+        found = only(self, seen, "flags")
+        return _command_line.flags_of(str(found.get("content") or ""), self.arguments_variable)
+
+    def _found(self, seen: Results) -> dict[str, t.Any]:
+        entry = only(self, seen, "definition")
+        if not entry.get("key_exists"):
+            raise ObservationError(self.title, "definition", f"the service exists but its key {self.key} does not")
+        values = {name.casefold(): value for name, value in (entry.get("values") or {}).items()}
+
+        def value(name: str) -> t.Any:
+            return (values.get(name.casefold()) or {}).get("value")
+
+        start = _START.get(value("Start"), str(value("Start")))
+        command_line = str(value("ImagePath") or "")
+        if self.path is not None and _same_line(command_line, self._command_line(seen)):
+            command_line = self._command_line(seen)
+        account = str(value("ObjectName") or "LocalSystem")
+        return {
+            "command_line": command_line,
+            "start_mode": "delayed-auto" if start == "auto" and value("DelayedAutostart") else start,
+            "display_name": value("DisplayName"),
+            "description": value("Description"),
+            "dependencies": _in_words_of(self.dependencies or (), value("DependOnService") or ()),
+            "account": self.account if self.account and account.casefold() == self.account.casefold() else account,
+            "environment": _variables(value("Environment") or ()),
+            "recovery": _recovery.parse(value("FailureActions")),
+            "recovery_on_error_exit": bool(value("FailureActionsOnNonCrashFailures")),
+        }
+
+    def _plan_create(self, seen: Results) -> Change | None:
+        if self.state == "absent":
+            return None
+        if self.path is None:
+            raise ResourceError(self.title, None, "there is no such service; give path to make it")
+        after = self._wanted(seen)
+        calls = [*self._define("create", after, frozenset(after)), *self._run("Stopped", False)]
+        return create(self, {**after, **({"state": self.state} if self.state else {})}, calls)
+
+    def _plan_remove(self, status: str) -> Change:
+        stop = Call(id="stop", command="Stop-Service", parameters={"Name": [self.name], "Force": True}, select=())
+        delete = Call(id="delete", command="sc.exe", arguments=("delete", self.name))
+        state = "running" if status in _RUNS else "stopped"
+        return remove(self, {"state": state}, [*([stop] if state == "running" else []), delete])
+
+    def _define(self, verb: str, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> t.Iterator[Call]:
+        """The calls that write the changed part of the definition."""
+        options = self._sc_options(after, changed)
+        if verb == "create":
+            options = ["type=", "own", "error=", "normal", *options]
+        if options:
+            # 1072: a service of this name was deleted and somebody still holds it open; that passes.
+            retries = 5 if verb == "create" else 0
+            arguments = (verb, self.name, *options)
+            yield Call(id=verb, command="sc.exe", arguments=arguments, retries=retries, delay=2, secret=self.no_log)
+        if "description" in changed:
+            yield Call(id="description", command="sc.exe", arguments=("description", self.name, after["description"]))
+        if "recovery" in changed and self.recovery:
+            reset = str(self.recovery.reset_seconds)
+            arguments = ("failure", self.name, "reset=", reset, "actions=", self.recovery.sc_actions)
+            yield Call(id="recovery", command="sc.exe", arguments=arguments)
+        if "recovery_on_error_exit" in changed:
+            flag = "1" if after["recovery_on_error_exit"] else "0"
+            yield Call(id="failureflag", command="sc.exe", arguments=("failureflag", self.name, flag))
+        if "environment" in changed:
+            pairs: list[Json] = [f"{name}={value}" for name, value in after["environment"].items()]
+            if pairs:
+                yield set_value("environment", self.key, "Environment", "MultiString", pairs)
+            elif verb == "config":
+                yield remove_value("environment", self.key, "Environment")
+
+    def _sc_options(self, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> list[str]:
+        """sc.exe reads a name with its equals sign, and the value, as two arguments."""
+        words = {
+            "command_line": ("binpath=", after.get("command_line")),
+            "start_mode": ("start=", after.get("start_mode")),
+            "display_name": ("displayname=", after.get("display_name")),
+            "dependencies": ("depend=", "/".join(self.dependencies or ()) or "/"),
+            "account": ("obj=", after.get("account")),
+        }
+        return [str(word) for key, pair in words.items() if key in changed for word in pair]
+
+    def _run(self, status: str, restart: bool) -> t.Iterator[Call]:
+        """The calls that bring it to its state; `id` start or restart tells the engine that it runs anew."""
+        runs = status in _RUNS
+        named: dict[str, Json] = {"Name": [self.name]}
+        if self.state == "stopped":
+            if runs:
+                yield Call(id="stop", command="Stop-Service", parameters={**named, "Force": True}, select=())
+        elif runs and (restart or (self.state == "running" and status == "Paused")):
+            yield Call(
+                id="restart", command="Restart-Service", parameters={**named, "Force": True}, select=(), retries=1
+            )
+        elif not runs and self.state == "running":
+            if status == "StopPending":
+                # Start-Service refuses a service that is still stopping.
+                yield Call(
+                    id="stopped",
+                    command="Get-Service",
+                    parameters=named,
+                    select=("Status",),
+                    until={"Status": "Stopped"},
+                    retries=30,
+                    delay=2,
+                )
+            yield Call(id="start", command="Start-Service", parameters=named, select=(), retries=1, delay=3)
+
+
+def running(calls: tuple[str, ...]) -> Input:
+    """The names of the services that earlier Get-Service calls found running."""
+    return Input(calls=calls, where={"Status": "Running"}, parameter="Name", property="Name")
+
+
+def _same_line(one: str, other: str) -> bool:
+    first, second = _command_line.split(one), _command_line.split(other)
+    return first[1:] == second[1:] and "".join(first[:1]).casefold() == "".join(second[:1]).casefold()
+
+
+def _in_words_of(wanted: t.Iterable[str], found: t.Iterable[str]) -> list[str]:
+    """Service names sorted, in the notation of those that are wanted: case makes no difference."""
+    spelling = {name.casefold(): name for name in wanted}
+    return sorted((spelling.get(str(name).casefold(), str(name)) for name in found), key=str.casefold)
+
+
+def _variables(lines: t.Iterable[t.Any]) -> dict[str, str]:
+    pairs = (str(line).partition("=") for line in lines)
+    return dict(sorted((name, value) for name, dummy, value in pairs))

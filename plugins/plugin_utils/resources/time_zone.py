@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The node's time zone."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call
+from ._base import Change, Resource, Results
+from ._state import only, update
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TimeZone(Resource):
+    """The node's time zone."""
+
+    type: t.ClassVar[str] = "TimeZone"
+    name: str = dataclasses.field(
+        metadata={
+            "help": "Its id as Windows names it (`UTC`, `W. Europe Standard Time`); with `id`, a label of your own."
+        }
+    )
+    id: str | None = dataclasses.field(default=None, metadata={"help": "The time zone, where `name` is a label."})
+
+    def observe(self) -> tuple[Call, ...]:
+        return (Call(id="zone", command="Get-TimeZone", select=("Id",), on_error="continue"),)
+
+    def plan(self, seen: Results) -> Change | None:
+        wanted = self.id or self.name
+        found = str(only(self, seen, "zone").get("Id"))
+        if found.casefold() == wanted.casefold():
+            return None
+        calls = [Call(id="set", command="Set-TimeZone", parameters={"Id": wanted}, select=())]
+        return update(self, {"time_zone": found}, {"time_zone": wanted}, calls)

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Where the node's clock gets its time from."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import only, update
+
+KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
+_TYPES = {"manual": "NTP", "domain": "NT5DS", "all": "AllSync"}
+_FLAGS = {"manual": "MANUAL", "domain": "DOMHIER", "all": "MANUAL,DOMHIER"}
+_CLIENT = "0x8"
+"""How a peer is asked: as a client."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class W32Time(Resource):
+    """Where the node's clock gets its time from."""
+
+    type: t.ClassVar[str] = "W32Time"
+    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    peers: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Time servers; flags may follow (`host,0x9`), `0x8` (client) unless told."}
+    )
+    sync_type: t.Literal["manual", "domain", "all"] = dataclasses.field(
+        default="manual", metadata={"help": "From the peers, from the domain, or both."}
+    )
+
+    def __post_init__(self) -> None:
+        if self.sync_type != "domain" and not self.peers:
+            raise ResourceError("peers", [], "wanted at least one time server (or sync_type: domain)")
+        for peer in self.peers:
+            if not peer.strip() or any(letter.isspace() or letter == '"' for letter in peer.strip()):
+                raise ResourceError("peers", peer, "wanted host names or addresses")
+
+    def observe(self) -> tuple[Call, ...]:
+        values: list[Json] = [{"path": KEY, "name": "NtpServer"}, {"path": KEY, "name": "Type"}]
+        return (
+            Call(
+                id="parameters",
+                command="@read-registry",
+                parameters={"values": values},
+                select=("name", "value"),
+                on_error="continue",
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        only(self, seen, "parameters")
+        found = {item.get("name"): str(item.get("value") or "") for item in seen["parameters"].output}
+        kinds = {kind: word for word, kind in _TYPES.items()}
+        before: dict[str, t.Any] = {"sync_type": kinds.get(found.get("Type", ""), found.get("Type") or "none")}
+        after: dict[str, t.Any] = {"sync_type": self.sync_type}
+        if self.peers:
+            before["peers"], after["peers"] = _peers(found.get("NtpServer", "").split()), _peers(self.peers)
+        return update(self, before, after, self._configure())
+
+    def _configure(self) -> t.Iterator[Call]:
+        service: dict[str, Json] = {"Name": ["W32Time"]}
+        # A server that is in no domain does not run it; /update talks to it.
+        yield Call(id="start", command="Start-Service", parameters=service, select=())
+        peers = [f"/manualpeerlist:{' '.join(_peers(self.peers))}"] if self.peers else []
+        arguments = ("/config", *peers, f"/syncfromflags:{_FLAGS[self.sync_type]}", "/update")
+        yield Call(id="configure", command="w32tm.exe", arguments=arguments)
+        yield Call(id="restart", command="Restart-Service", parameters={**service, "Force": True}, select=())
+
+
+def _peers(peers: t.Iterable[str]) -> list[str]:
+    """Peers with their flags, in an order of their own."""
+    pairs = (peer.strip().lower().partition(",") for peer in peers)
+    return sorted(f"{host},{flags or _CLIENT}" for host, dummy, flags in pairs)

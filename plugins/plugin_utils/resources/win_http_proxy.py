@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The proxy of Windows' own services (WinHTTP)."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import re
+import typing as t
+
+from ..calls import Call
+from ._base import Change, Resource, ResourceError, Results
+from ._state import answered, update
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WinHttpProxy(Resource):
+    """The proxy of Windows' own services (WinHTTP), such as Windows Update."""
+
+    type: t.ClassVar[str] = "WinHttpProxy"
+    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    proxy: str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "help": "`host:port`, or a URL: its scheme and credentials are dropped, WinHTTP cannot use them.",
+            "secret": True,
+        },
+    )
+    bypass: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "What is reached without it. As in `no_proxy`, `.example.org` is a domain and a CIDR a network;"
+            " networks of IPv6 cannot be said there and are left out."
+        },
+    )
+    state: t.Literal["present", "absent"] = dataclasses.field(
+        default="present", metadata={"help": "`absent`: direct access."}
+    )
+
+    def __post_init__(self) -> None:
+        if self.proxy is not None:
+            self._set(proxy=server(self.proxy))
+        if self.state == "present" and not self.proxy:
+            raise ResourceError("proxy", None, "wanted host:port")
+        if self.proxy and not re.fullmatch(r"[A-Za-z0-9._:;=/\[\]-]+", self.proxy):
+            raise ResourceError("proxy", "…", "wanted host:port")
+        entries = (part.strip() for entry in self.bypass for part in re.split("[,;]", entry))
+        self._set(bypass=tuple(dict.fromkeys(item for entry in entries if entry for item in patterns(entry))))
+
+    def observe(self) -> tuple[Call, ...]:
+        return (Call(id="proxy", command="netsh.exe", arguments=("winhttp", "show", "proxy"), on_error="continue"),)
+
+    def plan(self, seen: Results) -> Change | None:
+        proxy, bypass = shown(answered(self, seen, "proxy").stdout)
+        if self.state == "absent" or self.proxy is None:
+            reset = Call(id="reset", command="netsh.exe", arguments=("winhttp", "reset", "proxy"))
+            return update(self, {"proxy": proxy, "bypass": bypass}, {"proxy": None, "bypass": []}, [reset])
+        after = {"proxy": self.proxy, "bypass": list(self.bypass)}
+        before: dict[str, t.Any] = {"proxy": proxy, "bypass": bypass}
+        if proxy is not None and proxy.casefold() == self.proxy.casefold():
+            before["proxy"] = self.proxy
+        if {item.casefold() for item in bypass} == {item.casefold() for item in self.bypass}:
+            before["bypass"] = after["bypass"]
+        arguments = ["winhttp", "set", "proxy", f"proxy-server={self.proxy}"]
+        arguments += [f"bypass-list={';'.join(self.bypass)}"] if self.bypass else []
+        return update(self, before, after, [Call(id="set", command="netsh.exe", arguments=tuple(arguments))])
+
+
+def server(proxy: str) -> str:
+    """`host:port` from a URL; what is no URL stays."""
+    bare = re.sub(r"^[A-Za-z]+://", "", proxy.strip())
+    return bare.rpartition("@")[2].rstrip("/")
+
+
+def patterns(entry: str) -> list[str]:
+    """WinHTTP's patterns for an entry of no_proxy: domains with an asterisk, networks by their leading octets."""
+    if entry.startswith("."):
+        return [f"*{entry}"]
+    if "/" not in entry:
+        return [entry]
+    try:
+        network = ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        return [entry]
+    if network.version == 6:
+        return []
+    if network.prefixlen == 32:
+        return [str(network.network_address)]
+    if network.prefixlen == 0:
+        return ["*"]
+    octets = -(-network.prefixlen // 8)
+    prefixes = (str(part.network_address).split(".")[:octets] for part in network.subnets(new_prefix=octets * 8))
+    return [".".join(prefix) + (".*" if octets < 4 else "") for prefix in prefixes]
+
+
+def shown(text: str) -> tuple[str | None, list[str]]:
+    """Proxy and bypass list as `netsh winhttp show proxy` prints them, in whatever language: two lines with a colon."""
+    values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
+    if not values:
+        return None, []
+    bypass = values[1] if len(values) > 1 else ""
+    return values[0], [] if bypass.startswith("(") else [item for item in bypass.split(";") if item]

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A role or feature of Windows Server."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import create, is_missing, objects, remove
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowsFeature(Resource):
+    """A role or feature of Windows Server. Reboots where Windows says that it must."""
+
+    type: t.ClassVar[str] = "WindowsFeature"
+    name: str = dataclasses.field(metadata={"help": "The feature's name, such as `Containers` or `Hyper-V`."})
+    include_management_tools: bool = dataclasses.field(
+        default=False, metadata={"help": "Also its management tools, when it is installed or removed."}
+    )
+    include_all_sub_features: bool = dataclasses.field(
+        default=False, metadata={"help": "Also all features below it, when it is installed."}
+    )
+    source: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Where the files of removed features are found, such as a `sxs` folder."}
+    )
+    state: t.Literal["present", "absent"] = dataclasses.field(
+        default="present", metadata={"help": "Whether it is installed."}
+    )
+
+    def observe(self) -> tuple[Call, ...]:
+        return (
+            Call(
+                id="feature",
+                command="Get-WindowsFeature",
+                parameters={"Name": [self.name]},
+                select=("Name", "InstallState", "Installed"),
+                on_error="continue",
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        found = () if is_missing(seen.get("feature")) else objects(self, seen, "feature")
+        if not found:
+            raise ResourceError(f"{self.title}.name", self.name, "this Windows has no such feature")
+        # Installed, Available, Removed, InstallPending, UninstallPending
+        install_state = str(found[0].get("InstallState"))
+        present = self.state == "present"
+        wanted, pending = ("Installed", "InstallPending") if present else ("Available", "UninstallPending")
+        if install_state == wanted or (not present and install_state == "Removed"):
+            return None
+        before = {"install_state": install_state}
+        if install_state == pending:
+            why = f"{'installed' if present else 'removed'}, but waits for a reboot"
+            return Change(why=why, before=before, after={"install_state": wanted}, calls=(), reboot="always")
+        if present:
+            calls = [self._change("Install-WindowsFeature")]
+            return create(self, {"install_state": wanted}, calls, why="is not installed", reboot="if_reported")
+        return remove(self, before, [self._change("Uninstall-WindowsFeature")], reboot="if_reported")
+
+    def _change(self, command: str) -> Call:
+        parameters: dict[str, Json] = {"Name": [self.name]}
+        if self.include_management_tools:
+            parameters["IncludeManagementTools"] = True
+        if command == "Install-WindowsFeature":
+            if self.include_all_sub_features:
+                parameters["IncludeAllSubFeature"] = True
+            if self.source:
+                parameters["Source"] = list(self.source)
+        return Call(
+            id="feature",
+            command=command,
+            parameters=parameters,
+            select=("Success", "RestartNeeded", "ExitCode"),
+            until={"Success": True},
+            long=True,
+        )

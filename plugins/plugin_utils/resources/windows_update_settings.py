@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How Windows Update behaves, by policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._registry_keys import make_key, remove_value, set_value
+from ._state import objects, update
+
+KEY = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
+AU = KEY + r"\AU"
+_OPTIONS = {"notify": 2, "download": 3, "scheduled": 4}
+_Value = tuple[str, str, "str | int | None"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowsUpdateSettings(Resource):
+    """How Windows Update behaves, by policy. Only what is given is managed."""
+
+    type: t.ClassVar[str] = "WindowsUpdateSettings"
+    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    automatic_updates: t.Literal["disabled", "notify", "download", "scheduled"] | None = dataclasses.field(
+        default=None,
+        metadata={"help": "Nothing by itself; tell; download and tell; or install by `install_day`, `install_hour`."},
+    )
+    install_day: int | None = dataclasses.field(
+        default=None, metadata={"help": "Day of scheduled installs: 0 every day, 1 Sunday to 7 Saturday."}
+    )
+    install_hour: int | None = dataclasses.field(
+        default=None, metadata={"help": "Hour of scheduled installs, 0 to 23."}
+    )
+    no_auto_reboot: bool | None = dataclasses.field(
+        default=None, metadata={"help": "Scheduled installs never reboot while somebody is logged on."}
+    )
+    wsus_server: str | None = dataclasses.field(
+        default=None, metadata={"help": "URL of the update server (WSUS); empty text: Microsoft's."}
+    )
+
+    def __post_init__(self) -> None:
+        for name, limit in (("install_day", 7), ("install_hour", 23)):
+            number = getattr(self, name)
+            if number is not None and not 0 <= number <= limit:
+                raise ResourceError(name, number, f"wanted 0 to {limit}")
+        if self.wsus_server and not self.wsus_server.startswith(("http://", "https://")):
+            raise ResourceError("wsus_server", self.wsus_server, "wanted a URL of http or https")
+
+    def _values(self) -> dict[str, _Value]:
+        """Managed setting → key, value's name, wanted data (None: no such value)."""
+        values: dict[str, _Value] = {}
+        if self.automatic_updates is not None:
+            values["no_auto_update"] = (AU, "NoAutoUpdate", int(self.automatic_updates == "disabled"))
+            if self.automatic_updates in _OPTIONS:
+                values["automatic_updates"] = (AU, "AUOptions", _OPTIONS[self.automatic_updates])
+        if self.install_day is not None:
+            values["install_day"] = (AU, "ScheduledInstallDay", self.install_day)
+        if self.install_hour is not None:
+            values["install_hour"] = (AU, "ScheduledInstallTime", self.install_hour)
+        if self.no_auto_reboot is not None:
+            values["no_auto_reboot"] = (AU, "NoAutoRebootWithLoggedOnUsers", int(self.no_auto_reboot))
+        if self.wsus_server is not None:
+            server = self.wsus_server or None
+            values["use_wsus_server"] = (AU, "UseWUServer", 1 if server else None)
+            values["wsus_server"] = (KEY, "WUServer", server)
+            values["wsus_status_server"] = (KEY, "WUStatusServer", server)
+        return values
+
+    def observe(self) -> tuple[Call, ...]:
+        wanted: list[Json] = [{"path": AU}, {"path": KEY}]
+        return (
+            Call(
+                id="policy",
+                command="@read-registry",
+                parameters={"values": wanted},
+                select=("path", "key_exists", "values"),
+                on_error="continue",
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        keys = {str(item.get("path")).casefold(): item for item in objects(self, seen, "policy")}
+        before: dict[str, t.Any] = {}
+        after: dict[str, t.Any] = {}
+        calls: list[Call] = []
+        for setting, (key, name, value) in self._values().items():
+            entry = keys.get(key.casefold(), {})
+            have = {held.casefold(): item for held, item in (entry.get("values") or {}).items()}
+            before[setting], after[setting] = (have.get(name.casefold()) or {}).get("value"), value
+            if before[setting] == value:
+                continue
+            if value is None:
+                calls.append(remove_value(setting, key, name))
+                continue
+            if not entry.get("key_exists") and not any(call.id == f"{key[-2:]}-key" for call in calls):
+                calls += make_key(key, f"{key[-2:]}-")
+            calls.append(set_value(setting, key, name, "String" if isinstance(value, str) else "DWord", value))
+        return update(self, before, after, calls)
