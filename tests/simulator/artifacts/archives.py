@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Archives whose bytes depend on their members only: sorted, one date, no owner."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+from collections.abc import Mapping
+
+# 2026-01-01 00:00:00 UTC: any fixed moment does, but zip cannot hold one before 1980.
+MOMENT = 1767225600
+_ZIP_DATE = (2026, 1, 1, 0, 0, 0)
+
+
+def tar_gz(members: Mapping[str, bytes], *, top: str = "") -> bytes:
+    """Make a .tar.gz as GNU tar does of a folder: an entry for every folder, then its files.
+
+    :param members: path in the archive (with `/`) to content.
+    :param top: what `tar -C FOLDER .` puts before every path: `./`, or nothing.
+    :returns: the bytes of the archive.
+    """
+    folders = {"/".join(path.split("/")[:depth]) for path in members for depth in range(1, path.count("/") + 1)}
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        if top:
+            archive.addfile(_header("./", folder=True))
+        for path in sorted({*folders, *members}):
+            if path in members:
+                archive.addfile(_header(top + path, size=len(members[path])), io.BytesIO(members[path]))
+            else:
+                archive.addfile(_header(top + path, folder=True))
+    return gzip.compress(raw.getvalue(), compresslevel=1, mtime=MOMENT)
+
+
+def _header(name: str, *, folder: bool = False, size: int = 0) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(name)
+    header.mtime = MOMENT
+    header.size = size
+    header.type = tarfile.DIRTYPE if folder else tarfile.REGTYPE
+    header.mode = 0o755
+    return header
+
+
+def zip_archive(members: Mapping[str, bytes]) -> bytes:
+    """Make a .zip.
+
+    :param members: path in the archive (with `/`) to content.
+    :returns: the bytes of the archive.
+    """
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for path in sorted(members):
+            entry = zipfile.ZipInfo(path, _ZIP_DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, members[path])
+    return raw.getvalue()

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which file upstream has under which URL: host and path in, bytes out; every version is made on demand."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from simulator.artifacts import releases
+
+_GITHUB = r"github\.com"
+_VERSION = r"(?P<version>\d+\.\d+(?:\.\d+)?(?:-[0-9a-z.]+)?)"
+_SAME = r"(?P=version)"
+
+
+@dataclass(frozen=True)
+class Release:
+    """One kind of file.
+
+    Parameters:
+        url: pattern of host and path, with a group `version` (and `program` where the maker wants it).
+        make: version to bytes; (program, version) to bytes where the pattern has a group `program`.
+        checksums: suffix of a checksum file to its form (see `checksum_file`).
+    """
+
+    url: str
+    make: Callable[..., bytes]
+    checksums: tuple[tuple[str, str], ...] = ()
+
+
+_BARE = ((".sha256", "bare"), (".sha512", "bare"))
+_LINE = ((".sha256", "line"), (".sha512", "line"))
+_NAMED = ((".sha256", "named"), (".sha512", "named"))
+
+RELEASES: Sequence[Release] = (
+    Release(
+        rf"(?:cdn\.)?dl\.k8s\.io/(?:release/)?v{_VERSION}/kubernetes-node-windows-amd64\.tar\.gz",
+        releases.kubernetes_node,
+        _BARE,
+    ),
+    Release(
+        rf"(?:cdn\.)?dl\.k8s\.io/(?:release/)?v{_VERSION}/bin/windows/amd64/"
+        r"(?P<program>kubelet|kubeadm|kubectl|kube-proxy|kube-log-runner)\.exe",
+        releases.program,
+        _BARE,
+    ),
+    Release(
+        rf"(?:packages\.aks\.azure\.com|acs-mirror\.azureedge\.net)/kubernetes/v{_VERSION}/windowszip/v{_SAME}-1int\.zip",
+        releases.kubernetes_windows_zip,
+    ),
+    Release(
+        rf"{_GITHUB}/containerd/containerd/releases/download/v{_VERSION}/containerd-{_SAME}-windows-amd64\.tar\.gz",
+        releases.containerd,
+        ((".sha256sum", "named"),),
+    ),
+    Release(
+        rf"{_GITHUB}/kubernetes-sigs/cri-tools/releases/download/v{_VERSION}/crictl-v{_SAME}-windows-amd64\.tar\.gz",
+        releases.crictl,
+        _LINE,
+    ),
+    Release(
+        rf"{_GITHUB}/containernetworking/plugins/releases/download/v{_VERSION}/cni-plugins-windows-amd64-v{_SAME}\.tgz",
+        releases.cni_plugins,
+        _NAMED,
+    ),
+    Release(
+        rf"{_GITHUB}/microsoft/windows-container-networking/releases/download/v{_VERSION}/"
+        rf"windows-container-networking-cni-amd64-v{_SAME}\.zip",
+        releases.microsoft_cni,
+    ),
+    # No checksum files: upstream's workflow publishes dist/flannel* only.
+    Release(
+        rf"{_GITHUB}/flannel-io/flannel/releases/download/v{_VERSION}/(?P<program>flanneld)\.exe", releases.program
+    ),
+    Release(
+        rf"{_GITHUB}/flannel-io/flannel/releases/download/v{_VERSION}/flannel-v{_SAME}-windows-amd64\.tar\.gz",
+        releases.flannel,
+    ),
+    Release(
+        rf"{_GITHUB}/flannel-io/cni-plugin/releases/download/v{_VERSION}/cni-plugin-flannel-windows-amd64-v{_SAME}\.tgz",
+        releases.flannel_cni,
+        _NAMED,
+    ),
+    Release(
+        rf"(?:packages\.aks\.azure\.com|acs-mirror\.azureedge\.net)/azure-cni/v{_VERSION}/binaries/"
+        rf"azure-vnet-cni(?:-singletenancy)?-windows-amd64-v{_SAME}\.zip",
+        releases.azure_cni,
+    ),
+    Release(
+        rf"(?:packages\.aks\.azure\.com|acs-mirror\.azureedge\.net)/csi-proxy/v{_VERSION}/binaries/csi-proxy-v{_SAME}\.tar\.gz",
+        releases.csi_proxy,
+    ),
+    Release(
+        rf"{_GITHUB}/Mirantis/cri-dockerd/releases/download/v{_VERSION}/cri-dockerd-{_SAME}\.amd64\.zip",
+        releases.cri_dockerd,
+    ),
+    Release(rf"download\.docker\.com/win/static/stable/x86_64/docker-{_VERSION}\.zip", releases.docker),
+    Release(rf"nssm\.cc/(?:release|ci)/nssm-{_VERSION}\.zip", releases.nssm),
+    Release(
+        rf"{_GITHUB}/projectcalico/calico/releases/download/v{_VERSION}/calico-windows-v{_SAME}\.zip", releases.calico
+    ),
+)
+
+
+def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
+    """Return the checksum file that a publisher puts beside a file.
+
+    :param content: the file; `name`: its name; `suffix`: .sha256, .sha256sum, .sha512.
+    :param form: `bare` (dl.k8s.io: the hash alone, no line end), `line` (with one), `named` (as sha256sum prints it).
+    """
+    digest = hashlib.new("sha512" if "512" in suffix else "sha256", content).hexdigest()
+    return {"bare": digest, "line": f"{digest}\n", "named": f"{digest}  {name}\n"}[form].encode()
+
+
+@functools.lru_cache(maxsize=64)
+def content(url: str) -> bytes | None:
+    """Return what upstream has under `url` (host and path, without scheme), or None.
+
+    The same bytes each time, in every process: members are sorted and dated alike.
+    """
+    for release in RELEASES:
+        found = re.fullmatch(release.url, url)
+        if found:
+            return release.make(*(found[key] for key in ("program", "version") if key in found.re.groupindex))
+        for suffix, form in release.checksums:
+            if url.endswith(suffix) and re.fullmatch(release.url, url[: -len(suffix)]):
+                file = content(url[: -len(suffix)])
+                assert file is not None
+                return checksum_file(file, url.rpartition("/")[2][: -len(suffix)], suffix, form)
+    return None

@@ -1,0 +1,204 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One connection to the artifact server."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import time
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from simulator.artifacts.faults import Fault
+
+if TYPE_CHECKING:
+    from simulator.artifacts.server import _Server
+
+_CHUNK = 65536
+_PORTAL = (
+    b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>\n"
+)
+_LAST_MODIFIED = "Thu, 01 Jan 2026 00:00:00 GMT"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers GET, HEAD and the control requests."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "winkube-artifacts"
+    sys_version = ""
+    timeout = 60
+    server: _Server
+    # The host behind CONNECT, once there was one on this connection.
+    tunnelled = ""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class names it so)
+        """Say nothing: counters tell what was asked."""
+
+    def do_CONNECT(self) -> None:
+        """Be the host that is asked for, with a certificate of our authority."""
+        authority = self.server.owner.authority
+        if not self._admitted():
+            return
+        if authority is None:
+            self._send(405, b"no tunnels here\n", {})
+            return
+        self.tunnelled = self.path.rpartition(":")[0]
+        self.send_response(200, "Connection established")
+        self.end_headers()
+        context = authority.server_context([self.tunnelled])
+        self.connection = context.wrap_socket(self.connection, server_side=True)
+        self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)
+
+    def _admitted(self) -> bool:
+        """Count a request as to a proxy; False: it was refused, because it does not say who asks."""
+        self.server.owner.count_proxied()
+        user = self.server.owner.proxy_user
+        wanted = "Basic " + base64.b64encode(user.encode()).decode()
+        if not user or self.headers.get("Proxy-Authorization") == wanted:
+            return True
+        self._send(407, b"who are you?\n", {"Proxy-Authenticate": 'Basic realm="proxy"'})
+        return False
+
+    def do_GET(self) -> None:
+        """Serve a file or the status."""
+        path = self._path()
+        if urlsplit(self.path).netloc and not self._admitted():
+            return
+        if path == "simulator/status":
+            self._send(200, json.dumps(self.server.owner.status()).encode(), {"Content-Type": "application/json"})
+            return
+        fault = self.server.owner.faults.take(self.command, "/" + path)
+        if fault is None or not self._refuse(fault):
+            self._file(path, fault)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def do_POST(self) -> None:
+        """Set faults."""
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if self._path() != "simulator/faults":
+            self._send(404, b"not found\n", {})
+            return
+        try:
+            faults = [Fault.from_data(entry) for entry in json.loads(body)]
+        except (ValueError, TypeError, AttributeError) as error:
+            self._send(400, f"{error}\n".encode(), {})
+            return
+        self.server.owner.faults.clear()
+        for fault in faults:
+            self.server.owner.faults.add(fault)
+        self._send(204, b"", {})
+
+    def _path(self) -> str:
+        """Return host and path of what was asked, in mirror layout as well as in a proxy's absolute form."""
+        parts = urlsplit(self.path)
+        if self.tunnelled:
+            return self.tunnelled + parts.path
+        own = parts.netloc == f"{self.server.owner.address}:{self.server.owner.port}"
+        return parts.path.lstrip("/") if own or not parts.netloc else parts.netloc + parts.path
+
+    def _refuse(self, fault: Fault) -> bool:
+        """Do what a fault does instead of an answer; False: the file is sent, perhaps damaged."""
+        headers: dict[str, str] = {}
+        if fault.kind == "status":
+            if fault.retry_after is not None:
+                headers["Retry-After"] = str(fault.retry_after)
+            if fault.status == 401:
+                headers["WWW-Authenticate"] = 'Basic realm="artifacts"'
+            self._send(fault.status, f"{self.responses.get(fault.status, ('error',))[0]}\n".encode(), headers)
+        elif fault.kind == "html":
+            self._send(200, _PORTAL, {"Content-Type": "text/html"})
+        elif fault.kind in ("loop", "redirect"):
+            self._send(302, b"", {"Location": self.path if fault.kind == "loop" else fault.location})
+        elif fault.kind == "signature" and parse_qs(urlsplit(self.path).query).get("sig") != [fault.signature]:
+            self._send(403, b"Server failed to authenticate the request.\n", {})
+        else:
+            if fault.kind == "silence":
+                time.sleep(fault.seconds)
+            return False
+        return True
+
+    def _file(self, path: str, fault: Fault | None) -> None:
+        kind = fault.kind if fault else ""
+        content = self.server.owner.content(path)
+        if content is None:
+            self._send(404, b"not found\n", {"Content-Type": "text/plain"})
+            return
+        if kind == "wrong":
+            content = bytes(byte ^ 0x5A for byte in content)
+        elif kind == "truncated" and fault:
+            content = content[: fault.at]
+        tag = f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+        headers = {"ETag": tag, "Last-Modified": _LAST_MODIFIED, "Content-Type": "application/octet-stream"}
+        if tag in self.headers.get("If-None-Match", ""):
+            self._send(304, b"", headers)
+            return
+        if kind != "no-range":
+            headers["Accept-Ranges"] = "bytes"
+        wanted = None if kind == "no-range" or self._stale(tag) else byte_range(self.headers.get("Range"), len(content))
+        if wanted is None:
+            self._send(200, content, headers, fault)
+        elif wanted.start >= len(content):
+            self._send(416, b"", {"Content-Range": f"bytes */{len(content)}"})
+        else:
+            headers["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{len(content)}"
+            self._send(206, content[wanted.start : wanted.stop], headers, fault)
+
+    def _stale(self, tag: str) -> bool:
+        condition = self.headers.get("If-Range")
+        return condition is not None and condition not in (tag, _LAST_MODIFIED)
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str], fault: Fault | None = None) -> None:
+        """Send an answer; counts what was asked for and the bytes that go out."""
+        path = "/" + self._path()
+        self.server.owner.count_request(path)
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if status != 304:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        sent = 0
+        for piece in _pieces(body, fault):
+            self.server.owner.count_bytes(path, len(piece))
+            self.wfile.write(piece)
+            sent += len(piece)
+        if sent < len(body):
+            self.close_connection = True
+
+
+def _pieces(body: bytes, fault: Fault | None) -> Any:
+    """Yield what of the body is sent, at the pace that the fault allows."""
+    end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
+    slow = fault is not None and fault.kind == "slow"
+    # A slow link still delivers something ten times a second.
+    step = max(1, fault.rate // 10) if fault and slow else _CHUNK
+    for start in range(0, end, step):
+        yield body[start : min(start + step, end)]
+        if slow:
+            time.sleep(0.1)
+
+
+def byte_range(header: str | None, size: int) -> range | None:
+    """Return the bytes that a Range header asks for; None: the whole file (no header, or not one plain range).
+
+    The range begins at or after `size` where it cannot be satisfied.
+    """
+    found = re.fullmatch(r"bytes=(\d*)-(\d*)", (header or "").strip())
+    if not found or found.group(0) == "bytes=-":
+        return None
+    first, last = found.groups()
+    if not first:
+        return range(max(0, size - int(last)), size)
+    start = int(first)
+    stop = min(size, int(last) + 1) if last else size
+    return range(start, max(stop, start))

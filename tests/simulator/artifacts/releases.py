@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What upstream's releases hold, file by file.
+
+Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node targets) and `build/lib/release.sh`
+(`package_node_tarballs`: `kubernetes/node/bin`, `kubernetes/LICENSES`, `kubernetes/kubernetes-src.tar.gz`);
+containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; kubernetes-sigs/cri-tools
+`hack/release.sh`; containernetworking/plugins `scripts/release.sh` (`tar -C bin .`) and `plugins/windows_only.txt`;
+flannel-io/flannel `Makefile` (`tar.gz`);
+flannel-io/cni-plugin `scripts/package.sh` (the member is `flannel-amd64.exe`).
+Sizes are about a twentieth of upstream's: enough to see bytes move.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from simulator.artifacts.archives import tar_gz, zip_archive
+from simulator.machine.executables import make
+
+KB = 1024
+SIZES: Mapping[str, int] = {
+    "kubelet": 2048 * KB,
+    "kubeadm": 1536 * KB,
+    "kubectl": 1536 * KB,
+    "kube-proxy": 1024 * KB,
+    "kube-log-runner": 64 * KB,
+    "containerd": 1536 * KB,
+    "containerd-shim-runhcs-v1": 512 * KB,
+    "containerd-stress": 256 * KB,
+    "ctr": 768 * KB,
+    "crictl": 768 * KB,
+    "flanneld": 768 * KB,
+}
+SMALL = 128 * KB
+
+_LICENSE = b"Apache License\nVersion 2.0, January 2004\nhttp://www.apache.org/licenses/\n"
+
+
+def program(name: str, version: str) -> bytes:
+    """Return the executable of a program, e.g. `kubelet` `1.37.1`: the same bytes each time."""
+    head = make(name, version)
+    # Filling that does not compress, as real code hardly does.
+    return head + random.Random(f"{name} {version}").randbytes(SIZES.get(name, SMALL) - len(head))
+
+
+def kubernetes_node(version: str) -> bytes:
+    """kubernetes-node-windows-amd64.tar.gz."""
+    programs = ("kube-log-runner", "kube-proxy", "kubeadm", "kubectl", "kubelet")
+    members = {f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs}
+    members["kubernetes/LICENSES/LICENSE"] = _LICENSE
+    members["kubernetes/kubernetes-src.tar.gz"] = tar_gz({"LICENSES/LICENSE": _LICENSE})
+    return tar_gz(members)
+
+
+def kubernetes_windows_zip(version: str) -> bytes:
+    """The zip that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
+    programs = ("kube-proxy", "kubeadm", "kubectl", "kubelet")
+    return zip_archive({f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs})
+
+
+def containerd(version: str) -> bytes:
+    """containerd-VERSION-windows-amd64.tar.gz."""
+    programs = ("containerd", "containerd-shim-runhcs-v1", "containerd-stress", "ctr")
+    return tar_gz({f"bin/{name}.exe": program(name, version) for name in programs})
+
+
+def crictl(version: str) -> bytes:
+    """crictl-vVERSION-windows-amd64.tar.gz."""
+    return tar_gz({"crictl.exe": program("crictl", version)})
+
+
+def cni_plugins(version: str) -> bytes:
+    """cni-plugins-windows-amd64-vVERSION.tgz; upstream packs the folder itself, so every path begins with `./`."""
+    plugins = ("host-local", "win-bridge", "win-overlay")
+    members = {f"{name}.exe": program(name, version) for name in plugins}
+    members |= {"LICENSE": _LICENSE, "README.md": b"# Plugins\n"}
+    return tar_gz(members, top="./")
+
+
+def microsoft_cni(version: str) -> bytes:
+    """windows-container-networking-cni-amd64-vVERSION.zip (microsoft/windows-container-networking)."""
+    return zip_archive({f"{name}.exe": program(name, version) for name in ("nat", "sdnbridge", "sdnoverlay")})
+
+
+def flannel(version: str) -> bytes:
+    """flannel-vVERSION-windows-amd64.tar.gz."""
+    return tar_gz(
+        {"flanneld.exe": program("flanneld", version), "mk-docker-opts.sh": b"#!/bin/sh\n", "README.md": b"# flannel\n"}
+    )
+
+
+def flannel_cni(version: str) -> bytes:
+    """cni-plugin-flannel-windows-amd64-vVERSION.tgz."""
+    return tar_gz({"flannel-amd64.exe": program("flannel", version)})
+
+
+def azure_cni(version: str) -> bytes:
+    """azure-vnet-cni-windows-amd64-vVERSION.zip."""
+    programs = ("azure-vnet", "azure-vnet-ipam", "azure-vnet-telemetry")
+    members = {f"{name}.exe": program(name, version) for name in programs}
+    members["10-azure.conflist"] = b'{"cniVersion": "0.3.0", "name": "azure", "plugins": [{"type": "azure-vnet"}]}\n'
+    return zip_archive(members)
+
+
+def csi_proxy(version: str) -> bytes:
+    """csi-proxy-vVERSION.tar.gz."""
+    return tar_gz({"bin/csi-proxy.exe": program("csi-proxy", version), "LICENSE": _LICENSE}, top="./")
+
+
+def cri_dockerd(version: str) -> bytes:
+    """cri-dockerd-VERSION.amd64.zip."""
+    return zip_archive({"cri-dockerd/cri-dockerd.exe": program("cri-dockerd", version)})
+
+
+def docker(version: str) -> bytes:
+    """docker-VERSION.zip."""
+    return zip_archive({f"docker/{name}.exe": program(name, version) for name in ("docker", "dockerd", "docker-proxy")})
+
+
+def nssm(version: str) -> bytes:
+    """nssm-VERSION.zip."""
+    members = {f"nssm-{version}/{place}/nssm.exe": program("nssm", version) for place in ("win32", "win64")}
+    return zip_archive({**members, f"nssm-{version}/README.txt": b"NSSM: The Non-Sucking Service Manager\r\n"})
+
+
+def calico(version: str) -> bytes:
+    """calico-windows-vVERSION.zip."""
+    programs = ("calico-node.exe", "cni/calico.exe", "cni/calico-ipam.exe")
+    members = {f"CalicoWindows/{path}": program(path.split("/")[-1][:-4], version) for path in programs}
+    return zip_archive({**members, "CalicoWindows/config.ps1": b"$env:CALICO_NETWORKING_BACKEND = 'vxlan'\r\n"})

@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The HTTP side of the artifact server: mirror layout, ranges, ETags, counters, faults.
+
+`http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` is what upstream has at
+`https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. Asked as a forward proxy
+(`GET http://dl.k8s.io/…`, or `CONNECT dl.k8s.io:443` where it has an authority) it answers the same.
+`GET /simulator/status` returns the counters, `POST /simulator/faults` sets faults (a JSON list; none removes all).
+"""
+
+from __future__ import annotations
+
+import collections
+import socket
+import ssl
+import threading
+from http.server import ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+from simulator.artifacts import catalog
+from simulator.artifacts.certificates import PrivateCA
+from simulator.artifacts.faults import Fault, Faults
+from simulator.artifacts.handler import Handler
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+    owner: ArtifactServer
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, peer = super().get_request()
+        # Each answer is several small writes: without this, Nagle's algorithm delays them.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.owner.tls is not None:
+            # The handshake is the handler's, at its first read: a silent client must not block the others.
+            connection = self.owner.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, peer
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that goes away is no error of the server."""
+
+
+class ArtifactServer:
+    """Serves upstream's files on one address.
+
+    :param address: IPv4 address to listen on; `port`: 0 takes any free one.
+    :param tls: serve HTTPS with this context (see `certificates.py`), else HTTP.
+    :param authority: as a forward proxy, answer CONNECT too, as any host, with certificates of this authority.
+    :param proxy_user: `user:password` that whoever asks as a proxy must give, else 407.
+    """
+
+    def __init__(
+        self,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        *,
+        authority: PrivateCA | None = None,
+        proxy_user: str = "",
+    ) -> None:
+        self.tls = tls
+        self.authority = authority
+        self.proxy_user = proxy_user
+        self._proxied = 0
+        self.faults = Faults()
+        self._files: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+        self._requests: collections.Counter[str] = collections.Counter()
+        self._bytes: collections.Counter[str] = collections.Counter()
+        self._server = _Server((address, port), Handler)
+        self._server.owner = self
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+
+    @property
+    def address(self) -> str:
+        """The address it listens on."""
+        return str(self._server.server_address[0])
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """The base of all URLs, without a slash at its end."""
+        return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
+
+    def start(self) -> ArtifactServer:
+        """Begin to serve, in a thread."""
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Stop serving and free the port."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+    def __enter__(self) -> ArtifactServer:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def put(self, path: str, content: bytes) -> None:
+        """Serve `content` at `path` (host first, without a leading slash), over what upstream has there."""
+        self._files[path.lstrip("/")] = content
+
+    def fault(self, kind: str, path: str = "*", **options: Any) -> None:
+        """Set a fault (see `Fault`)."""
+        self.faults.add(Fault(kind, path, **options))
+
+    def content(self, path: str) -> bytes | None:
+        """Return the file at `path` (host first, without a leading slash), or None."""
+        return self._files.get(path) or catalog.content(path)
+
+    def count_request(self, path: str) -> None:
+        """Count a request for `path`."""
+        with self._lock:
+            self._requests[path] += 1
+
+    def count_proxied(self) -> None:
+        """Count a request that was made as to a proxy."""
+        with self._lock:
+            self._proxied += 1
+
+    def count_bytes(self, path: str, size: int) -> None:
+        """Count bytes of an answer's body: before they go out, so that whoever has them finds them counted."""
+        with self._lock:
+            self._bytes[path] += size
+
+    def status(self) -> dict[str, Any]:
+        """Return the counters: requests and bytes of bodies by path, and how many were made as to a proxy."""
+        with self._lock:
+            return {"requests": dict(self._requests), "bytes": dict(self._bytes), "proxied": self._proxied}

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One interface for both kinds of cluster: real control plane, or API server in memory."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from .control_plane import ControlPlane, assets_folder, assets_version
+from .memory_api import MemoryCluster
+from .options import ClusterOptions
+
+Kind = Literal["auto", "real", "memory"]
+
+
+class ClusterUnavailableError(RuntimeError):
+    """The wanted kind of cluster cannot run here; the message says why."""
+
+
+class Cluster:
+    """A running cluster without nodes; a context manager that stops it."""
+
+    def __init__(self, kind: str, version: str, server: str, kubeconfig: Path, ca_file: Path, stop: Callable[[], None]):
+        self.kind = kind
+        """"real" or "memory"."""
+        self.version = version
+        """Kubernetes version of the control plane, like "1.37.1"."""
+        self.server = server
+        """The API server's URL, like https://127.0.0.1:23456."""
+        self.kubeconfig = kubeconfig
+        """The administrator's kubeconfig file, mode 0600."""
+        self.ca_certificate = ca_file.read_text()
+        """The cluster's CA certificate, PEM text."""
+        self.ca_hash = ca_hash(self.ca_certificate)
+        """What kubeadm calls discovery-token-ca-cert-hash."""
+        self._stop: Callable[[], None] | None = stop
+        self._process = os.getpid()
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Stop it and remove its files; a second call does nothing, nor one in a forked process."""
+        if os.getpid() != self._process:
+            return
+        stop, self._stop = self._stop, None
+        if stop:
+            atexit.unregister(self.stop)
+            stop()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def ca_hash(certificate: str) -> str:
+    """Hash a CA certificate's public key as kubeadm does (SHA-256 of the SubjectPublicKeyInfo, DER).
+
+    :param certificate: PEM.
+    :returns: "sha256:" and 64 hexadecimal digits.
+    """
+    key = x509.load_pem_x509_certificate(certificate.encode()).public_key()
+    return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
+
+
+def start_cluster(
+    kind: Kind = "auto",
+    version: str = "1.37.1",
+    address: str = "127.0.0.1",
+    extra_sans: Sequence[str] = (),
+    pod_cidr: str = "10.244.0.0/16",
+    service_cidr: str = "10.96.0.0/12",
+    cluster_name: str = "kubernetes",
+    port: int = 0,
+    node_grace_period: float = 40.0,
+) -> Cluster:
+    """Start a cluster without nodes.
+
+    :param kind: "real" needs `KUBEBUILDER_ASSETS`; "auto" is real where that names programs of `version`, else memory.
+    :param version: Kubernetes version of the control plane.
+    :param address: IPv4 address of this machine the API server listens on.
+    :param extra_sans: more names and addresses for its certificate.
+    :param pod_cidr: nodes get a /24 of it each.
+    :param service_cidr: for cluster IPs of services.
+    :param cluster_name: as in kubeadm's ClusterConfiguration.
+    :param port: 0 chooses a free one.
+    :param node_grace_period: seconds after the last heartbeat until a node is Unknown.
+    :returns: the running cluster.
+    :raises ClusterUnavailableError: real was asked for and is not available.
+    """
+    options = ClusterOptions(
+        version=version.removeprefix("v"),
+        address=address,
+        port=port,
+        extra_sans=tuple(extra_sans),
+        pod_cidr=pod_cidr,
+        service_cidr=service_cidr,
+        cluster_name=cluster_name,
+        node_grace_period=node_grace_period,
+    )
+    reason = real_unavailable(options.version)
+    if kind == "real" and reason:
+        raise ClusterUnavailableError(reason)
+    if kind == "memory" or reason:
+        return _start_memory(options)
+    assets = assets_folder()
+    assert assets is not None
+    plane = ControlPlane(assets, options)
+    return Cluster("real", options.version, plane.server, plane.kubeconfig, plane.ca_file, plane.stop)
+
+
+def real_unavailable(version: str = "1.37.1") -> str:
+    """Say why a real control plane of `version` cannot run here; empty when it can."""
+    assets = assets_folder()
+    if assets is None:
+        return "KUBEBUILDER_ASSETS does not name a folder with a control plane"
+    found = assets_version(assets)
+    return "" if found == version else f"KUBEBUILDER_ASSETS holds Kubernetes {found}, not {version}"
+
+
+def _start_memory(options: ClusterOptions) -> Cluster:
+    memory = MemoryCluster(options)
+    return Cluster("memory", options.version, memory.server, memory.kubeconfig, memory.ca_file, memory.stop)

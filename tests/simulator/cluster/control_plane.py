@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A real Kubernetes control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as child processes.
+
+`KUBEBUILDER_ASSETS` (the convention of controller-runtime's envtest) names the folder of the programs; kubeadm makes
+certificates, kubeconfigs, the join data and the add-ons, as in any kubeadm cluster.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import ssl
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import yaml
+
+from .options import ClusterOptions
+from .processes import ProcessError, Processes, free_port, minimal_environment, run, wait_until
+
+_PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl")
+# kubeadm refuses a loopback address to advertise; nothing ever listens on or connects to this one (RFC 5737).
+_ADVERTISED = "192.0.2.10"
+_KUBECONFIGS = ("admin", "super-admin", "controller-manager", "scheduler")
+
+
+def assets_folder() -> Path | None:
+    """Return the folder `KUBEBUILDER_ASSETS` names, or None when it is unset or lacks a program."""
+    named = os.environ.get("KUBEBUILDER_ASSETS", "")
+    folder = Path(named).expanduser()
+    return folder if named and all((folder / name).exists() for name in _PROGRAMS) else None
+
+
+def assets_version(folder: Path) -> str:
+    """Ask kubeadm for the version of the programs in `folder`.
+
+    :returns: like "1.37.1".
+    """
+    with tempfile.TemporaryDirectory() as home:
+        printed = run([str(folder / "kubeadm"), "version", "-o", "short"], minimal_environment(Path(home)))
+    return printed.strip().removeprefix("v")
+
+
+def _kubeadm_configuration(options: ClusterOptions, pki: str, server: str, port: int) -> str:
+    names = dict.fromkeys([options.address, "127.0.0.1", "localhost", *options.extra_sans])
+    sans = "".join(f'\n    - "{name}"' for name in names)
+    return f"""\
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint:
+  advertiseAddress: {_ADVERTISED}
+  bindPort: {port}
+nodeRegistration:
+  name: control-plane
+  criSocket: unix:///run/containerd/containerd.sock
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v{options.version}
+clusterName: {options.cluster_name}
+certificatesDir: {pki}
+controlPlaneEndpoint: {server}
+encryptionAlgorithm: ECDSA-P256
+networking:
+  podSubnet: {options.pod_cidr}
+  serviceSubnet: {options.service_cidr}
+  dnsDomain: {options.dns_domain}
+apiServer:
+  certSANs:{sans}
+"""
+
+
+class ControlPlane:
+    """One running control plane in a private folder; `stop` leaves nothing behind."""
+
+    def __init__(self, assets: Path, options: ClusterOptions) -> None:
+        """Start it; ready after about 9 seconds.
+
+        :param assets: folder of the programs.
+        :param options: `version` must be that of the programs.
+        :raises ProcessError: a program failed; nothing is left.
+        """
+        self._assets = assets
+        self._options = options
+        self.folder = Path(tempfile.mkdtemp(prefix="simulator-control-plane-"))
+        self._pki = self.folder / "pki"
+        self._environment = minimal_environment(self.folder)
+        self._processes = Processes(self.folder, self._environment)
+        self.port = options.port or free_port(options.address)
+        self.server = f"https://{options.address}:{self.port}"
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig (group system:masters)."""
+        return self.folder / "super-admin.conf"
+
+    @property
+    def ca_file(self) -> Path:
+        """The cluster's CA certificate, PEM."""
+        return self._pki / "ca.crt"
+
+    def pids(self) -> dict[str, int]:
+        """Return the process ids of the programs, by name."""
+        return self._processes.pids()
+
+    def stop(self) -> None:
+        """End the programs and remove the folder."""
+        self._processes.stop(seconds=0.5)  # nothing of theirs is kept; kube-apiserver would take its time
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _start(self) -> None:
+        etcd = self._start_etcd()
+        self._make_certificates_and_kubeconfigs()
+        self._start_api_server(etcd)
+        self._wait(lambda: self._answers("/readyz"), "kube-apiserver is ready", 60)
+        self._start_controllers()
+        self._upload_join_data()
+        account = "/api/v1/namespaces/default/serviceaccounts/default"  # no pod can be made before it is there
+        self._wait(lambda: self._answers(account), "the default service account exists", 30)
+
+    def _wait(self, ready: Callable[[], bool], what: str, seconds: float) -> None:
+        def ready_or_dead() -> bool:
+            self._processes.check()
+            return ready()
+
+        wait_until(ready_or_dead, what, seconds)
+
+    def _kubeadm(self, pki: str, *arguments: str) -> None:
+        """Run a phase of `kubeadm init`, with `pki` for the folder of certificates."""
+        text = _kubeadm_configuration(self._options, pki, self.server.removeprefix("https://"), self.port)
+        file = self.folder / f"kubeadm-{arguments[0]}-{arguments[1]}.yaml"
+        file.write_text(text)
+        run([str(self._assets / "kubeadm"), "init", "phase", *arguments, "--config", str(file)], self._environment)
+
+    def _make_certificates_and_kubeconfigs(self) -> None:
+        self._kubeadm(str(self._pki), "certs", "all")
+
+        def kubeconfig(name: str) -> None:
+            self._kubeadm(str(self._pki), "kubeconfig", name, "--kubeconfig-dir", str(self.folder))
+            file = self.folder / f"{name}.conf"
+            # Two of them name the advertised address; YAML of kubeadm's own making, one server line each.
+            lines = file.read_text().splitlines()
+            changed = [f"    server: {self.server}" if line.startswith("    server: ") else line for line in lines]
+            file.write_text("\n".join(changed) + "\n")
+            file.chmod(0o600)
+
+        with ThreadPoolExecutor(len(_KUBECONFIGS)) as pool:
+            list(pool.map(kubeconfig, _KUBECONFIGS))
+
+    def _start_etcd(self) -> str:
+        client, peer = (f"http://127.0.0.1:{free_port('127.0.0.1')}" for _ in range(2))
+        self._processes.start([
+            str(self._assets / "etcd"), "--data-dir", str(self.folder / "etcd"), "--unsafe-no-fsync",
+            "--listen-client-urls", client, "--advertise-client-urls", client,
+            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
+        ])  # fmt: skip
+        return client
+
+    def _start_api_server(self, etcd: str) -> None:
+        pki, options = self._pki, self._options
+        self._processes.start([
+            str(self._assets / "kube-apiserver"), "--etcd-servers", etcd,
+            "--advertise-address", _ADVERTISED, "--bind-address", options.address, "--secure-port", str(self.port),
+            "--authorization-mode", "Node,RBAC", "--enable-bootstrap-token-auth", "--allow-privileged",
+            "--enable-admission-plugins", "NodeRestriction", "--service-cluster-ip-range", options.service_cidr,
+            "--client-ca-file", f"{pki}/ca.crt",
+            "--tls-cert-file", f"{pki}/apiserver.crt", "--tls-private-key-file", f"{pki}/apiserver.key",
+            "--kubelet-client-certificate", f"{pki}/apiserver-kubelet-client.crt",
+            "--kubelet-client-key", f"{pki}/apiserver-kubelet-client.key",
+            "--service-account-issuer", f"https://kubernetes.default.svc.{options.dns_domain}",
+            "--service-account-key-file", f"{pki}/sa.pub", "--service-account-signing-key-file", f"{pki}/sa.key",
+        ])  # fmt: skip
+
+    def _start_controllers(self) -> None:
+        pki, options, folder = self._pki, self._options, self.folder
+        self._processes.start([
+            str(self._assets / "kube-controller-manager"), "--kubeconfig", f"{folder}/controller-manager.conf",
+            "--leader-elect=false", "--secure-port", "0", "--use-service-account-credentials",
+            "--controllers", "*,bootstrapsigner,tokencleaner", "--cluster-name", options.cluster_name,
+            "--allocate-node-cidrs", "--cluster-cidr", options.pod_cidr,
+            "--service-cluster-ip-range", options.service_cidr,
+            "--node-monitor-grace-period", f"{options.node_grace_period:g}s",
+            "--root-ca-file", f"{pki}/ca.crt", "--service-account-private-key-file", f"{pki}/sa.key",
+            "--cluster-signing-cert-file", f"{pki}/ca.crt", "--cluster-signing-key-file", f"{pki}/ca.key",
+        ])  # fmt: skip
+        self._processes.start([
+            str(self._assets / "kube-scheduler"), "--kubeconfig", f"{folder}/scheduler.conf",
+            "--leader-elect=false", "--secure-port", "0",
+        ])  # fmt: skip
+
+    def _upload_join_data(self) -> None:
+        kubeconfig = ("--kubeconfig", str(self.kubeconfig))
+        # What joining nodes read names kubeadm's usual folder, not our private one.
+        usual = "/etc/kubernetes/pki"
+        phases = (("upload-config", "all"), ("bootstrap-token",), ("addon", "all"))
+        with ThreadPoolExecutor(len(phases) + 1) as pool:
+            # `kubeadm init` binds this one outside of its phases; without it admin.conf may do nothing.
+            name = "kubeadm:cluster-admins"
+            binding = ("create", "clusterrolebinding", name, "--clusterrole", "cluster-admin", "--group", name)
+            bound = pool.submit(run, [str(self._assets / "kubectl"), *kubeconfig, *binding], self._environment)
+            list(pool.map(lambda phase: self._kubeadm(usual, *phase, *kubeconfig), phases))
+            bound.result()
+
+    def _answers(self, path: str) -> bool:
+        context = ssl.create_default_context(cafile=str(self.ca_file))
+        context.load_cert_chain(self._admin_pem())
+        try:
+            with urllib.request.build_opener(
+                urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+            ).open(self.server + path, timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _admin_pem(self) -> Path:
+        """Return a file with the administrator's certificate and key, taken from the kubeconfig."""
+        file = self.folder / "super-admin.pem"
+        if not file.exists():
+            user = yaml.safe_load(self.kubeconfig.read_text())["users"][0]["user"]
+            file.touch(0o600)
+            parts = (user["client-certificate-data"], user["client-key-data"])
+            file.write_bytes(b"".join(base64.b64decode(part) for part in parts))
+        return file
+
+
+__all__ = ["ControlPlane", "ProcessError", "assets_folder", "assets_version"]

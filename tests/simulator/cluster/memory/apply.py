@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Server-side apply: merges what a manager applies, removes what it no longer applies, refuses conflicts.
+
+Simpler than the real one (sigs.k8s.io/structured-merge-diff): only appliers own fields, not those who update.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .errors import ApiError
+from .resources import Object
+
+Path = tuple[str, ...]
+
+# listMapKeys of k8s.io/api/*/types.go; ports are keyed by protocol as well.
+_KEYS: dict[str, tuple[str, ...]] = {
+    "conditions": ("type",),
+    "containers": ("name",),
+    "initContainers": ("name",),
+    "env": ("name",),
+    "volumes": ("name",),
+    "volumeMounts": ("mountPath",),
+    "imagePullSecrets": ("name",),
+    "ownerReferences": ("uid",),
+}
+_DEFAULTS = {"protocol": "TCP"}
+_IDENTITY = {"apiVersion", "kind"}
+_IDENTITY_METADATA = {"name", "namespace", "uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"}
+
+
+def _keys(field: str, elements: list[Any]) -> tuple[str, ...]:
+    if not all(isinstance(one, dict) for one in elements):
+        return ()
+    if field == "ports":
+        number = "containerPort" if any("containerPort" in one for one in elements) else "port"
+        return (number, "protocol")
+    return _KEYS.get(field, ())
+
+
+def _element(keys: tuple[str, ...], value: dict[str, Any]) -> str:
+    found = {key: value.get(key, _DEFAULTS.get(key)) for key in keys}
+    return "k:" + json.dumps(found, sort_keys=True, separators=(",", ":"))
+
+
+def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the path of every leaf: of scalars, and of lists that are replaced as a whole."""
+    if not isinstance(value, dict) or not value:
+        yield path
+        return
+    for name, child in value.items():
+        if (not path and name in _IDENTITY) or (path == ("f:metadata",) and name in _IDENTITY_METADATA):
+            continue
+        keys = _keys(name, child) if isinstance(child, list) and child else ()
+        here = (*path, f"f:{name}")
+        if not keys:
+            yield from _paths(child, here)
+        for one in child if keys else ():
+            yield from _paths(one, (*here, _element(keys, one)))
+
+
+def _fields(paths: set[Path]) -> Object:
+    """Write paths in the format of FieldsV1."""
+    root: Object = {}
+    for path in sorted(paths):
+        node = root
+        for part in path:
+            node = node.setdefault(part, {})
+    return root
+
+
+def _owned(fields: Object, path: Path = ()) -> Iterator[Path]:
+    if not fields:
+        yield path
+    for part, children in fields.items():
+        yield from _owned(children, (*path, part))
+
+
+def _step(value: Any, part: str) -> tuple[Any, Callable[[], None]]:
+    """Return the child that a part of a path names, and how to remove it."""
+    if part.startswith("f:"):
+        if isinstance(value, dict) and part[2:] in value:
+            return value[part[2:]], lambda: value.pop(part[2:])
+    elif isinstance(value, list):
+        wanted = json.loads(part[2:])
+        for one in value:
+            if all(one.get(key, _DEFAULTS.get(key)) == content for key, content in wanted.items()):
+                return one, lambda one=one: value.remove(one)
+    raise LookupError(part)
+
+
+def _lookup(value: Any, path: Path) -> Any:
+    for part in path:
+        value, _ = _step(value, part)
+    return value
+
+
+def _is_key(path: Path) -> bool:
+    """Tell whether a path names a field that identifies its list element."""
+    return len(path) > 1 and path[-2].startswith("k:") and path[-1][2:] in json.loads(path[-2][2:])
+
+
+def _drop(obj: Object, path: Path) -> None:
+    """Remove a leaf; the key of a list element only together with the element, when nothing else is left of it."""
+    try:
+        parent = _lookup(obj, path[:-1])
+        _, remove = _step(parent, path[-1])
+    except LookupError:
+        return
+    if not _is_key(path):
+        remove()
+    elif set(parent) <= set(json.loads(path[-2][2:])):
+        _drop(obj, path[:-1])
+
+
+def _merge(target: Any, applied: Any, field: str = "") -> Any:
+    if isinstance(applied, dict):
+        result = dict(target) if isinstance(target, dict) else {}
+        for name, value in applied.items():
+            if value is not None:
+                result[name] = _merge(result.get(name), value, name)
+        return result
+    keys = _keys(field, applied) if isinstance(applied, list) and applied else ()
+    if not keys or not isinstance(target, list):
+        return copy.deepcopy(applied)
+    wanted = {_element(keys, one): one for one in applied}
+    merged = [_merge(one, wanted.pop(_element(keys, one), {})) for one in target]
+    return merged + [copy.deepcopy(one) for one in wanted.values()]
+
+
+def server_side_apply(live: Object | None, applied: Object, manager: str, force: bool, now: str) -> Object:
+    """Apply a configuration.
+
+    :param live: the object as it is, or None.
+    :param applied: what the manager wants; it owns these fields afterwards.
+    :param manager: name of the field manager.
+    :param force: take fields over from other managers.
+    :param now: time for managedFields, RFC 3339.
+    :returns: the new object.
+    :raises ApiError: 409 with one cause per field that another manager applied with another value.
+    """
+    before = live or {}
+    entries = list(before.get("metadata", {}).get("managedFields") or [])
+    mine = next((one for one in entries if one["manager"] == manager and one["operation"] == "Apply"), None)
+    others = [one for one in entries if one is not mine]
+    new = set(_paths(applied))
+    if not force:
+        _refuse_conflicts(before, applied, new, others)
+    result: Object = copy.deepcopy(_merge(before, applied))
+    left = set(_owned(mine["fieldsV1"])) - new if mine else set()
+    for path in sorted(left, key=lambda one: (_is_key(one), -len(one), one)):  # keys last, inner ones first
+        if not any(path in set(_owned(one["fieldsV1"])) for one in others):
+            _drop(result, path)
+    lost = {path for path in new if not _same(before, applied, path)}
+    others = [one | {"fieldsV1": _fields(set(_owned(one["fieldsV1"])) - lost)} for one in others]
+    fields = _fields(new)
+    kept = mine["time"] if mine and mine["fieldsV1"] == fields else now
+    entry = {"manager": manager, "operation": "Apply", "apiVersion": applied["apiVersion"], "time": kept}
+    result.setdefault("metadata", {})["managedFields"] = [
+        *others,
+        entry | {"fieldsType": "FieldsV1", "fieldsV1": fields},
+    ]
+    return result
+
+
+def _same(before: Object, applied: Object, path: Path) -> bool:
+    try:
+        return bool(_lookup(before, path) == _lookup(applied, path))
+    except LookupError:
+        return False
+
+
+def _refuse_conflicts(before: Object, applied: Object, new: set[Path], others: list[Object]) -> None:
+    causes = []
+    for entry in others:
+        for path in sorted(new & set(_owned(entry["fieldsV1"]))):
+            if not _same(before, applied, path):
+                field = "".join(f".{part[2:]}" if part.startswith("f:") else f"[{part[2:]}]" for part in path)
+                text = f'conflict with "{entry["manager"]}"'
+                causes.append({"reason": "FieldManagerConflict", "message": text, "field": field})
+    if causes:
+        listed = "; ".join(f"{one['message']}: {one['field']}" for one in causes)
+        plural = "s" if len(causes) > 1 else ""
+        text = f"Apply failed with {len(causes)} conflict{plural}: {listed}"
+        raise ApiError(409, "Conflict", text, {"causes": causes})

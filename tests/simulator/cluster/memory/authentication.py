@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Who is asking: client certificates, bootstrap tokens and tokens of service accounts."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import re
+import time
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.x509.oid import NameOID
+
+from .certificates import new_key
+from .clock import age
+from .errors import unauthorized
+from .requests import User
+from .resources import Object
+from .store import Store
+
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+_BOOTSTRAP_TOKEN = re.compile(r"^([a-z0-9]{6})\.([a-z0-9]{16})$")
+BOOTSTRAP_SECRET = "bootstrap.kubernetes.io/token"
+
+
+def secret_values(secret: Object) -> dict[str, str]:
+    """Decode the data of a secret."""
+    return {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
+
+
+def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
+    """Return the values of a bootstrap token's secret when it may be used now for `usage`, else None.
+
+    :param usage: "authentication" or "signing".
+    """
+    if secret.get("type") != BOOTSTRAP_SECRET or secret["metadata"].get("deletionTimestamp"):
+        return None
+    values = secret_values(secret)
+    if secret["metadata"]["name"] != f"bootstrap-token-{values.get('token-id')}":
+        return None
+    if token_expired(values) or values.get(f"usage-bootstrap-{usage}") != "true":
+        return None
+    return values
+
+
+def token_expired(values: dict[str, str]) -> bool:
+    """Tell whether a bootstrap token's time is over; one whose time cannot be read counts as expired."""
+    if not values.get("expiration"):
+        return False
+    try:
+        return age(values["expiration"]) >= 0
+    except (ValueError, TypeError):
+        return True
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+class ServiceAccountTokens:
+    """Issues and checks the tokens of service accounts (JWT, ES256)."""
+
+    def __init__(self, issuer: str) -> None:
+        self._issuer = issuer
+        self._key = new_key()
+
+    def issue(self, account: Object, audiences: list[str], seconds: int, pod: dict[str, str] | None = None) -> str:
+        """Make a token.
+
+        :param account: the service account.
+        :param audiences: empty for the API server itself.
+        :param seconds: how long it is valid.
+        :param pod: name and uid of the pod it is bound to.
+        """
+        metadata, now = account["metadata"], int(time.time())
+        reference = {"name": metadata["name"], "uid": metadata["uid"]}
+        private: dict[str, Any] = {"namespace": metadata["namespace"], "serviceaccount": reference}
+        if pod:
+            private["pod"] = pod
+        claims = {
+            "aud": audiences or [self._issuer],
+            "exp": now + seconds,
+            "iat": now,
+            "nbf": now,
+            "iss": self._issuer,
+            "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
+            "kubernetes.io": private,
+        }
+        signed = (
+            f"{_encode(json.dumps({'alg': 'ES256', 'typ': 'JWT'}).encode())}.{_encode(json.dumps(claims).encode())}"
+        )
+        r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
+        return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+
+    def claims(self, token: str) -> dict[str, Any] | None:
+        """Return what a valid token of ours says, else None."""
+        try:
+            header, payload, signature = token.split(".")
+            raw = _decode(signature)
+            der = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
+            self._key.public_key().verify(der, f"{header}.{payload}".encode(), ec.ECDSA(hashes.SHA256()))
+            claims: dict[str, Any] = json.loads(_decode(payload))
+        except (ValueError, InvalidSignature):
+            return None
+        ours = claims["exp"] > time.time() and self._issuer in claims["aud"]
+        return claims if ours else None
+
+
+class Authenticator:
+    """Finds the user of a request."""
+
+    def __init__(self, store: Store, tokens: ServiceAccountTokens) -> None:
+        self._store = store
+        self._tokens = tokens
+
+    def authenticate(self, certificate: bytes | None, authorization: str) -> User:
+        """Find the user.
+
+        :param certificate: the client's, DER, which TLS verified against the cluster's CA.
+        :param authorization: the header, or empty.
+        :raises ApiError: 401, the credentials are wrong. Without any, the user is anonymous.
+        """
+        if certificate:
+            return _certificate_user(certificate)
+        if not authorization:
+            return ANONYMOUS
+        scheme, _, token = authorization.partition(" ")
+        user = self.token_user(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
+            raise unauthorized()
+        return user
+
+    def token_user(self, token: str) -> User | None:
+        """Return the user a bearer token stands for, or None."""
+        return self._bootstrap_user(token) or self._service_account_user(token)
+
+    def _bootstrap_user(self, token: str) -> User | None:
+        found = _BOOTSTRAP_TOKEN.match(token)
+        secret = self._store.peek("secrets", "kube-system", f"bootstrap-token-{found[1]}") if found else None
+        values = valid_bootstrap_token(secret, "authentication") if secret else None
+        if not found or not values or not hmac.compare_digest(values.get("token-secret", ""), found[2]):
+            return None
+        extra = [one for one in values.get("auth-extra-groups", "").split(",") if one]
+        return User(f"system:bootstrap:{found[1]}", ("system:bootstrappers", *extra, "system:authenticated"))
+
+    def _service_account_user(self, token: str) -> User | None:
+        claims = self._tokens.claims(token)
+        if claims is None:
+            return None
+        private = claims["kubernetes.io"]
+        namespace, reference = private["namespace"], private["serviceaccount"]
+        account = self._store.peek("serviceaccounts", namespace, reference["name"])
+        if account is None or account["metadata"]["uid"] != reference["uid"]:
+            return None
+        if pod := private.get("pod"):
+            bound = self._store.peek("pods", namespace, pod["name"])
+            if bound is None or bound["metadata"]["uid"] != pod["uid"]:
+                return None
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+        return User(claims["sub"], groups, reference["uid"])
+
+
+def _certificate_user(der: bytes) -> User:
+    name = x509.load_der_x509_certificate(der).subject
+    common = [str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    groups = [str(one.value) for one in name.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    if not common:
+        raise unauthorized()
+    return User(common[0], (*groups, "system:authenticated"))

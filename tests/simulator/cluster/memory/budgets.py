@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""PodDisruptionBudgets: what they count, and what an eviction may do.
+
+k8s.io/kubernetes/pkg/controller/disruption and pkg/registry/core/pod/storage/eviction.go.
+"""
+
+from __future__ import annotations
+
+import math
+
+from . import clock
+from .errors import ApiError
+from .resources import Object
+from .selectors import selector_matches
+
+_REFUSAL = "Cannot evict pod as it would violate the pod's disruption budget."
+_MULTIPLE = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+
+
+def is_ready(pod: Object) -> bool:
+    """Tell whether a pod's Ready condition is true."""
+    conditions = pod.get("status", {}).get("conditions") or []
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
+    """Read a number or a percentage of `total`, rounded up or down."""
+    if isinstance(value, str) and value.endswith("%"):
+        share = int(value[:-1]) * total / 100
+        return math.ceil(share) if up else math.floor(share)
+    return int(value or 0)
+
+
+def covers(budget: Object, pod: Object) -> bool:
+    """Tell whether a budget is about a pod."""
+    if budget["metadata"]["namespace"] != pod["metadata"]["namespace"]:
+        return False
+    return selector_matches(budget["spec"].get("selector"), pod["metadata"].get("labels") or {})
+
+
+def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> Object:
+    """Count what a budget allows now.
+
+    :param pods: those it covers.
+    :param desired_replicas: what the owners of these pods want together.
+    :returns: its status.
+    """
+    spec, generation = budget["spec"], budget["metadata"].get("generation", 1)
+    before = budget.get("status", {})
+    alive = [pod for pod in pods if pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")]
+    names = {pod["metadata"]["name"] for pod in alive if not pod["metadata"].get("deletionTimestamp")}
+    disrupted = {
+        name: when
+        for name, when in (before.get("disruptedPods") or {}).items()
+        if name in names and clock.age(when) < 120
+    }
+    healthy = sum(is_ready(pod) and pod["metadata"]["name"] in names - disrupted.keys() for pod in alive)
+    if spec.get("maxUnavailable") is not None:
+        expected = desired_replicas
+        desired = max(0, expected - scaled(spec["maxUnavailable"], expected))
+    else:
+        minimum = spec.get("minAvailable", 1)
+        expected = desired_replicas if isinstance(minimum, str) else len(alive)
+        desired = scaled(minimum, expected)
+    allowed = max(0, healthy - desired) if expected > 0 else 0
+    status: Object = {
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "observedGeneration": generation,
+        "conditions": _conditions(before, allowed, generation),
+    }
+    return status | ({"disruptedPods": disrupted} if disrupted else {})
+
+
+def _conditions(before: Object, allowed: int, generation: int) -> list[Object]:
+    value, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
+    old: Object = next(iter(before.get("conditions") or []), {})
+    since = old.get("lastTransitionTime") if old.get("status") == value else None
+    condition = {"type": "DisruptionAllowed", "status": value, "reason": reason, "message": ""}
+    return [condition | {"lastTransitionTime": since or clock.now(), "observedGeneration": generation}]
+
+
+def needs_no_budget(pod: Object) -> bool:
+    """Tell whether a pod may always be evicted: it does not run, or is going already."""
+    phase = pod.get("status", {}).get("phase")
+    return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def charge(budgets: list[Object], pod: Object) -> Object | None:
+    """Take one disruption of the budget that covers a pod.
+
+    :param budgets: those that cover it.
+    :returns: the budget's new status; None when none is to be changed.
+    :raises ApiError: 429 when it allows none, 500 for more than one budget.
+    """
+    if needs_no_budget(pod) or not budgets:
+        return None
+    if len(budgets) > 1:
+        raise ApiError(500, "InternalError", f"Internal error occurred: {_MULTIPLE}")
+    budget = budgets[0]
+    name, status = budget["metadata"]["name"], budget.get("status", {})
+    healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+    if not is_ready(pod):
+        always = budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+        if always or (healthy >= desired and desired > 0):
+            return None
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        raise _too_many(name, f"The disruption budget {name} is still being processed by the server.", 10)
+    if status.get("disruptionsAllowed", 0) <= 0:
+        text = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+        raise _too_many(name, text, 0)
+    disrupted = dict(status.get("disruptedPods") or {}) | {pod["metadata"]["name"]: clock.now()}
+    charged: Object = status | {"disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
+    return charged
+
+
+def _too_many(name: str, text: str, seconds: int) -> ApiError:
+    details: Object = {"causes": [{"reason": "DisruptionBudget", "message": text}]}
+    if seconds:
+        details["retryAfterSeconds"] = seconds
+    return ApiError(429, "TooManyRequests", _REFUSAL, details)

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The controllers of kube-controller-manager and the scheduler, as far as nodes need them."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from ..certificates import Authority
+from ..objects import Objects
+from .bootstrap import BootstrapSigner, TokenCleaner
+from .daemonsets import DaemonSetController
+from .deployments import DeploymentController, ReplicaSetController
+from .disruption import DisruptionController
+from .evictions import TaintEvictionController
+from .garbage import GarbageCollector, PodGarbageCollector
+from .loop import Controller, ControllerLoop
+from .namespaces import NamespaceController
+from .nodes import NodeLifecycleController, PodCidrController
+from .scheduler import Scheduler
+from .signing import SigningController
+
+__all__ = ["ControllerLoop", "all_controllers"]
+
+
+def all_controllers(objects: Objects, authority: Authority, pod_cidr: str, node_grace: float) -> list[Controller]:
+    """Make all controllers of a cluster.
+
+    :param pod_cidr: the network of the pods.
+    :param node_grace: seconds without a heartbeat until a node is Unknown.
+    """
+    return [
+        NamespaceController(objects, authority.pem),
+        BootstrapSigner(objects),
+        TokenCleaner(objects),
+        SigningController(objects, authority),
+        PodCidrController(objects, ipaddress.IPv4Network(pod_cidr)),
+        NodeLifecycleController(objects, node_grace),
+        DeploymentController(objects),
+        ReplicaSetController(objects),
+        DaemonSetController(objects),
+        Scheduler(objects),
+        DisruptionController(objects),
+        TaintEvictionController(objects),
+        PodGarbageCollector(objects),
+        GarbageCollector(objects),
+    ]

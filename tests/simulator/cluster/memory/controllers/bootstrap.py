@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Bootstrap tokens: cluster-info is signed with each, expired ones go (controllers bootstrapsigner, tokencleaner)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+
+from ..authentication import BOOTSTRAP_SECRET, secret_values, token_expired, valid_bootstrap_token
+from ..objects import Objects
+from ..resources import Object, type_of
+
+_PREFIX = "jws-kubeconfig-"
+
+
+def detached_signature(content: str, token_id: str, token_secret: str) -> str:
+    """Sign a text as k8s.io/cluster-bootstrap/token/jws does: JWS, HS256, without the payload.
+
+    :returns: header, nothing, signature, joined by dots.
+    """
+
+    def encode(data: bytes) -> str:
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+    header = encode(json.dumps({"alg": "HS256", "kid": token_id}, separators=(",", ":")).encode())
+    signed = f"{header}.{encode(content.encode())}".encode()
+    return f"{header}..{encode(hmac.new(token_secret.encode(), signed, hashlib.sha256).digest())}"
+
+
+class BootstrapSigner:
+    """Keeps one signature per usable token in cluster-info."""
+
+    watches: tuple[str, ...] = ("secrets", "configmaps")
+    every = 1.0  # a token can expire without any change
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def sync(self) -> None:
+        """Write the signatures when they are not what they should be."""
+        store = self._objects.store
+        info = store.peek("configmaps", "kube-public", "cluster-info")
+        kubeconfig = (info or {}).get("data", {}).get("kubeconfig")
+        if info is None or kubeconfig is None:
+            return
+        wanted = {key: value for key, value in info["data"].items() if not key.startswith(_PREFIX)}
+        for secret in store.peek_all("secrets", "kube-system"):
+            if values := valid_bootstrap_token(secret, "signing"):
+                token = values["token-id"]
+                wanted[_PREFIX + token] = detached_signature(kubeconfig, token, values.get("token-secret", ""))
+        if wanted != info["data"]:
+            self._objects.update(
+                type_of("configmaps"), "kube-public", "cluster-info", lambda live: live | {"data": wanted}
+            )
+
+
+class TokenCleaner:
+    """Deletes tokens whose time is over."""
+
+    watches: tuple[str, ...] = ("secrets",)
+    every = 1.0
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def sync(self) -> None:
+        """Delete them."""
+        for secret in self._objects.store.peek_all("secrets", "kube-system"):
+            if secret.get("type") == BOOTSTRAP_SECRET and token_expired(secret_values(secret)):
+                self._delete(secret)
+
+    def _delete(self, secret: Object) -> None:
+        options = {"preconditions": {"uid": secret["metadata"]["uid"]}}
+        self._objects.delete(type_of("secrets"), "kube-system", secret["metadata"]["name"], options)

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Counts what each PodDisruptionBudget allows (controller disruption)."""
+
+from __future__ import annotations
+
+from ..budgets import budget_status, covers
+from ..objects import Objects
+from ..resources import Object, type_of
+
+_OWNERS = {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets", "Deployment": "deployments"}
+
+
+class DisruptionController:
+    """Keeps the status of the budgets."""
+
+    watches: tuple[str, ...] = ("poddisruptionbudgets", "pods", "replicasets", "statefulsets")
+    every = 0.0
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def sync(self) -> None:
+        """Count for every budget."""
+        store = self._objects.store
+        with store.lock:
+            for budget in store.peek_all("poddisruptionbudgets"):
+                metadata = budget["metadata"]
+                pods = [pod for pod in store.peek_all("pods", metadata["namespace"]) if covers(budget, pod)]
+                status = budget_status(budget, pods, self._replicas(metadata["namespace"], pods))
+                self._write(metadata["namespace"], metadata["name"], status)
+
+    def _write(self, namespace: str, name: str, status: Object) -> None:
+        kind = type_of("poddisruptionbudgets")
+        self._objects.update(kind, namespace, name, lambda live: live | {"status": status}, subresource="status")
+
+    def _replicas(self, namespace: str, pods: list[Object]) -> int:
+        """Return how many pods the owners of these pods want together; a pod without one counts as itself."""
+        wanted: dict[str, int] = {}
+        for pod in pods:
+            owners = [one for one in pod["metadata"].get("ownerReferences") or [] if one.get("controller")]
+            owner = owners[0] if owners else None
+            plural = _OWNERS.get(owner["kind"]) if owner else None
+            found = self._objects.store.peek(plural, namespace, owner["name"]) if plural and owner else None
+            if found and owner:
+                wanted[owner["uid"]] = int(found["spec"].get("replicas", 1))
+            else:
+                wanted[pod["metadata"]["uid"]] = 1
+        return sum(wanted.values())

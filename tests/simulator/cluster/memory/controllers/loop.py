@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Runs the controllers in one thread: each looks at the whole state whenever something it watches has changed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..errors import ApiError
+from ..store import Store
+
+_LOG = logging.getLogger(__name__)
+_PAUSE = 0.02  # lets a burst of changes gather
+
+
+class Controller(Protocol):
+    """One control loop; `sync` brings the actual state one step closer to the desired one."""
+
+    watches: tuple[str, ...]
+    """Plurals of the resources whose changes call for a sync."""
+    every: float
+    """Seconds after which it runs anyway; 0 for never."""
+
+    def sync(self) -> None:
+        """Look at the state and change it."""
+
+
+class ControllerLoop:
+    """The thread of the controllers."""
+
+    def __init__(self, store: Store, controllers: Sequence[Controller]) -> None:
+        self._store = store
+        self._controllers = controllers
+        self._seen = [-1] * len(controllers)
+        self._ran = [0.0] * len(controllers)
+        self._thread = threading.Thread(target=self._run, name="controllers", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for the end of the thread, after the store was closed."""
+        self._thread.join(10)
+
+    def step(self) -> None:
+        """Run once each controller that has something to look at."""
+        for index, controller in enumerate(self._controllers):
+            revision = max(self._store.changed_at(plural) for plural in controller.watches)
+            due = controller.every and time.monotonic() - self._ran[index] >= controller.every
+            if revision <= self._seen[index] and not due:
+                continue
+            self._ran[index] = time.monotonic()
+            self._seen[index] = revision
+            try:
+                controller.sync()
+            except ApiError as error:
+                # As in a real cluster: somebody was faster, or something is missing yet. Again, a little later.
+                _LOG.debug("%s: %s", type(controller).__name__, error)
+                self._seen[index] = -1
+            except Exception:
+                _LOG.exception("%s", type(controller).__name__)
+
+    def _run(self) -> None:
+        while not self._store.closed:
+            revision = self._store.revision
+            self.step()
+            self._store.wait(revision, 0.25)
+            time.sleep(_PAUSE)

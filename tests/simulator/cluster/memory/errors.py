@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Errors of the Kubernetes API: each is a `Status` object with the code, reason and message of the real server.
+
+Texts: k8s.io/apimachinery/pkg/api/errors/errors.go and k8s.io/apimachinery/pkg/util/validation/field/errors.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One field that is wrong: its path, the machine-readable reason and the text."""
+
+    field: str
+    reason: str
+    message: str
+
+
+class ApiError(Exception):
+    """An answer of the API that is not a success."""
+
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+
+    def status(self) -> dict[str, Any]:
+        """Return the `Status` object."""
+        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        body |= {"message": self.message, "reason": self.reason}
+        if self.details is not None:
+            body["details"] = self.details
+        return body | {"code": self.code}
+
+
+def qualified(plural: str, group: str) -> str:
+    """Name a resource as messages do: "pods", "daemonsets.apps"."""
+    return f"{plural}.{group}" if group else plural
+
+
+def _details(plural: str, group: str, name: str) -> dict[str, Any]:
+    return {"name": name} | ({"group": group} if group else {}) | {"kind": plural}
+
+
+def not_found(plural: str, group: str, name: str) -> ApiError:
+    """The object does not exist."""
+    text = f'{qualified(plural, group)} "{name}" not found'
+    return ApiError(404, "NotFound", text, _details(plural, group, name))
+
+
+def already_exists(plural: str, group: str, name: str) -> ApiError:
+    """An object of that name exists."""
+    text = f'{qualified(plural, group)} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", text, _details(plural, group, name))
+
+
+def conflict(plural: str, group: str, name: str, why: str = "") -> ApiError:
+    """The object changed since the client read it."""
+    why = why or "the object has been modified; please apply your changes to the latest version and try again"
+    text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
+    return ApiError(409, "Conflict", text, _details(plural, group, name))
+
+
+def forbidden(plural: str, group: str, name: str, why: str) -> ApiError:
+    """Not allowed, by authorization or by admission."""
+    named = f'{qualified(plural, group)} "{name}"' if name else qualified(plural, group)
+    return ApiError(403, "Forbidden", f"{named} is forbidden: {why}", _details(plural, group, name))
+
+
+def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiError:
+    """The object does not pass validation."""
+    texts = [f"{cause.field}: {cause.message}" for cause in causes]
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    details = _details(kind, group, name)
+    details["causes"] = [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
+    return ApiError(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', details)
+
+
+def bad_request(message: str) -> ApiError:
+    """The request itself is malformed."""
+    return ApiError(400, "BadRequest", message)
+
+
+def unauthorized() -> ApiError:
+    """The credentials are not valid."""
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def method_not_allowed() -> ApiError:
+    """The resource has no such verb."""
+    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def unsupported_media_type(found: str, accepted: Sequence[str]) -> ApiError:
+    """The body, or the patch, is of a type the server does not read."""
+    text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return ApiError(415, "UnsupportedMediaType", f"{text} (not {found})", {})
+
+
+def expired(revision: int, oldest: int) -> ApiError:
+    """The watch starts too far in the past."""
+    return ApiError(410, "Expired", f"too old resource version: {revision} ({oldest})")
+
+
+def required(field: str, detail: str = "") -> Cause:
+    """A field that must be set."""
+    return Cause(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
+
+
+def wrong(field: str, value: object, detail: str) -> Cause:
+    """A value that is not allowed there."""
+    shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {shown}: {detail}")
+
+
+def unsupported(field: str, value: str, supported: Sequence[str]) -> Cause:
+    """A value that is not one of the known ones."""
+    listed = ", ".join(f'"{one}"' for one in supported)
+    return Cause(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
+
+
+def duplicate(field: str, value: str) -> Cause:
+    """A key that occurs twice."""
+    return Cause(field, "FieldValueDuplicate", f'Duplicate value: "{value}"')

@@ -1,0 +1,20 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What admission knows besides the object."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from ..requests import User
+from ..store import Store
+
+
+@dataclass(frozen=True)
+class Context:
+    """The cluster, and who asks."""
+
+    store: Store
+    service_network: ipaddress.IPv4Network
+    user: User

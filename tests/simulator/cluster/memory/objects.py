@@ -1,0 +1,261 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Create, update, patch and delete objects, as the registry of kube-apiserver does."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import ipaddress
+import random
+import uuid
+from collections.abc import Callable
+
+from . import clock
+from .errors import already_exists, bad_request, conflict, forbidden, invalid, not_found, required
+from .kinds import Context, prepare_create, prepare_update, restrict, validate
+from .requests import User
+from .resources import Object, ResourceType
+from .store import Store
+
+SYSTEM = User("system:apiserver", ("system:masters", "system:authenticated"))
+_KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_GENERATIONS = ("daemonsets", "deployments", "replicasets", "statefulsets", "poddisruptionbudgets", "pods", "jobs")
+_CREATE_ON_UPDATE = ("leases", "events", "endpoints")
+_SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class Objects:
+    """All writing to the store on behalf of a user goes through here."""
+
+    def __init__(self, store: Store, service_network: ipaddress.IPv4Network) -> None:
+        self.store = store
+        self._service_network = service_network
+
+    def context(self, user: User) -> Context:
+        """Make what admission needs to know."""
+        return Context(self.store, self._service_network, user)
+
+    def read(self, kind: ResourceType, namespace: str, name: str) -> Object:
+        """Return an object that the caller must not change.
+
+        :raises ApiError: 404.
+        """
+        found = self.store.peek(kind.plural, namespace, name)
+        if found is None:
+            raise not_found(kind.plural, kind.group, name)
+        return found
+
+    def create(self, kind: ResourceType, namespace: str, obj: Object, user: User = SYSTEM, dry: bool = False) -> Object:
+        """Create an object.
+
+        :param obj: what the client sent; it belongs to this method from here on.
+        :param dry: check only, store nothing.
+        :raises ApiError: it exists, is invalid, is not allowed or its namespace does not exist.
+        """
+        with self.store.lock:
+            metadata = self._new_metadata(kind, namespace, obj)
+            if kind.has_status and kind.plural not in ("nodes", "pods"):
+                obj.pop("status", None)
+            restrict(self.context(user), "create", kind.plural, obj, None)
+            if self.store.peek(kind.plural, namespace, metadata["name"]) is not None:
+                raise already_exists(kind.plural, kind.group, metadata["name"])
+            prepare_create(self.context(user), kind, obj)
+            self._check(kind, obj, None)
+            if kind.plural in _GENERATIONS:
+                metadata["generation"] = 1
+            return copy.deepcopy(obj) if dry else self.store.put(kind.plural, obj)
+
+    def _new_metadata(self, kind: ResourceType, namespace: str, obj: Object) -> Object:
+        self._check_identity(kind, obj)
+        metadata: Object = obj.setdefault("metadata", {})
+        if metadata.get("resourceVersion") not in (None, ""):
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        if kind.namespaced:
+            if metadata.setdefault("namespace", namespace) != namespace:
+                raise bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
+            self._require_namespace(kind, namespace, metadata.get("name", ""))
+        else:
+            metadata.pop("namespace", None)
+        if not metadata.get("name"):
+            if not metadata.get("generateName"):
+                raise invalid(
+                    kind.kind, kind.group, "", [required("metadata.name", "name or generateName is required")]
+                )
+            suffix = "".join(random.choices("bcdfghjklmnpqrstvwxz2456789", k=5))
+            metadata["name"] = metadata["generateName"] + suffix
+        for key in ("managedFields", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
+            if key != "managedFields" or not metadata.get(key):
+                metadata.pop(key, None)
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = clock.now()
+        return metadata
+
+    def _check_identity(self, kind: ResourceType, obj: Object) -> None:
+        found = (obj.setdefault("apiVersion", kind.group_version), obj.setdefault("kind", kind.kind))
+        if found != (kind.group_version, kind.kind):
+            text = f"the API version in the data ({found[0]}, Kind={found[1]}) does not match the expected API version"
+            raise bad_request(f"{text} ({kind.group_version}, Kind={kind.kind})")
+
+    def _require_namespace(self, kind: ResourceType, namespace: str, name: str) -> None:
+        found = self.store.peek("namespaces", "", namespace)
+        if found is None:
+            raise not_found("namespaces", "", namespace)
+        if found["metadata"].get("deletionTimestamp"):
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise forbidden(kind.plural, kind.group, name, why)
+
+    def _check(self, kind: ResourceType, obj: Object, old: Object | None) -> None:
+        causes = validate(kind, obj, old)
+        if causes:
+            raise invalid(kind.kind, kind.group, obj["metadata"]["name"], causes)
+
+    def update(
+        self,
+        kind: ResourceType,
+        namespace: str,
+        name: str,
+        change: Callable[[Object], Object],
+        user: User = SYSTEM,
+        subresource: str = "",
+        dry: bool = False,
+    ) -> Object:
+        """Change an object in one step.
+
+        :param change: receives a copy of the object and returns what it should be.
+        :param subresource: "status" (and "approval" …) writes the status only; empty, everything but it.
+        :raises ApiError: it does not exist, changed meanwhile, is invalid or not allowed.
+        """
+        with self.store.lock:
+            old = self.read(kind, namespace, name)
+            new = change(copy.deepcopy(old))
+            self._check_identity(kind, new)
+            _check_same(kind, old, new)
+            new = _keep(kind, old, new, subresource)
+            if not subresource:
+                prepare_update(kind, new)
+            restrict(self.context(user), "update", kind.plural, new, old)
+            self._check(kind, new, old)
+            if new == old:
+                return old
+            if kind.plural in _GENERATIONS and new.get("spec") != old.get("spec"):
+                new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+            if dry:
+                return new
+            if new["metadata"].get("deletionTimestamp") and not _is_held(kind, new):
+                return self.store.remove(kind.plural, namespace, name)
+            return self.store.put(kind.plural, new)
+
+    def replace(
+        self, kind: ResourceType, namespace: str, name: str, obj: Object, user: User, subresource: str, dry: bool
+    ) -> tuple[Object, bool]:
+        """Update an object to what the client sent (PUT).
+
+        :returns: the object, and whether it was created.
+        """
+        sent = obj.get("metadata", {}).get("name", name)
+        if sent != name:
+            raise bad_request(f"the name of the object ({sent}) does not match the name on the URL ({name})")
+        with self.store.lock:
+            absent = self.store.peek(kind.plural, namespace, name) is None
+            if absent and kind.plural in _CREATE_ON_UPDATE and not subresource:
+                return self.create(kind, namespace, obj, user, dry), True
+            return self.update(kind, namespace, name, lambda _: obj, user, subresource, dry), False
+
+    def delete(
+        self, kind: ResourceType, namespace: str, name: str, options: Object, user: User = SYSTEM, dry: bool = False
+    ) -> tuple[Object, bool]:
+        """Delete an object, or mark it for deletion when something has to happen first.
+
+        :param options: DeleteOptions (gracePeriodSeconds, preconditions, propagationPolicy).
+        :returns: the object's last state, and whether it is gone.
+        :raises ApiError: it does not exist, a precondition fails, or it is not allowed.
+        """
+        with self.store.lock:
+            old = self.read(kind, namespace, name)
+            _check_preconditions(kind, old, options.get("preconditions") or {})
+            restrict(self.context(user), "delete", kind.plural, old, None)
+            if kind.plural == "namespaces" and name in _SYSTEM_NAMESPACES[:3]:
+                raise forbidden("namespaces", "", name, "this namespace may not be deleted")
+            seconds = _grace(kind, old, options)
+            new = _marked(kind, old, seconds, options)
+            if dry:
+                return new, not _is_held(kind, new)
+            if _is_held(kind, new):
+                if new["metadata"] != old["metadata"]:
+                    self.store.put(kind.plural, new)
+                return new, False
+            return self.store.remove(kind.plural, namespace, name), True
+
+
+def _check_same(kind: ResourceType, old: Object, new: Object) -> None:
+    metadata, before = new.setdefault("metadata", {}), old["metadata"]
+    name = before["name"]
+    version = metadata.get("resourceVersion")
+    if metadata.get("uid") not in (None, "", before["uid"]):
+        found = f"UID in precondition: {metadata['uid']}, UID in object meta: {before['uid']}"
+        raise conflict(kind.plural, kind.group, name, f"Precondition failed: {found}")
+    if version not in (None, "") and version != before["resourceVersion"]:
+        raise conflict(kind.plural, kind.group, name)
+    if metadata.setdefault("namespace", before.get("namespace")) != before.get("namespace"):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def _keep(kind: ResourceType, old: Object, new: Object, subresource: str) -> Object:
+    """Return the new object with everything restored that this kind of write may not change."""
+    metadata = {key: value for key, value in new["metadata"].items() if key not in _KEPT and value is not None}
+    metadata |= {key: old["metadata"][key] for key in ("name", *_KEPT) if key in old["metadata"]}
+    metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
+    if "managedFields" not in metadata and "managedFields" in old["metadata"]:
+        metadata["managedFields"] = old["metadata"]["managedFields"]
+    if subresource:
+        new = {key: value for key, value in old.items() if key != "status"} | {"status": new.get("status") or {}}
+    elif kind.has_status:
+        new = {key: value for key, value in new.items() if key != "status"}
+        new |= {"status": old["status"]} if "status" in old else {}
+    return new | {"metadata": metadata}
+
+
+def _check_preconditions(kind: ResourceType, old: Object, wanted: Object) -> None:
+    for key in ("uid", "resourceVersion"):
+        if wanted.get(key) not in (None, old["metadata"][key]):
+            name = "UID" if key == "uid" else "ResourceVersion"
+            found = f"{name} in precondition: {wanted[key]}, {name} in object meta: {old['metadata'][key]}"
+            raise conflict(kind.plural, kind.group, old["metadata"]["name"], f"Precondition failed: {found}")
+
+
+def _grace(kind: ResourceType, old: Object, options: Object) -> int:
+    """Return the seconds a pod gets to stop; only one that runs on a node gets any."""
+    if kind.plural != "pods":
+        return 0
+    if not old["spec"].get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return 0
+    wanted = options.get("gracePeriodSeconds")
+    seconds = old["spec"].get("terminationGracePeriodSeconds", 30) if wanted is None else int(wanted)
+    before = old["metadata"].get("deletionGracePeriodSeconds")
+    return seconds if before is None else min(seconds, before)
+
+
+def _marked(kind: ResourceType, old: Object, seconds: int, options: Object) -> Object:
+    metadata = dict(old["metadata"])
+    policy = options.get("propagationPolicy")
+    finalizer = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}.get(policy or "")
+    if finalizer and finalizer not in metadata.get("finalizers", []):
+        metadata["finalizers"] = [*metadata.get("finalizers", []), finalizer]
+    if metadata.get("deletionTimestamp") is None or seconds < metadata.get("deletionGracePeriodSeconds", 0):
+        when = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds)
+        metadata["deletionTimestamp"] = when.strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata["deletionGracePeriodSeconds"] = seconds
+    new = old | {"metadata": metadata}
+    if kind.plural == "namespaces":
+        new["status"] = {"phase": "Terminating"}
+    return new
+
+
+def _is_held(kind: ResourceType, obj: Object) -> bool:
+    metadata = obj["metadata"]
+    if kind.plural == "namespaces" and obj.get("spec", {}).get("finalizers"):
+        return True
+    return bool(metadata.get("finalizers")) or metadata.get("deletionGracePeriodSeconds", 0) > 0

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Questions to the API that store nothing: who am I, may I, whose token is this."""
+
+from __future__ import annotations
+
+from .authentication import Authenticator
+from .authorization import Authorizer
+from .requests import Request, Response, Target, User
+from .resources import Object, ResourceType
+
+
+class Reviews:
+    """Answers SelfSubjectReview, TokenReview, SelfSubjectAccessReview and SubjectAccessReview."""
+
+    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+
+    def answer(self, kind: ResourceType, request: Request) -> Response:
+        """Answer a review.
+
+        :param kind: which of them.
+        """
+        body = request.parse_object()
+        spec = body.get("spec") or {}
+        if kind.kind == "SelfSubjectReview":
+            status: Object = {"userInfo": _user_info(request.user)}
+        elif kind.kind == "TokenReview":
+            user = self._authenticator.token_user(spec.get("token", ""))
+            status = {"authenticated": True, "user": _user_info(user)} if user else {"authenticated": False, "user": {}}
+        else:
+            asked = request.user
+            if kind.kind == "SubjectAccessReview":
+                asked = User(spec.get("user", ""), tuple(spec.get("groups") or ()))
+            allowed, reason = self._authorizer.decide(asked, _target(spec))
+            status = {"allowed": allowed} | ({"reason": reason} if reason else {})
+        identity = {"kind": kind.kind, "apiVersion": kind.group_version, "metadata": body.get("metadata") or {}}
+        return Response(201, identity | ({"spec": spec} if spec else {}) | {"status": status})
+
+
+def _user_info(user: User) -> Object:
+    info: Object = {"username": user.name, "groups": list(user.groups)}
+    return info | ({"uid": user.uid} if user.uid else {})
+
+
+def _target(spec: Object) -> Target:
+    if path := spec.get("nonResourceAttributes"):
+        return Target(path.get("verb", ""), path.get("path", ""))
+    asked = spec.get("resourceAttributes") or {}
+    return Target(
+        verb=asked.get("verb", ""),
+        path="",
+        group=asked.get("group", ""),
+        version=asked.get("version", ""),
+        resource=asked.get("resource", ""),
+        subresource=asked.get("subresource", ""),
+        namespace=asked.get("namespace", ""),
+        name=asked.get("name", ""),
+    )

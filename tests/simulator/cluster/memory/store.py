@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The objects, their revisions and the history that watches read. Stored objects are never changed in place."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .errors import expired
+from .resources import TYPES, Object, ResourceType
+
+_HISTORY = 5000
+_FIRST_REVISION = 100
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one object; `before` or `after` is None when it was created or deleted."""
+
+    revision: int
+    before: Object | None
+    after: Object | None
+
+
+class Store:
+    """All objects by type, namespace and name; thread-safe."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        """Held by whoever reads, decides and writes in one step."""
+        self.changed = threading.Condition(self.lock)
+        """Notified after each change, and when the store closes."""
+        self.closed = False
+        self.revision = _FIRST_REVISION
+        self._objects: dict[str, dict[Key, Object]] = {one.plural: {} for one in TYPES}
+        self._history: dict[str, deque[Change]] = {one.plural: deque(maxlen=_HISTORY) for one in TYPES}
+        self._dropped = dict.fromkeys(self._objects, _FIRST_REVISION)
+        self._changed_at = dict.fromkeys(self._objects, _FIRST_REVISION)
+
+    def peek(self, plural: str, namespace: str, name: str) -> Object | None:
+        """Return an object that the caller must not change, or None."""
+        with self.lock:
+            return self._objects[plural].get((namespace, name))
+
+    def get(self, plural: str, namespace: str, name: str) -> Object | None:
+        """Return a copy of an object, or None."""
+        return copy.deepcopy(self.peek(plural, namespace, name))
+
+    def peek_all(self, plural: str, namespace: str = "") -> list[Object]:
+        """Return the objects of a type, sorted, which the caller must not change.
+
+        :param namespace: only those of this one; empty for all.
+        """
+        with self.lock:
+            items = sorted(self._objects[plural].items())
+        return [one for (where, _), one in items if not namespace or where == namespace]
+
+    def changed_at(self, plural: str) -> int:
+        """Return the revision of the last change of any object of this type."""
+        return self._changed_at[plural]
+
+    def put(self, plural: str, obj: Object) -> Object:
+        """Write an object; it belongs to the store from here on.
+
+        :returns: the same object, with its new resourceVersion.
+        """
+        with self.lock:
+            metadata = obj["metadata"]
+            key = (metadata.get("namespace", ""), metadata["name"])
+            before = self._objects[plural].get(key)
+            self.revision += 1
+            metadata["resourceVersion"] = str(self.revision)
+            self._objects[plural][key] = obj
+            self._remember(plural, before, obj)
+            return obj
+
+    def remove(self, plural: str, namespace: str, name: str) -> Object:
+        """Delete an object.
+
+        :returns: its last state, with the revision of the deletion.
+        """
+        with self.lock:
+            before = self._objects[plural].pop((namespace, name))
+            self.revision += 1
+            last = before | {"metadata": before["metadata"] | {"resourceVersion": str(self.revision)}}
+            self._remember(plural, last, None)
+            return last
+
+    def _remember(self, plural: str, before: Object | None, after: Object | None) -> None:
+        history = self._history[plural]
+        if len(history) == _HISTORY:
+            self._dropped[plural] = history[0].revision
+        history.append(Change(self.revision, before, after))
+        self._changed_at[plural] = self.revision
+        self.changed.notify_all()
+
+    def changes_after(self, kind: ResourceType, revision: int) -> list[Change]:
+        """Return the changes of a type after `revision`.
+
+        :raises ApiError: 410, the history does not reach back that far.
+        """
+        with self.lock:
+            if revision < self._dropped[kind.plural]:
+                raise expired(revision, self._dropped[kind.plural])
+            newer: list[Change] = []
+            for change in reversed(self._history[kind.plural]):
+                if change.revision <= revision:
+                    break
+                newer.append(change)
+            return newer[::-1]
+
+    def wait(self, after: int, seconds: float) -> None:
+        """Wait for a change after revision `after`, for the end of the store, or for the time to pass."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.closed or self.revision > after, seconds)
+
+    def close(self) -> None:
+        """End all watches."""
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+
+    def namespaces(self) -> Iterator[str]:
+        """Return the names of all namespaces."""
+        return (one["metadata"]["name"] for one in self.peek_all("namespaces"))

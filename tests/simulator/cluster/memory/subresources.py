@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Requests that are about a part of an object, or make something of it: eviction, binding, token, scale."""
+
+from __future__ import annotations
+
+import datetime
+
+from . import budgets, clock
+from .authentication import ServiceAccountTokens
+from .errors import ApiError, bad_request, conflict, method_not_allowed
+from .objects import Objects
+from .requests import Request, Response, Target
+from .resources import Object, ResourceType, type_of
+
+STATUS_WRITERS = ("status", "approval", "finalize")
+_SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+class Subresources:
+    """Handles those that are not simply a write of the status."""
+
+    def __init__(self, objects: Objects, tokens: ServiceAccountTokens) -> None:
+        self._objects = objects
+        self._store = objects.store
+        self._tokens = tokens
+
+    def handle(self, kind: ResourceType, target: Target, request: Request) -> Response:
+        """Answer a request.
+
+        :raises ApiError: it is refused, or there is no such verb.
+        """
+        name = f"{target.resource}/{target.subresource}"
+        if request.method == "POST" and name == "pods/eviction":
+            return self._evict(kind, target, request)
+        if request.method == "POST" and name == "pods/binding":
+            return self._bind(kind, target, request)
+        if request.method == "POST" and name == "serviceaccounts/token":
+            return self._token(kind, target, request)
+        if target.subresource == "scale" and request.method == "GET":
+            return Response(200, scale_of(self._objects.read(kind, target.namespace, target.name)))
+        raise method_not_allowed()
+
+    def _evict(self, kind: ResourceType, target: Target, request: Request) -> Response:
+        body = request.parse_object()
+        named = body.get("metadata", {}).get("name")
+        if named not in (None, "", target.name):
+            raise bad_request(f"name in URL does not match name in Eviction object: {target.name} != {named}")
+        options = body.get("deleteOptions") or {}
+        with self._store.lock:
+            pod = self._objects.read(kind, target.namespace, target.name)
+            covering = [
+                one
+                for one in self._store.peek_all("poddisruptionbudgets", target.namespace)
+                if budgets.covers(one, pod)
+            ]
+            status = budgets.charge(covering, pod)
+            dry = request.dry_run or options.get("dryRun") == ["All"]
+            if status is not None and not dry:
+                budget = covering[0]["metadata"]
+                charged = {"status": status}
+                self._objects.update(
+                    type_of("poddisruptionbudgets"),
+                    budget["namespace"],
+                    budget["name"],
+                    lambda old: old | charged,
+                    subresource="status",
+                )
+            self._objects.delete(kind, target.namespace, target.name, options, request.user, dry)
+        return Response(201, _SUCCESS)
+
+    def _bind(self, kind: ResourceType, target: Target, request: Request) -> Response:
+        node = (request.parse_object().get("target") or {}).get("name")
+        if not node:
+            raise bad_request("target.name is required")
+        bind_pod(self._objects, target.namespace, target.name, node)
+        return Response(201, _SUCCESS)
+
+    def _token(self, kind: ResourceType, target: Target, request: Request) -> Response:
+        body = request.parse_object()
+        spec = body.setdefault("spec", {})
+        account = self._objects.read(kind, target.namespace, target.name)
+        seconds = spec.get("expirationSeconds") or 3600
+        if seconds < 600:
+            raise bad_request("may not specify a duration less than 10 minutes")
+        reference = spec.get("boundObjectRef") or {}
+        pod = {"name": reference["name"], "uid": reference["uid"]} if reference.get("kind") == "Pod" else None
+        token = self._tokens.issue(account, spec.get("audiences") or [], seconds, pod)
+        end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds)
+        status = {"token": token, "expirationTimestamp": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        identity = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
+        metadata = {"name": target.name, "namespace": target.namespace, "creationTimestamp": clock.now()}
+        spec["expirationSeconds"] = seconds
+        return Response(201, identity | {"metadata": metadata, "spec": spec, "status": status})
+
+
+def bind_pod(objects: Objects, namespace: str, name: str, node: str) -> None:
+    """Assign a pod to a node, as the scheduler does.
+
+    :raises ApiError: 409, it is assigned already or is being deleted.
+    """
+    store = objects.store
+    with store.lock:
+        pod = store.get("pods", namespace, name)
+        if pod is None:
+            raise ApiError(404, "NotFound", f'pods "{name}" not found', {"name": name, "kind": "pods"})
+        if pod["metadata"].get("deletionTimestamp") or pod["spec"].get("nodeName"):
+            why = f'pod {name} is already assigned to node "{pod["spec"].get("nodeName", "")}"'
+            raise conflict("pods/binding", "", name, why)
+        pod["spec"]["nodeName"] = node
+        scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": clock.now()}
+        others = [one for one in pod["status"].get("conditions") or [] if one["type"] != "PodScheduled"]
+        pod["status"]["conditions"] = [*others, scheduled]
+        store.put("pods", pod)
+
+
+def scale_of(obj: Object) -> Object:
+    """Return the Scale object of a workload."""
+    metadata = {
+        key: obj["metadata"][key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    }
+    labels = (obj["spec"].get("selector") or {}).get("matchLabels") or {}
+    selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": {"replicas": obj["spec"].get("replicas", 0)},
+        "status": {"replicas": obj.get("status", {}).get("replicas", 0), "selector": selector},
+    }
+
+
+def scaled_object(live: Object, scale: Object) -> Object:
+    """Return a workload with the replicas of a Scale object."""
+    return live | {"spec": live["spec"] | {"replicas": int(scale.get("spec", {}).get("replicas", 0))}}

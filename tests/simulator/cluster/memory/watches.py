@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Lists and watches, with their selectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+from .errors import ApiError, bad_request
+from .resources import Object, ResourceType
+from .selectors import fields_match, labels_match
+from .store import Store
+
+_DEFAULT_SECONDS = 1800.0
+_BOOKMARK_SECONDS = 30.0
+
+
+class Selection:
+    """The objects of a type that a list or watch is about."""
+
+    def __init__(self, kind: ResourceType, namespace: str, name: str, query: Mapping[str, str]) -> None:
+        self._kind = kind
+        self._namespace = namespace
+        self._name = name
+        self._labels = query.get("labelSelector", "")
+        self._fields = query.get("fieldSelector", "")
+
+    def has(self, obj: Object | None) -> bool:
+        """Tell whether an object belongs to it."""
+        if obj is None:
+            return False
+        metadata = obj["metadata"]
+        if self._namespace and metadata.get("namespace") != self._namespace:
+            return False
+        if self._name and metadata["name"] != self._name:
+            return False
+        return labels_match(self._labels, metadata.get("labels") or {}) and fields_match(self._kind, self._fields, obj)
+
+
+def list_objects(store: Store, kind: ResourceType, selection: Selection) -> Object:
+    """Return the List object of a selection."""
+    with store.lock:
+        revision, found = store.revision, [one for one in store.peek_all(kind.plural) if selection.has(one)]
+    selection.has({"metadata": {"name": ""}})  # a selector that cannot be parsed is an error of an empty list too
+    items = [{key: value for key, value in one.items() if key not in ("kind", "apiVersion")} for one in found]
+    return {
+        "kind": f"{kind.kind}List",
+        "apiVersion": kind.group_version,
+        "metadata": {"resourceVersion": str(revision)},
+        "items": items,
+    }
+
+
+def watch_objects(store: Store, kind: ResourceType, selection: Selection, query: Mapping[str, str]) -> Iterator[Object]:
+    """Yield watch events until the time given by the client, or the server, is over.
+
+    An event without a type is a pause: nothing to send, but the caller should see whether the client is there.
+
+    :param query: resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.
+    :raises ApiError: 400 or 410 for a resourceVersion that is malformed or too old.
+    """
+    wanted = query.get("resourceVersion", "")
+    if wanted and not wanted.isdigit():
+        raise bad_request(f'invalid resource version "{wanted}"')
+    initial = query.get("sendInitialEvents") == "true" or wanted in ("", "0")
+    with store.lock:
+        revision = store.revision if initial else int(wanted)
+        current = [one for one in store.peek_all(kind.plural) if selection.has(one)] if initial else []
+        if not initial:
+            store.changes_after(kind, revision)  # refuses one that is too old before the answer begins
+    seconds = float(query.get("timeoutSeconds") or _DEFAULT_SECONDS)
+    return _events(store, kind, selection, query, current, revision, time.monotonic() + seconds)
+
+
+def _events(
+    store: Store,
+    kind: ResourceType,
+    selection: Selection,
+    query: Mapping[str, str],
+    current: list[Object],
+    revision: int,
+    end: float,
+) -> Iterator[Object]:
+    bookmarks = query.get("allowWatchBookmarks") == "true"
+    for one in current:
+        yield {"type": "ADDED", "object": one}
+    if query.get("sendInitialEvents") == "true":
+        yield _bookmark(kind, revision, {"k8s.io/initial-events-end": "true"})
+    bookmarked = time.monotonic()
+    while not store.closed and time.monotonic() < end:
+        seen = store.revision
+        try:
+            changes = store.changes_after(kind, revision)
+        except ApiError as error:
+            yield {"type": "ERROR", "object": error.status()}
+            return
+        for change in changes:
+            revision = change.revision
+            before, after = selection.has(change.before), selection.has(change.after)
+            if after:
+                yield {"type": "MODIFIED" if before else "ADDED", "object": change.after}
+            elif before:
+                shown = change.before if change.after is None else _at_revision(change.before or {}, revision)
+                yield {"type": "DELETED", "object": shown}
+        if bookmarks and time.monotonic() - bookmarked > _BOOKMARK_SECONDS:
+            bookmarked = time.monotonic()
+            yield _bookmark(kind, revision, {})
+        if not changes:
+            yield {}
+            store.wait(seen, min(1.0, max(0.0, end - time.monotonic())))
+
+
+def _at_revision(obj: Object, revision: int) -> Object:
+    return obj | {"metadata": obj["metadata"] | {"resourceVersion": str(revision)}}
+
+
+def _bookmark(kind: ResourceType, revision: int, annotations: Mapping[str, str]) -> Object:
+    metadata: Object = {"resourceVersion": str(revision), "creationTimestamp": None}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return {
+        "type": "BOOKMARK",
+        "object": {"kind": kind.kind, "apiVersion": kind.group_version, "metadata": metadata},
+    }

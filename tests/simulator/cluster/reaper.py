@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ends programs whose starter was killed: `reaper.py FOLDER` reads process ids, one per line, from its input.
+
+When the input ends without a line "done", the starter is gone: the programs are killed and the folder is removed.
+(A parent-death signal would not do: Linux sends it when the thread that started them ends.)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+
+
+def main() -> None:
+    """Read, wait, and clean up when nobody else will."""
+    pids: list[int] = []
+    for line in sys.stdin:
+        if line.strip() == "done":
+            return
+        pids.append(int(line))
+    for pid in reversed(pids):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The fleet's own control over HTTP: a node that is off answers nothing, so its power button is elsewhere.
+
+GET  /simulator/status                                  of all nodes, by name
+POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}
+POST /simulator/deploy  {"from": NAME, "name": NAME, "address": ADDRESS, …settings}
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from simulator.fleet import Fleet
+
+
+def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
+    """Press a node's power button; returns when that is done."""
+    machine = fleet.machine(str(request.get("node")))
+    actions: dict[str, Callable[[], None]] = {
+        "start": machine.power_on,
+        "off": machine.power.power_off,
+        "reset": machine.power.reset,
+    }
+    action = str(request.get("action"))
+    if action not in actions:
+        raise ValueError(f"unknown action: {action}; known: {', '.join(actions)}")
+    actions[action]()
+    return {"node": request.get("node"), "power": machine.power.state, "computer_name": machine.name}
+
+
+def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
+    """Start a new machine from an image."""
+    others = {key: value for key, value in request.items() if key not in ("from", "name", "address")}
+    node = fleet.deploy_image(str(request["from"]), str(request["name"]), str(request["address"]), **others)
+    return {"node": request["name"], "computer_name": node.machine.name, "address": node.machine.address}
+
+
+class ControlServer:
+    """Serves a fleet's control on an address."""
+
+    def __init__(self, fleet: Fleet, address: str = "127.0.0.1", port: int = 0) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            """Answers one request."""
+
+            def do_GET(self) -> None:
+                """Answer the status."""
+                if self.path == "/simulator/status":
+                    _answer(self, 200, {name: node.status() for name, node in fleet.nodes.items()})
+                else:
+                    _answer(self, 404, {"error": f"no {self.path}"})
+
+            def do_POST(self) -> None:
+                """Do what is asked."""
+                work = {"/simulator/power": power, "/simulator/deploy": deploy}.get(self.path)
+                if work is None:
+                    _answer(self, 404, {"error": f"no {self.path}"})
+                    return
+                try:
+                    body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                    request = json.loads(body)
+                    if not isinstance(request, dict):
+                        raise ValueError("the request is no JSON object")
+                    _answer(self, 200, work(fleet, request))
+                except (ValueError, KeyError) as error:
+                    _answer(self, 400, {"error": str(error)})
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer((address, port), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://{address}:{self._server.server_port}"
+
+    def start(self) -> None:
+        """Serve in a thread."""
+        threading.Thread(target=self._server.serve_forever, name="fleet-control", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _answer(handler: BaseHTTPRequestHandler, status: int, document: Mapping[str, object]) -> None:
+    data = json.dumps(document, default=str).encode()
+    handler.send_response(HTTPStatus(status))
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", str(len(data)))
+    handler.end_headers()
+    handler.wfile.write(data)

@@ -1,0 +1,268 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The Kubernetes API as the programs of a node use it, over HTTPS, with what a kubeconfig says."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import yaml
+
+from simulator.windows.names import resolve
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+JSON = "application/json"
+
+
+class ApiError(Exception):
+    """An answer that is none of success.
+
+    Parameters:
+        status: of HTTP.
+        reason: of the Status object, e.g. `NotFound`.
+    """
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class KubeconfigError(Exception):
+    """A kubeconfig that cannot be used; the text is client-go's."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach an API server: its URL, PEM texts, a token or the file of one.
+
+    Parameters:
+        ca: certificates to trust; None trusts no one in particular (`insecure`: verifies nothing).
+        token_file: Windows path; read at each connection.
+    """
+
+    server: str
+    ca: str | None = None
+    certificate: str = ""
+    key: str = ""
+    token: str = ""
+    token_file: str = ""
+    insecure: bool = False
+
+
+def read_kubeconfig(machine: Machine, path: str) -> Access:
+    """Read a kubeconfig of the node; its relative paths begin at its folder. Raises KubeconfigError."""
+    if not machine.files.is_file(path):
+        raise KubeconfigError(f"stat {path}: The system cannot find the file specified.")
+    try:
+        document = yaml.safe_load(machine.files.read_text(path))
+        names = {
+            kind: {item["name"]: item for item in document.get(kind) or []}
+            for kind in ("clusters", "users", "contexts")
+        }
+        context = names["contexts"][document.get("current-context", "")]["context"]
+        cluster = names["clusters"][context["cluster"]]["cluster"]
+        user = names["users"].get(context.get("user", ""), {}).get("user") or {}
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise KubeconfigError(f"invalid configuration: no configuration has been provided ({error})") from error
+    folder = path.replace("/", "\\").rpartition("\\")[0]
+
+    def pem(about: Mapping[str, Any], name: str) -> str:
+        if about.get(f"{name}-data"):
+            return base64.b64decode(about[f"{name}-data"]).decode()
+        if not about.get(name):
+            return ""
+        file = _absolute(folder, str(about[name]))
+        if not machine.files.is_file(file):
+            raise KubeconfigError(
+                f"unable to read {name} {file}: open {file}: The system cannot find the file specified."
+            )
+        return machine.files.read_text(file)
+
+    token_file = str(user.get("tokenFile") or "")
+    return Access(
+        server=str(cluster["server"]).rstrip("/"),
+        ca=pem(cluster, "certificate-authority") or None,
+        certificate=pem(user, "client-certificate"),
+        key=pem(user, "client-key"),
+        token=str(user.get("token") or ""),
+        token_file=_absolute(folder, token_file) if token_file else "",
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+    )
+
+
+def _absolute(folder: str, path: str) -> str:
+    return path if path[1:2] == ":" or path.startswith(("\\", "/")) else f"{folder}\\{path}"
+
+
+class Client:
+    """One connection to an API server, kept open; safe for several threads, one request at a time.
+
+    Parameters:
+        machine: whose link must be up, whose names count, and whose token file is read.
+        timeout: seconds for an answer.
+    """
+
+    def __init__(self, machine: Machine, access: Access, timeout: float = 10.0) -> None:
+        self._machine = machine
+        self.access = access
+        parts = urlsplit(access.server)
+        self._host, self._secure = parts.hostname or "", parts.scheme == "https"
+        self._port = parts.port or (443 if self._secure else 80)
+        self._timeout = timeout
+        self._context = _context(access) if self._secure else None
+        self._connection: http.client.HTTPConnection | None = None
+        self._lock = threading.Lock()
+        self.requests = 0
+
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        """Read an object or a list."""
+        return self.call("GET", path, query=query)
+
+    def find(self, path: str, **query: str) -> dict[str, Any] | None:
+        """Read an object; None if there is none."""
+        try:
+            return self.get(path, **query)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def create(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object."""
+        return self.call("POST", path, document)
+
+    def replace(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace an object."""
+        return self.call("PUT", path, document)
+
+    def patch(self, path: str, document: Mapping[str, Any], kind: str = MERGE) -> dict[str, Any]:
+        """Patch an object."""
+        return self.call("PATCH", path, document, content_type=kind)
+
+    def delete(self, path: str, document: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Delete an object."""
+        return self.call("DELETE", path, document)
+
+    def call(self, method: str, path: str, document: Mapping[str, Any] | None = None, *,
+             query: Mapping[str, str] | None = None, content_type: str = JSON) -> dict[str, Any]:  # fmt: skip
+        """Send a request. Raises ApiError, or OSError if the server cannot be reached."""
+        url = quote(path) + (f"?{urlencode(query)}" if query else "")
+        body = None if document is None else json.dumps(document).encode()
+        headers = {"Accept": JSON, "User-Agent": "simulated-node", **self._authorization()}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        with self._lock:
+            status, data = self._send(method, url, body, headers)
+        self.requests += 1
+        found = _decode(data)
+        if status >= 400:
+            raise ApiError(
+                status, str(found.get("reason", "")), str(found.get("message") or data[:200].decode(errors="replace"))
+            )
+        return found
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._drop()
+
+    def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        if not self._machine.network.is_up:
+            self._drop()
+            raise OSError("A socket operation was attempted to an unreachable network.")
+        for attempt in (1, 2):
+            fresh = self._connection is None
+            connection = self._connection or self._connect()
+            try:
+                connection.request(method, url, body, dict(headers))
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+            except (http.client.HTTPException, OSError) as error:
+                self._drop()
+                # A connection that was kept may have been closed by the server meanwhile.
+                if fresh or attempt == 2 or isinstance(error, TimeoutError):
+                    raise error if isinstance(error, OSError) else OSError(str(error) or "EOF") from error
+        raise OSError("unreachable")
+
+    def _connect(self) -> http.client.HTTPConnection:
+        found = resolve(self._machine, self._host)
+        if not found:
+            raise OSError(f"dial tcp: lookup {self._host}: no such host")
+        if self._context is None:
+            self._connection = http.client.HTTPConnection(found[0], self._port, timeout=self._timeout)
+        else:
+            self._connection = (
+                http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._context)
+                if found[0] == self._host
+                else _named(self._host, found[0], self._port, self._timeout, self._context)
+            )
+        return self._connection
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection:
+            connection.close()
+
+    def _authorization(self) -> dict[str, str]:
+        token = self.access.token
+        if self.access.token_file:
+            try:
+                token = self._machine.files.read_text(self.access.token_file).strip()
+            except OSError as error:
+                raise OSError(f"open {self.access.token_file}: The system cannot find the file specified.") from error
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _named(name: str, address: str, port: int, timeout: float, context: ssl.SSLContext) -> http.client.HTTPConnection:
+    """Return a connection to an address whose certificate is checked against a name."""
+    connection = http.client.HTTPSConnection(name, port, timeout=timeout, context=context)
+    create = connection._create_connection  # type: ignore[attr-defined]
+
+    def connect(target: tuple[str, int], *arguments: Any, **options: Any) -> Any:
+        return create((address, target[1]), *arguments, **options)
+
+    connection._create_connection = connect  # type: ignore[attr-defined]
+    return connection
+
+
+def _context(access: Access) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if access.insecure or access.ca is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        context.load_verify_locations(cadata=access.ca)
+    if access.certificate:
+        with tempfile.TemporaryDirectory() as folder:
+            # The ssl module reads files only; these live for a moment, in a folder of ours alone.
+            pair = Path(folder, "pair.pem")
+            pair.touch(mode=0o600)
+            pair.write_text(access.certificate + "\n" + access.key)
+            context.load_cert_chain(pair)
+    return context
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data) if data else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+ClientFactory = Callable[[Access], Client]

@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""TLS bootstrap: a key, a certificate signing request, the kubelet's own kubeconfig.
+
+https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from simulator.kubernetes_node.api import ApiError, Client, KubeconfigError, read_kubeconfig
+from simulator.kubernetes_node.kubelet_settings import KubeletSettings
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+
+class BootstrapError(Exception):
+    """Why a kubelet got no credentials; the text is its own."""
+
+
+def usable(machine: Machine, path: str) -> bool:
+    """Return whether a kubeconfig is there and holds a client certificate that is valid now."""
+    try:
+        access = read_kubeconfig(machine, path)
+        certificate = x509.load_pem_x509_certificate(access.certificate.encode())
+    except (KubeconfigError, ValueError):
+        return False
+    return certificate.not_valid_before_utc <= datetime.now(UTC) < certificate.not_valid_after_utc
+
+
+def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Callable[[float], bool]) -> None:
+    """Get a client certificate with the bootstrap token and write the kubeconfig.
+
+    Parameters:
+        alive: waits so many seconds; False when the kubelet must end.
+
+    Raises: BootstrapError.
+    """
+    path = settings.bootstrap_kubeconfig
+    try:
+        access = read_kubeconfig(machine, path)
+    except KubeconfigError as error:
+        raise BootstrapError(f"unable to load bootstrap kubeconfig: {error}") from error
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
+        x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
+    ])  # fmt: skip
+    request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    client = Client(machine, access)
+    try:
+        certificate = _ask(client, request.public_bytes(Encoding.PEM), alive)
+    except ApiError as error:
+        raise BootstrapError(f"failed to run Kubelet: cannot create certificate signing request: {error}") from error
+    finally:
+        client.close()
+    if certificate is None:
+        raise BootstrapError("failed to run Kubelet: timed out waiting for the certificate")
+    _write(machine, settings, access.server, access.ca or "", certificate + pem)
+
+
+def _ask(client: Client, request: bytes, alive: Callable[[float], bool]) -> str | None:
+    document = {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"generateName": "node-csr-"},
+        "spec": {
+            "request": base64.b64encode(request).decode(),
+            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "usages": ["digital signature", "client auth"],
+        },
+    }
+    name = ""
+    deadline = time.monotonic() + 3600  # kubelet waits an hour, too
+    while time.monotonic() < deadline:
+        try:
+            if not name:
+                name = client.create(_CSRS, document)["metadata"]["name"]
+            found = client.get(f"{_CSRS}/{name}").get("status") or {}
+        except OSError:
+            found = {}  # not reachable now: kubelet tries again, too
+        if found.get("certificate"):
+            return base64.b64decode(found["certificate"]).decode()
+        if any(item.get("type") == "Denied" for item in found.get("conditions") or []):
+            raise BootstrapError("failed to run Kubelet: certificate signing request is denied")
+        if not alive(0.2 if name else 1.0):
+            return None
+    return None
+
+
+def _write(machine: Machine, settings: KubeletSettings, server: str, authority: str, pair: str) -> None:
+    folder = settings.cert_dir
+    machine.files.make_directory(folder)
+    stamp = datetime.now(UTC).strftime("%Y-%m-%d-%H-%M-%S")
+    current = f"{folder}\\kubelet-client-current.pem"
+    # On Windows the current one is a copy: kubelet makes a symbolic link, which needs a privilege that SYSTEM has.
+    machine.files.write_text(f"{folder}\\kubelet-client-{stamp}.pem", pair)
+    machine.files.write_text(current, pair)
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "default-cluster",
+                "cluster": {
+                    "certificate-authority-data": base64.b64encode(authority.encode()).decode(),
+                    "server": server,
+                },
+            }
+        ],
+        "contexts": [
+            {
+                "name": "default-context",
+                "context": {"cluster": "default-cluster", "namespace": "default", "user": "default-auth"},
+            }
+        ],
+        "current-context": "default-context",
+        "preferences": {},
+        "users": [{"name": "default-auth", "user": {"client-certificate": current, "client-key": current}}],
+    }
+    machine.files.make_directory(settings.kubeconfig.replace("/", "\\").rpartition("\\")[0])
+    machine.files.write_text(settings.kubeconfig, yaml.safe_dump(document, sort_keys=False))

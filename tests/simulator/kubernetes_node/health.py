@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""kubelet's /healthz on 127.0.0.1, as kubeadm asks for it.
+
+A simulated node has its own loopback: whoever is simulated on it asks `healthy`. A real kubeadm, run for a simulated
+node,
+asks the real 127.0.0.1: one answerer serves the fleet. It finds out which process asks (/proc) and so for which node: a
+kubeadm with --rootfs has the node's folder as its root, and beside that folder stands a marker while the kubelet is
+healthy.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simulator.machine.listeners import Listeners, Port
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_MARKER = ".kubelet-healthz-{port}"
+
+
+def up(machine: Machine, port: int) -> None:
+    """Answer on a port."""
+    machine.part(Listeners).ports[port] = Port("127.0.0.1", "kubelet")
+    _marker(machine, port).touch()
+
+
+def down(machine: Machine, port: int) -> None:
+    """Stop answering."""
+    machine.part(Listeners).ports.pop(port, None)
+    _marker(machine, port).unlink(missing_ok=True)
+
+
+def healthy(machine: Machine, port: int = 10248) -> bool:
+    """Return whether the kubelet of a machine says that it is healthy."""
+    return port in machine.part(Listeners).ports
+
+
+def _marker(machine: Machine, port: int) -> Path:
+    return machine.files.real("C:\\").parent / _MARKER.format(port=port)
+
+
+class Answerer:
+    """Answers for the whole fleet on the real loopback, while real kubeadms run.
+
+    Several processes may do so at the same time (SO_REUSEPORT): each can answer for every node.
+    """
+
+    def __init__(self, port: int = 10248) -> None:
+        class Server(HTTPServer):
+            def server_bind(self) -> None:
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                super().server_bind()
+
+        class Handler(_Handler):
+            asked = port
+
+        self._server = Server(("127.0.0.1", port), Handler)  # OSError: somebody else listens there
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="healthz", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def patient(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
+        """Return an answerer, or None if somebody else keeps the port."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return cls(port)
+            except OSError:
+                if time.monotonic() >= deadline:
+                    return None
+                time.sleep(0.1)
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    asked = 10248
+
+    def do_GET(self) -> None:
+        """Answer for the node whose kubeadm asks."""
+        root = _root_of_peer(self.client_address[1])
+        good = root is not None and (root.parent / _MARKER.format(port=self.asked)).exists()
+        body = b"ok" if good else b"the kubelet of this node does not run"
+        self.send_response(200 if good else 503)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+        """Say nothing."""
+
+
+def _root_of_peer(port: int) -> Path | None:
+    """Return the root folder of the process that owns a local port of 127.0.0.1."""
+    inode = ""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[1] == f"0100007F:{port:04X}":
+            inode = fields[9]
+    if not inode or inode == "0":
+        return None
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            if (process / "comm").read_text().startswith("kubeadm") and _owns(process, inode):
+                return Path(os.readlink(process / "root"))  # noqa: PTH115 - a link that must not be resolved further
+        except OSError:
+            continue
+    return None
+
+
+def _owns(process: Path, inode: str) -> bool:
+    return any(os.readlink(link) == f"socket:[{inode}]" for link in (process / "fd").iterdir())  # noqa: PTH115

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Container images of the OCI: names, documents, and which of a list a Windows build takes.
+
+Formats: https://github.com/opencontainers/image-spec; the match of Windows builds: containerd's platforms package
+(1.6 compares builds exactly; later ones follow hcsshim's CheckHostAndContainerCompat).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+INDEX = "application/vnd.oci.image.index.v1+json"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+CONFIG = "application/vnd.oci.image.config.v1+json"
+LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
+DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
+DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+LISTS = (INDEX, DOCKER_LIST)
+
+# The first Windows Server whose containers run on later ones too (stable ABI).
+_STABLE = 20348
+
+
+class ReferenceFormatError(ValueError):
+    """The name of an image that containerd refuses; the text is containerd's."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The name of an image: `registry.k8s.io/pause:3.10.2`."""
+
+    host: str
+    path: str
+    tag: str = ""
+    digest: str = ""
+
+    @property
+    def object(self) -> str:
+        """What is asked of the registry: the digest or the tag."""
+        return self.digest or self.tag
+
+    def __str__(self) -> str:
+        tag = f":{self.tag}" if self.tag else ""
+        return f"{self.host}/{self.path}{tag}" + (f"@{self.digest}" if self.digest else "")
+
+
+def parse(name: str, *, familiar: bool = False) -> Reference:
+    """Read an image's name.
+
+    Parameters:
+        name: with host and tag; `familiar` also takes Docker's short forms (`nginx`), as CRI does.
+
+    Raises: ReferenceFormatError.
+    """
+    text, _, digest = name.partition("@")
+    head, slash, rest = text.partition("/")
+    has_host = bool(slash) and ("." in head or ":" in head or head == "localhost")
+    if not has_host:
+        if not familiar:
+            raise ReferenceFormatError(
+                f"failed to resolve reference {json.dumps(name)}: invalid reference"
+                if not slash
+                else f'failed to resolve reference "{name}": object required'
+            )
+        head, rest = "docker.io", text if slash else f"library/{text}"
+    path, colon, tag = rest.rpartition(":")
+    if not colon or "/" in tag:
+        path, tag = rest, ""
+    if not tag and not digest:
+        if not familiar:
+            raise ReferenceFormatError(f'failed to resolve reference "{name}": object required')
+        tag = "latest"
+    if not path or not re.fullmatch(r"[a-z0-9]+([._/-]+[a-z0-9]+)*", path):
+        raise ReferenceFormatError(f'failed to parse reference "{name}": invalid reference format')
+    return Reference(head, path, tag, digest)
+
+
+def digest_of(data: bytes) -> str:
+    """Return `sha256:…` of some bytes."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def descriptor(media_type: str, data: bytes, **more: Any) -> dict[str, Any]:
+    """Return what points at a blob."""
+    return {"mediaType": media_type, "digest": digest_of(data), "size": len(data), **more}
+
+
+def encode(document: Mapping[str, Any]) -> bytes:
+    """Return a document as bytes, the same each time."""
+    return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
+
+
+def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
+    """Return whether a node of a Windows build takes an image for a platform.
+
+    Parameters:
+        platform: of the image: `os`, `architecture`, perhaps `os.version`.
+        build: of Windows.
+        exact: containerd 1.6, which knows nothing of builds that are compatible.
+    """
+    if platform.get("os") != "windows" or platform.get("architecture") != "amd64":
+        return False
+    wanted = str(platform.get("os.version", ""))
+    if not wanted:
+        return True
+    parts = wanted.split(".")
+    image = int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
+    if exact or build < _STABLE:
+        return image == build
+    return _STABLE <= image <= build
+
+
+def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
+    """Return the entry of an index that a build takes: the highest version that matches, its own build before
+    others."""
+    fitting = [entry for entry in entries if matches(entry.get("platform", {}), build, exact)]
+
+    def order(entry: dict[str, Any]) -> tuple[bool, list[int]]:
+        version = str(entry["platform"].get("os.version", ""))
+        parts = [int(part) for part in version.split(".") if part.isdigit()]
+        return len(parts) > 2 and parts[2] == build, parts
+
+    return max(fitting, key=order) if fitting else None
+
+
+def platform_text(platform: Mapping[str, Any]) -> str:
+    """Return a platform as ctr shows it since 2.0: `windows(10.0.20348.2849)/amd64`."""
+    version = platform.get("os.version")
+    system = f"{platform.get('os')}({version})" if version else str(platform.get("os"))
+    return f"{system}/{platform.get('architecture')}"

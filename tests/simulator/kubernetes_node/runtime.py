@@ -1,0 +1,185 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""containerd while it runs: images and containers over its named pipe, as kubelet, ctr and crictl use them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node import cni, contracts, oci, shims
+from simulator.kubernetes_node.containerd_config import Config
+from simulator.kubernetes_node.image_store import K8S, Image, ImageStore
+from simulator.kubernetes_node.puller import Puller, PullOptions, endpoints, pull
+from simulator.kubernetes_node.shims import Command, Container, Sandbox
+from simulator.machine import listeners
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+MANAGED = {"io.cri-containerd.image": "managed"}
+PINNED = {"io.cri-containerd.pinned": "pinned"}
+
+
+class RuntimeFailure(Exception):
+    """A request that containerd refused; the text is its own."""
+
+
+@dataclass(frozen=True)
+class PodConfig:
+    """What a sandbox is made of."""
+
+    name: str
+    namespace: str
+    uid: str
+    host_network: bool = False
+    host_process: bool = False
+    attempt: int = 0
+
+
+class Containerd:
+    """A running containerd.
+
+    Parameters:
+        version: of its executable.
+        config: as it read it at its start.
+        environment: of its process: the machine's and the service's own.
+    """
+
+    def __init__(self, machine: Machine, version: str, config: Config, environment: Mapping[str, str]) -> None:
+        self._machine = machine
+        self.version = version
+        self.config = config
+        self.environment = dict(environment)
+        self.store = ImageStore(machine.files, config.root)
+        self.store.make_namespace(K8S)
+        machine.files.make_directory(config.state)
+        self._pulling = threading.Lock()
+
+    @property
+    def machine(self) -> Machine:
+        """The machine it runs on."""
+        return self._machine
+
+    @property
+    def build(self) -> int:
+        """Windows' build, by which images are chosen."""
+        return self._machine.windows.build
+
+    @property
+    def exact(self) -> bool:
+        """Whether only images of the very build fit (1.6)."""
+        return not contracts.at_least(self.version, "1.7")
+
+    # -- images
+
+    def pull(self, name: str) -> Image:
+        """Pull an image as CRI does: mirrors of the registry's config_path, the service's proxies. Raises PullError."""
+        reference = oci.parse(name, familiar=True)
+        config = self.config
+        places = endpoints(self._machine, reference.host, config.registry_config_path, mirrors=config.registry_mirrors)
+        images = config.plugin("io.containerd.cri.v1.images", "io.containerd.grpc.v1.cri")
+        discard = images.get("discard_unpacked_layers") or images.get("containerd", {}).get("discard_unpacked_layers")
+        pinned = PINNED if str(reference) == config.sandbox_image and contracts.at_least(self.version, "1.7") else {}
+        options = PullOptions(self.build, self.exact, bool(discard), {**MANAGED, **pinned})
+        with self._pulling:
+            image, manifest = pull(self.store, Puller(self._machine, self.environment), places, reference, options)
+            for extra in (
+                str(manifest["config"]["digest"]),
+                f"{reference.host}/{reference.path}@{image.target['digest']}",
+            ):
+                self.store.put(Image(extra, image.target, dict(image.labels)))
+        return image
+
+    def image(self, name: str) -> Image | None:
+        """Return an image that is in the store and fits this Windows."""
+        try:
+            found = self.store.get(str(oci.parse(name, familiar=True)))
+        except oci.ReferenceFormatError:
+            found = self.store.get(name)
+        return found if found and self.store.manifest(found, self.build, self.exact) else None
+
+    def image_id(self, image: Image) -> str:
+        """Return an image's id: the digest of its configuration."""
+        found = self.store.manifest(image, self.build, self.exact)
+        return str(found[1]["config"]["digest"]) if found else ""
+
+    # -- pods
+
+    def network(self) -> cni.NetworkConfig:
+        """Return the CNI configuration. Raises cni.CniError: why NetworkReady is false."""
+        return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
+
+    def run_sandbox(self, pod: PodConfig) -> Sandbox:
+        """Make a pod's sandbox. Raises RuntimeFailure."""
+        if pod.host_process and not contracts.at_least(self.version, "1.6"):
+            raise RuntimeFailure("HostProcess containers need containerd 1.6")
+        image = self.config.sandbox_image
+        if self.image(image) is None:
+            try:
+                self.pull(image)
+            except Exception as error:
+                raise RuntimeFailure(
+                    f'failed to get sandbox image "{image}": failed to pull image "{image}": {error}'
+                ) from error
+        sandbox = Sandbox(shims.new_id(), pod.name, pod.namespace, pod.uid, attempt=pod.attempt)
+        if pod.host_network:
+            sandbox.address = self._machine.address
+        else:
+            try:
+                network = self.network()
+                sandbox.address = cni.add(self._machine, network, sandbox.id, f"{sandbox.id[:8]}-ns").address
+                sandbox.network = network.name
+            except cni.CniError as error:
+                raise RuntimeFailure(f'failed to setup network for sandbox "{sandbox.id}": {error}') from error
+        shims.settle(self._machine).sandboxes[sandbox.id] = sandbox
+        return sandbox
+
+    def stop_sandbox(self, sandbox: Sandbox) -> None:
+        """Stop a sandbox: its containers end, its network goes."""
+        for container in self.containers(sandbox.id):
+            shims.stop(self._machine, container)
+        if sandbox.network:
+            cni.remove(self._machine, sandbox.network, sandbox.id)
+            sandbox.network = ""
+        sandbox.ready = False
+
+    def remove_sandbox(self, sandbox: Sandbox) -> None:
+        """Stop and remove a sandbox with its containers."""
+        self.stop_sandbox(sandbox)
+        found = self._machine.part(shims.Shims)
+        for container in self.containers(sandbox.id):
+            found.containers.pop(container.id, None)
+        found.sandboxes.pop(sandbox.id, None)
+
+    def sandboxes(self) -> list[Sandbox]:
+        """Return the sandboxes, newest first."""
+        return sorted(shims.settle(self._machine).sandboxes.values(), key=lambda item: item.created, reverse=True)
+
+    def containers(self, sandbox: str = "") -> list[Container]:
+        """Return the containers (of a sandbox), newest first."""
+        found = [item for item in shims.settle(self._machine).containers.values() if sandbox in ("", item.sandbox)]
+        return sorted(found, key=lambda item: item.created, reverse=True)
+
+    def run_container(
+        self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
+    ) -> Container:
+        """Make and start a container."""
+        found = shims.settle(self._machine)
+        container = Container(shims.new_id(), name, sandbox.id, image.name, self.image_id(image), attempt, log=log)
+        found.containers[container.id] = container
+        shims.start(self._machine, container, command)
+        return container
+
+    def remove_container(self, container: Container) -> None:
+        """Remove a container, stopping it first."""
+        shims.stop(self._machine, container)
+        self._machine.part(shims.Shims).containers.pop(container.id, None)
+
+
+def connect(machine: Machine, address: str) -> Containerd | None:
+    """Return the containerd that listens on a pipe, or None."""
+    found = listeners.behind(machine, address)
+    return found if isinstance(found, Containerd) else None

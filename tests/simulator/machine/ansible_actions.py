@@ -1,0 +1,158 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Doing what Ansible's manifest asks for: modules, async, become, files in and out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from simulator.machine import ansible_files, modules
+from simulator.machine.ansible_wrapper import Action, Manifest, ManifestError, read
+from simulator.machine.objects import CmdletError, ProgramResult
+from simulator.machine.processes import Process
+from simulator.machine.session import Session
+
+
+@dataclass
+class Elevations:
+    """Who became whom on a machine, for the status: one entry per run of the become wrapper."""
+
+    runs: list[str] = field(default_factory=list)
+
+
+def run(session: Session, lines: list[str]) -> ProgramResult:
+    """Do what the wrapper's input asks for and return what the wrapper would print."""
+    try:
+        manifest = read(lines)
+        refusal = _refusal(session, manifest)
+        return refusal or _run(session, manifest)
+    except ManifestError as error:
+        return failure(str(error))
+
+
+def failure(message: str, **more: object) -> ProgramResult:
+    """Return a failed module's answer."""
+    return ProgramResult(1, json.dumps({"changed": False, "failed": True, "msg": message, **more}) + "\r\n")
+
+
+def _refusal(session: Session, manifest: Manifest) -> ProgramResult | None:
+    windows = session.machine.windows
+    for wanted, actual, what in (
+        (manifest.min_os, windows.full, "on this OS as it requires a minimum version of"),
+        (manifest.min_powershell, windows.powershell, "as it requires a minimum PowerShell version of"),
+    ):
+        if wanted and _version(actual) < _version(wanted):
+            return failure(f'This module cannot run {what} {wanted}, actual was "{actual}"')
+    return None
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+def _run(session: Session, manifest: Manifest) -> ProgramResult:
+    action = manifest.actions[0]
+    handler = _ACTIONS.get(action.name)
+    if handler is None:
+        raise ManifestError(f"the simulator does not model the wrapper {action.name}")
+    return handler(session, manifest, action)
+
+
+def _module(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+    script = str(action.parameters.get("Script", ""))
+    text = manifest.scripts.get(script)
+    if text is None:
+        raise ManifestError(f"Could not find the script '{script}'.")
+    environment = {str(key): str(value) for key, value in (action.parameters.get("Environment") or {}).items()}
+    session.environment.update(environment)
+    variables = action.parameters.get("Variables") or []
+    arguments = next((entry["Value"] for entry in variables if entry.get("Name") == "complex_args"), None)
+    if not action.parameters.get("ForModule"):
+        from simulator.machine.powershell.host import run_text
+
+        return run_text(session, text, [])
+    if not isinstance(arguments, Mapping):
+        raise ManifestError("the module has no complex_args")
+    try:
+        answer = modules.run(session, script, text, arguments)
+    except CmdletError as error:
+        return failure(error.message)
+    return ProgramResult(1 if answer.get("failed") else 0, json.dumps(answer, default=str) + "\r\n")
+
+
+def _become(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+    user = str(action.parameters.get("BecomeUser") or "")
+    short = user.rsplit("\\", 1)[-1]
+    system = short.casefold() in ("system", "localsystem", "local service", "network service")
+    if not system and short.casefold() != session.machine.settings.user.casefold():
+        return failure(
+            f'internal error: failed to become user \'{user}\': Exception calling "CreateProcessAsUser" with "9" '
+            'argument(s): "LogonUser('
+            + short
+            + ') failed (The user name or password is incorrect, Win32ErrorCode 1326)"'
+        )
+    session.machine.part(Elevations).runs.append(user)
+    name = "SYSTEM" if short.casefold() == "localsystem" else short
+    other = Session(session.machine, session.process, name, {}, "C:\\Windows")
+    return _run(other, replace(manifest, actions=manifest.actions[1:], input=()))
+
+
+def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+    """Start the rest in a process that outlives this shell, and answer at once (async_wrapper.ps1)."""
+    machine = session.machine
+    folder = session.expand(str(action.parameters["AsyncDir"]))
+    machine.files.make_directory(folder)
+    watchdog = manifest.actions[1]
+    job = Action("job", {"Timeout": watchdog.parameters.get("Timeout", 0)})
+    rest = replace(manifest, actions=manifest.actions[2:], input=())
+    job_id = f"{action.parameters['AsyncJid']}.{session.process.id}"
+    path = f"{folder}\\{job_id}"
+    started: dict[str, Any] = {
+        "started": True,
+        "finished": False,
+        "results_file": path,
+        "ansible_job_id": job_id,
+        "_ansible_suppress_tmpdir_delete": True,
+    }
+    machine.files.write_text(path, json.dumps(started))
+    user, environment, directory = session.user, dict(session.environment), session.directory
+
+    def work(process: Process) -> None:
+        detached = Session(machine, process, user, environment, directory)
+        result = _watch(detached, rest, started, int(job.parameters["Timeout"]))
+        process.check()
+        machine.files.write_text(path, "\ufeff" + json.dumps(result))
+
+    process = machine.processes.detach("powershell.exe", user, work)
+    answer = started | {"ansible_async_watchdog_pid": process.id}
+    return ProgramResult(0, json.dumps(answer) + "\r\n")
+
+
+def _watch(session: Session, manifest: Manifest, started: dict[str, Any], timeout: int) -> dict[str, Any]:
+    """Run a job and return what async_watchdog.ps1 writes into its file."""
+    finished = started | {"finished": True}
+    try:
+        output = _run(session, manifest).stdout
+        begin, end = output.find("{"), output.rfind("}")
+        if begin < 0 or end < 0:
+            raise ManifestError("No start of json char found in module result")
+        result: dict[str, Any] = json.loads(output[begin : end + 1])
+        return finished | result
+    except ManifestError as error:
+        return finished | {"failed": True, "msg": f"failure during async watchdog: {error}"}
+
+
+_ACTIONS: Mapping[str, Callable[[Session, Manifest, Action], ProgramResult]] = {
+    "module_wrapper.ps1": _module,
+    "become_wrapper.ps1": _become,
+    "async_wrapper.ps1": _async,
+    "winrm_put_file.ps1": ansible_files.put,
+    "psrp_put_file.ps1": ansible_files.put,
+    "winrm_fetch_file.ps1": ansible_files.fetch_part,
+    "psrp_fetch_file.ps1": ansible_files.fetch,
+    "powershell_mkdtemp.ps1": ansible_files.make_temporary,
+    "powershell_expand_user.ps1": ansible_files.expand_user,
+}

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Batches with a key: claimed once, their progress and result kept on the node."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from simulator.machine.machine import Machine
+from simulator.machine.processes import Process
+from simulator.machine.text import iso_utc
+
+FOLDER = r"C:\ProgramData\winkube\batches"
+FOLDER_SDDL = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+KEPT = timedelta(days=7)
+# Seconds to wait for a claim that is not there yet.
+UNCLAIMED = 5.0
+SUFFIXES = ("claim", "progress", "json")
+
+
+def forget(machine: Machine, keys: list[str]) -> None:
+    """Delete all files of the keys."""
+    for key in keys:
+        for suffix in SUFFIXES:
+            if machine.files.exists(_path(key, suffix)):
+                machine.files.delete(_path(key, suffix))
+        # Where Ansible's async wrapper was told to keep its own.
+        if machine.files.is_directory(f"{FOLDER}\\{key}"):
+            machine.files.delete(f"{FOLDER}\\{key}")
+
+
+def claim(machine: Machine, key: str, process: Process) -> bool:
+    """Claim a key for a process; returns whether it was free. Sweeps what is older than 7 days."""
+    if not machine.files.is_directory(FOLDER):
+        machine.files.make_directory(FOLDER)
+        machine.files.set_sddl(FOLDER, FOLDER_SDDL)
+    _sweep(machine)
+    document = {
+        "process_id": process.id,
+        "started": iso_utc(process.started),
+        "boot": iso_utc(machine.power.boot_time),
+    }
+    try:
+        with machine.files.real(_path(key, "claim")).open("x", encoding="utf-8") as file:
+            json.dump(document, file)
+    except FileExistsError:
+        return False
+    return True
+
+
+def note_progress(machine: Machine, key: str, call_id: str, done: int, total: int) -> None:
+    """Keep where the batch is."""
+    document = {"id": call_id, "done": done, "total": total}
+    machine.files.write_text(_path(key, "progress"), json.dumps(document))
+
+
+def keep(machine: Machine, key: str, observation: dict[str, Any]) -> None:
+    """Keep the result."""
+    machine.files.write_text(_path(key, "json"), json.dumps(observation))
+
+
+def collect(
+    machine: Machine, key: str, wait: float, process: Process
+) -> tuple[Literal["finished", "running", "unknown", "lost"], dict[str, Any]]:
+    """Return a key's state with its observation (finished) or its progress (running, lost), after `wait` s at most."""
+    started = time.monotonic()
+    # A process that was just detached needs a moment before it claims its key.
+    patience = {"running": wait, "unknown": min(wait, UNCLAIMED)}
+    while True:
+        process.check()
+        state, document = _look(machine, key)
+        left = patience.get(state, 0.0) - (time.monotonic() - started)
+        if left <= 0:
+            return state, document
+        process.sleep(min(0.1, left))
+
+
+def _look(machine: Machine, key: str) -> tuple[Literal["finished", "running", "unknown", "lost"], dict[str, Any]]:
+    claimed = _read(machine, key, "claim")
+    # After the claim: a batch that ends between the two looks has a result.
+    result = _read(machine, key, "json")
+    if result is not None:
+        return "finished", result
+    if claimed is None:
+        return "unknown", {}
+    progress = _read(machine, key, "progress") or {}
+    running = machine.processes.get(int(claimed["process_id"]))
+    same_boot = claimed["boot"] == iso_utc(machine.power.boot_time)
+    if running and same_boot and iso_utc(running.started) == claimed["started"]:
+        return "running", progress
+    result = _read(machine, key, "json")
+    return ("finished", result) if result is not None else ("lost", progress)
+
+
+def _read(machine: Machine, key: str, suffix: str) -> dict[str, Any] | None:
+    if not machine.files.is_file(_path(key, suffix)):
+        return None
+    try:
+        found: dict[str, Any] = json.loads(machine.files.read_text(_path(key, suffix)))
+        return found
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _sweep(machine: Machine) -> None:
+    limit = datetime.now(UTC) - KEPT
+    for entry in machine.files.listing(FOLDER):
+        if entry.modified < limit:
+            machine.files.delete(entry.path)
+
+
+def _path(key: str, suffix: str) -> str:
+    return f"{FOLDER}\\{key}.{suffix}"

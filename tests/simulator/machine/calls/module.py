@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the module does with its one argument: from a batch's text to an observation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from simulator.machine.calls import detached
+from simulator.machine.calls.batch import Batch, BatchError, parse
+from simulator.machine.calls.runner import Runner
+from simulator.machine.files import DiskFullError
+from simulator.machine.machine import Machine
+from simulator.machine.processes import Process
+from simulator.machine.text import iso_utc
+
+
+def run(machine: Machine, text: object, process: Process, user: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the module's answer to a batch.
+
+    Parameters:
+        text: the module's argument `batch`.
+        process, user, environment: in which it runs.
+
+    Raises: ProcessEndedError if the process ends before it is done.
+    """
+    try:
+        if not isinstance(text, str):
+            raise BatchError("the argument batch has to be a string of JSON")
+        batch = parse(text)
+    except BatchError as error:
+        return {"failed": True, "changed": False, "msg": str(error)}
+    detached.forget(machine, batch.forget)
+    try:
+        observation = (
+            _collect(machine, batch, process)
+            if batch.mode == "collect"
+            else _run(machine, batch, process, user, environment)
+        )
+    except DiskFullError as error:
+        return {"failed": True, "changed": False, "msg": str(error.strerror)}
+    return {"changed": False, "observation": observation}
+
+
+def _run(machine: Machine, batch: Batch, process: Process, user: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    key = batch.key
+    if key and not detached.claim(machine, key, process):
+        return _envelope(machine, "known")
+    runner = Runner(machine, process, user, environment)
+    if key:
+        runner.progress = lambda call_id, done, total: detached.note_progress(machine, key, call_id, done, total)
+    runner.run(batch.calls)
+    process.check()
+    observation = _envelope(machine, "finished") | {"calls": runner.results, "stopped": runner.stopped}
+    if key:
+        detached.keep(machine, key, observation)
+    return observation
+
+
+def _collect(machine: Machine, batch: Batch, process: Process) -> dict[str, Any]:
+    assert batch.key is not None
+    state, document = detached.collect(machine, batch.key, batch.wait, process)
+    if state == "finished":
+        return document
+    observation = _envelope(machine, state)
+    return observation | {"progress": document} if state in ("running", "lost") else observation
+
+
+def _envelope(machine: Machine, state: str) -> dict[str, Any]:
+    return {
+        "state": state,
+        "calls": {},
+        "stopped": None,
+        "boot": iso_utc(machine.power.boot_time),
+        "time": iso_utc(datetime.now(UTC)),
+        "version": machine.windows.powershell,
+    }

@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Running the calls of a batch in order: input, attempts, barriers, what comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulator.machine import commands
+from simulator.machine.calls import properties
+from simulator.machine.calls.batch import Call
+from simulator.machine.calls.verbs import VERB_HANDLERS
+from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError, ProgramResult, PSObject
+from simulator.machine.processes import Process
+from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, ProgramTimeoutError
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass
+class Attempt:
+    """What one attempt of a call gave: raw objects, warnings, and the error if it failed."""
+
+    objects: list[object] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    error: dict[str, object] | None = None
+    program: ProgramResult | None = None
+
+
+@dataclass
+class Runner:
+    """One run of a batch's calls.
+
+    Parameters:
+        machine, process, user: where and as whom it runs.
+        environment: of the process.
+        progress: told before every call: its id, how many are done, how many there are.
+    """
+
+    machine: Machine
+    process: Process
+    user: str
+    environment: Mapping[str, str]
+    progress: Progress = lambda _id, _done, _total: None
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    objects: dict[str, list[object]] = field(default_factory=dict)
+    stopped: dict[str, str] | None = None
+
+    def run(self, calls: list[Call]) -> None:
+        """Run the calls; the results are in `results`, why it stopped in `stopped`. Raises ProcessEndedError."""
+        for position, call in enumerate(calls):
+            self.process.check()
+            if self.stopped and not call.always:
+                continue
+            self.progress(call.id, position, len(calls))
+            self.results[call.id] = self._run(call)
+
+    def _run(self, call: Call) -> dict[str, Any]:
+        started = time.monotonic()
+        if unmet := [need for need in call.needs if not self._succeeded(need)]:
+            return {"ok": False, "seconds": 0.0, "attempts": 0, "skipped": f"needs {', '.join(unmet)}"}
+        given = self._input(call)
+        if call.input and not given and not call.is_verb and not call.is_program:
+            return {"ok": True, "seconds": 0.0, "attempts": 0, "skipped": "no input", "output": []}
+        attempts = 0
+        while True:
+            attempts += 1
+            self.process.check()
+            attempt = self._attempt(call, given)
+            if attempt.error is None and call.until is not None:
+                attempt.error = self._unmet(call, attempt)
+            if attempt.error is None or attempts > call.retries:
+                break
+            self.process.sleep(call.delay)
+        self.objects[call.id] = attempt.objects
+        result = self._result(call, attempt)
+        if attempt.error and call.on_error == "stop" and not self.stopped:
+            self.stopped = {"id": call.id, "reason": "error"}
+        if call.command == "@stop-if" and attempt.objects and attempt.objects[0] and not self.stopped:
+            self.stopped = {"id": call.id, "reason": "barrier"}
+        head = {"ok": attempt.error is None, "seconds": round(time.monotonic() - started, 3), "attempts": attempts}
+        return head | result
+
+    def _succeeded(self, call_id: str) -> bool:
+        return bool(self.results.get(call_id, {}).get("ok"))
+
+    def _input(self, call: Call) -> list[object]:
+        if not call.input:
+            return []
+        objects = [item for source in call.input.sources for item in self.objects.get(source, [])]
+        return [item for item in objects if properties.matches(item, call.input.where)]
+
+    def _attempt(self, call: Call, given: list[object]) -> Attempt:
+        parameters = dict(call.parameters)
+        pipeline: list[object] | None = None
+        if call.input and call.input.parameter:
+            name = call.input.property
+            values = [properties.read(item, name) for item in given] if name else given
+            parameters[call.input.parameter] = values[0] if len(values) == 1 else values
+        elif call.input:
+            pipeline = given
+        try:
+            if call.is_verb:
+                return Attempt(
+                    VERB_HANDLERS[call.command](self.machine, parameters, pipeline or [], self.process, call.timeout)
+                )
+            if call.is_program:
+                return self._program(call)
+            if not commands.exists(self.machine, call.command):
+                # Neither an alias nor a piece of script is a command here.
+                raise commands.not_found(call.command)
+            output = commands.run(
+                self.machine,
+                call.command,
+                parameters,
+                pipeline=pipeline,
+                stop=self.process.stop,
+                session=self,
+                error_action="Stop",
+            )
+        except CmdletError as error:
+            return Attempt(error=describe(error))
+        return Attempt(output.objects, output.warnings)
+
+    def _program(self, call: Call) -> Attempt:
+        try:
+            result = self.machine.programs.run(
+                call.command,
+                call.arguments,
+                stdin=(call.stdin or "").encode(),
+                environment={**self.environment, **call.environment},
+                stop=self.process.stop,
+                user=self.user,
+                timeout=call.timeout,
+            )
+        except ProgramNotFoundError:
+            return Attempt(error=describe(commands.not_found(call.command)))
+        except NotExecutableError:
+            return Attempt(error=describe(_not_executable(call.command)))
+        except ProgramTimeoutError as error:
+            late = _program_error(
+                "OperationTimeout", "ProgramTimeout", f"{call.command} did not end within {call.timeout:g} s"
+            )
+            return Attempt(error=late, program=error.result)
+        output = PSObject("Program", {"exit_code": result.exit_code, "stdout": result.stdout, "stderr": result.stderr})
+        failed = None
+        if result.exit_code not in call.success_codes:
+            failed = _program_error(
+                "FromStdErr", "NativeCommandError", f"{call.command} ended with exit code {result.exit_code}"
+            )
+        return Attempt([output], error=failed, program=result)
+
+    def _unmet(self, call: Call, attempt: Attempt) -> dict[str, object] | None:
+        assert call.until is not None
+        if any(properties.matches(item, call.until) for item in attempt.objects):
+            return None
+        wanted = ", ".join(f"{path} = {value}" for path, value in call.until.items())
+        return {
+            "category": "OperationTimeout",
+            "id": "UntilNotMet",
+            "type": "System.TimeoutException",
+            "message": f"no output object of {call.command} met {wanted}",
+        }
+
+    def _result(self, call: Call, attempt: Attempt) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        if attempt.program is not None:
+            result["exit_code"] = attempt.program.exit_code
+        if call.secret:
+            if attempt.error:
+                result["error"] = {key: attempt.error[key] for key in ("category", "id")}
+            return result
+        if attempt.program is not None:
+            # The tail: what a program says last is why it failed. [-0:] would be all of it.
+            limit = call.output_limit
+            result["stdout"] = attempt.program.stdout[-limit:] if limit else ""
+            result["stderr"] = attempt.program.stderr[-limit:] if limit else ""
+        elif not call.is_program:
+            result["output"] = self._output(call, attempt.objects)
+        if attempt.warnings:
+            result["warnings"] = list(attempt.warnings)
+        if attempt.error:
+            result["error"] = attempt.error
+        return result
+
+    @staticmethod
+    def _output(call: Call, objects: list[object]) -> list[object]:
+        if call.select == []:
+            return []
+        return [properties.select(item, call.select) for item in objects]
+
+
+def describe(error: CmdletError) -> dict[str, object]:
+    """Return an error as it travels."""
+    return {
+        "category": error.category,
+        "id": error.error_id,
+        "type": error.exception_type,
+        "message": error.message,
+    }
+
+
+def _not_executable(program: str) -> CmdletError:
+    return CmdletError(
+        "ResourceUnavailable",
+        "NativeCommandFailed",
+        f"Program '{program}' failed to run: The specified executable is not a valid application for this OS platform.",
+        "System.Management.Automation.ApplicationFailedException",
+    )
+
+
+def _program_error(category: str, error_id: str, message: str) -> dict[str, object]:
+    kind = "System.Management.Automation.RemoteException" if category == "FromStdErr" else "System.TimeoutException"
+    return {"category": category, "id": error_id, "type": kind, "message": message}

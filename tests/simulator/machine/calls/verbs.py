@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The built-in verbs of docs/wire.md: files, registry, environment, ports."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simulator.machine.calls import checksums
+from simulator.machine.files import DiskFullError, Entry
+from simulator.machine.machine import ENVIRONMENT, Machine
+from simulator.machine.objects import CmdletError, PSObject, custom_object
+from simulator.machine.processes import Process
+from simulator.machine.registry import Value
+
+Handler = Callable[[Machine, Mapping[str, Any], list[object], Process, float], list[object]]
+
+
+def _failure(category: str, error_id: str, message: str, kind: str = "System.IO.IOException") -> CmdletError:
+    return CmdletError(category, error_id, message, kind)
+
+
+def _missing(path: str) -> CmdletError:
+    kind = "System.Management.Automation.ItemNotFoundException"
+    return CmdletError("ObjectNotFound", "PathNotFound", f"Cannot find path '{path}' because it does not exist.", kind)
+
+
+def _text(parameters: Mapping[str, Any], name: str) -> str:
+    value = parameters.get(name)
+    if not isinstance(value, str) or not value:
+        raise _failure(
+            "InvalidArgument", "ParameterMissing", f"the verb needs the parameter {name}", "System.ArgumentException"
+        )
+    return value
+
+
+def read_file(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Describe files: existence, size, hash, content, access list."""
+    paths = parameters.get("paths", [])
+    return [_describe(machine, str(path), parameters) for path in (paths if isinstance(paths, list) else [paths])]
+
+
+def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> PSObject:
+    entry = machine.files.entry(path)
+    found = custom_object(
+        path=path,
+        exists=entry is not None,
+        type=None if entry is None else ("directory" if entry.is_directory else "file"),
+        size=entry.size if entry and not entry.is_directory else None,
+        sha256=None,
+        content=None,
+        sddl=None,
+        modified=entry.modified if entry else None,
+    )
+    if entry is None:
+        return found
+    if not entry.is_directory:
+        if parameters.get("hash"):
+            found.properties["sha256"] = digest(machine, path)
+        if parameters.get("content"):
+            found.properties["content"] = _content(machine, entry, int(parameters.get("limit", 65536)))
+    if parameters.get("acl"):
+        found.properties["sddl"] = machine.files.sddl(path)
+    return found
+
+
+def _content(machine: Machine, entry: Entry, limit: int) -> str:
+    return machine.files.read_text(entry.path)[:limit]
+
+
+def digest(machine: Machine, path: str, algorithm: str = "sha256") -> str:
+    """Return the hash of a file, in lower-case hexadecimal."""
+    with machine.files.real(path).open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+def write_file(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Write a file whole or not at all."""
+    path = _text(parameters, "path")
+    content = parameters.get("content", "")
+    encoding = parameters.get("encoding", "utf-8")
+    if encoding not in ("utf-8", "base64"):
+        raise _failure(
+            "InvalidArgument", "UnknownEncoding", f"unknown encoding: {encoding}", "System.ArgumentException"
+        )
+    try:
+        data = base64.b64decode(content, validate=True) if encoding == "base64" else str(content).encode()
+    except binascii.Error:
+        message = "The input is not a valid Base-64 string."
+        raise _failure("InvalidArgument", "FormatException", message, "System.FormatException") from None
+    parent = path.rsplit("\\", 1)[0]
+    try:
+        machine.files.make_directory(parent)
+        process.check()
+        machine.files.write_bytes(path, data)
+    except DiskFullError as error:
+        raise _failure("WriteError", "IOException", str(error.strerror)) from None
+    except OSError as error:
+        raise _failure(
+            "WriteError", "UnauthorizedAccessException", str(error), "System.UnauthorizedAccessException"
+        ) from None
+    if parameters.get("sddl"):
+        machine.files.set_sddl(path, str(parameters["sddl"]))
+    return [custom_object(path=path, sha256=digest(machine, path), size=len(data))]
+
+
+def commit_file(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Check what was downloaded and move it into place."""
+    path, destination = _text(parameters, "path"), _text(parameters, "destination")
+    if not machine.files.is_file(path):
+        raise _missing(path)
+    algorithm, expected = checksums.expected(machine, parameters)
+    actual = digest(machine, path, algorithm.lower())
+    if expected is not None and actual != expected.lower():
+        machine.files.delete(path)
+        message = f"wrong {algorithm} of {path}: expected {expected.lower()}, but it has {actual}; the file was deleted"
+        raise _failure("InvalidData", "ChecksumMismatch", message, "System.IO.InvalidDataException")
+    sha256 = digest(machine, path)
+    size = machine.files.real(path).stat().st_size
+    machine.files.make_directory(destination.rsplit("\\", 1)[0])
+    process.check()
+    machine.files.move(path, destination)
+    return [custom_object(destination=destination, sha256=sha256, size=size, algorithm=algorithm, expected=expected)]
+
+
+def read_registry(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Read values, or whole keys."""
+    found: list[object] = []
+    for entry in parameters.get("values", []):
+        path, name = str(entry["path"]), entry.get("name")
+        try:
+            exists = machine.registry.key_exists(path)
+        except KeyError:
+            raise _missing(path) from None
+        if name is not None:
+            value = machine.registry.get(path, str(name))
+            found.append(
+                custom_object(
+                    path=path,
+                    name=name,
+                    exists=value is not None,
+                    key_exists=exists,
+                    value=value.data if value else None,
+                    kind=value.kind if value else None,
+                )
+            )
+            continue
+        values = {key: _plain(value) for key, value in machine.registry.values(path).items()}
+        subkeys = machine.registry.subkeys(path)
+        found.append(
+            custom_object(path=path, name=None, exists=exists, key_exists=exists, values=values, subkeys=subkeys)
+        )
+    return found
+
+
+def _plain(value: Value) -> dict[str, object]:
+    return {"value": value.data, "kind": value.kind}
+
+
+def set_environment(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Set or remove a variable of the machine."""
+    name, value = _text(parameters, "name"), parameters.get("value")
+    kind = parameters.get("kind", "String")
+    if kind not in ("String", "ExpandString"):
+        raise _failure(
+            "InvalidArgument", "UnknownKind", f"unknown kind of variable: {kind}", "System.ArgumentException"
+        )
+    if value is None:
+        machine.registry.delete(ENVIRONMENT, name)
+    else:
+        machine.registry.set(ENVIRONMENT, name, str(value), kind)
+    return []
+
+
+def wait_port(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Wait until a TCP port answers."""
+    end = time.monotonic() + float(parameters.get("timeout", timeout))
+    address = (_text(parameters, "host"), int(parameters["port"]))
+    while True:
+        process.check()
+        if machine.network.is_up:
+            try:
+                with socket.create_connection(address, timeout=max(0.1, min(1.0, end - time.monotonic()))):
+                    return [custom_object(open=True)]
+            except OSError:
+                pass
+        if time.monotonic() >= end:
+            return [custom_object(open=False)]
+        process.sleep(0.1)
+
+
+def stop_if(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Count the objects that are left; the runner stops if there are any."""
+    return [len(given)]
+
+
+def move_path(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Move a file or folder over another, which is deleted."""
+    path, destination = _text(parameters, "path"), _text(parameters, "destination")
+    if not machine.files.exists(path):
+        raise _missing(path)
+    process.check()
+    if machine.files.exists(destination):
+        machine.files.delete(destination)
+    machine.files.make_directory(destination.rsplit("\\", 1)[0])
+    machine.files.move(path, destination)
+    return [custom_object(path=path, destination=destination)]
+
+
+def set_acl(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Set the access list of what exists."""
+    path = _text(parameters, "path")
+    if not machine.files.exists(path):
+        raise _missing(path)
+    machine.files.set_sddl(path, _text(parameters, "sddl"))
+    return []
+
+
+def free_space(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Return a volume's free and total bytes."""
+    path = _text(parameters, "path")
+    if not machine.files.drive_exists(path):
+        raise _missing(path)
+    return [custom_object(free=machine.files.free_space(path[0]), total=machine.files.capacity)]
+
+
+VERB_HANDLERS: Mapping[str, Handler] = {
+    "@read-file": read_file,
+    "@write-file": write_file,
+    "@commit-file": commit_file,
+    "@read-registry": read_registry,
+    "@set-environment": set_environment,
+    "@wait-port": wait_port,
+    "@stop-if": stop_if,
+    "@move-path": move_path,
+    "@set-acl": set_acl,
+    "@free-space": free_space,
+}

@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Windows command lines: splitting and quoting by the rules of CommandLineToArgvW, and finding the program in one.
+
+Rules: https://learn.microsoft.com/windows/win32/api/shellapi/nf-shellapi-commandlinetoargvw
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+
+def split(line: str) -> list[str]:
+    """Return the arguments of a command line (the program is not treated apart)."""
+    arguments: list[str] = []
+    current = ""
+    started = quoted = False
+    position = 0
+    while position < len(line):
+        char = line[position]
+        if char == "\\":
+            run = len(line) - position - len(line[position:].lstrip("\\"))
+            position += run
+            started = True
+            if line[position : position + 1] == '"':
+                current += "\\" * (run // 2)
+                if run % 2:
+                    current += '"'
+                    position += 1
+            else:
+                current += "\\" * run
+            continue
+        if char == '"':
+            started = True
+            if quoted and line[position + 1 : position + 2] == '"':
+                current += '"'
+                position += 1
+            else:
+                quoted = not quoted
+        elif char in " \t" and not quoted:
+            if started:
+                arguments.append(current)
+            current, started = "", False
+        else:
+            current += char
+            started = True
+        position += 1
+    if started:
+        arguments.append(current)
+    return arguments
+
+
+def quote(argument: str) -> str:
+    """Return an argument so that `split` gives it back."""
+    if argument and not re.search(r'[\s"]', argument):
+        return argument
+    escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
+    return '"' + re.sub(r"(\\+)$", r"\1\1", escaped) + '"'
+
+
+def join(arguments: list[str]) -> str:
+    """Return a command line of arguments."""
+    return " ".join(quote(argument) for argument in arguments)
+
+
+def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, str]:
+    """Return (program, the text after it) as CreateProcess finds it.
+
+    Without quotes every blank may end the program's path: `C:\\Program Files\\x.exe -a` is tried as `C:\\Program`,
+    then as `C:\\Program Files\\x.exe`; `.exe` is added where the name has no extension
+    (https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw).
+    """
+    text = line.strip()
+    if text.startswith('"'):
+        program, _, rest = text[1:].partition('"')
+        return program, rest.strip()
+    blanks = [match.start() for match in re.finditer(r"[ \t]", text)] + [len(text)]
+    for end in blanks:
+        for candidate in (text[:end], text[:end] + ".exe"):
+            if is_file(candidate):
+                return candidate, text[end:].strip()
+    return text[: blanks[0]], text[blanks[0] :].strip()
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with its `%NAME%` replaced; unknown ones stay."""
+    lower = {name.casefold(): value for name, value in variables.items()}
+    return re.sub(r"%([^%]+)%", lambda match: lower.get(match[1].casefold(), match[0]), text)

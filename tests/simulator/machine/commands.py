@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Running a cmdlet: find it, bind its parameters by contract, call its family's handler."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simulator.machine import contract
+from simulator.machine.binding import bind
+from simulator.machine.files import DiskFullError
+from simulator.machine.objects import Bound, CmdletError, NotModelled
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+# https://learn.microsoft.com/powershell/scripting/learn/compatibility-aliases and Get-Alias of 5.1
+ALIASES = {
+    "add-windowsfeature": "Install-WindowsFeature",
+    "remove-windowsfeature": "Uninstall-WindowsFeature",
+    "cat": "Get-Content",
+    "gc": "Get-Content",
+    "type": "Get-Content",
+    "cd": "Set-Location",
+    "chdir": "Set-Location",
+    "sl": "Set-Location",
+    "copy": "Copy-Item",
+    "cp": "Copy-Item",
+    "cpi": "Copy-Item",
+    "del": "Remove-Item",
+    "erase": "Remove-Item",
+    "rd": "Remove-Item",
+    "ri": "Remove-Item",
+    "rm": "Remove-Item",
+    "rmdir": "Remove-Item",
+    "dir": "Get-ChildItem",
+    "gci": "Get-ChildItem",
+    "ls": "Get-ChildItem",
+    "echo": "Write-Output",
+    "write": "Write-Output",
+    "%": "ForEach-Object",
+    "foreach": "ForEach-Object",
+    "?": "Where-Object",
+    "where": "Where-Object",
+    "gcm": "Get-Command",
+    "gi": "Get-Item",
+    "gp": "Get-ItemProperty",
+    "gps": "Get-Process",
+    "ps": "Get-Process",
+    "gsv": "Get-Service",
+    "gu": "Get-Unique",
+    "kill": "Stop-Process",
+    "spps": "Stop-Process",
+    "mi": "Move-Item",
+    "move": "Move-Item",
+    "mv": "Move-Item",
+    "ni": "New-Item",
+    "md": "mkdir",
+    "pwd": "Get-Location",
+    "gl": "Get-Location",
+    "select": "Select-Object",
+    "sort": "Sort-Object",
+    "measure": "Measure-Object",
+    "group": "Group-Object",
+    "sleep": "Start-Sleep",
+    "sasv": "Start-Service",
+    "spsv": "Stop-Service",
+    "sc": "Set-Content",
+    "sp": "Set-ItemProperty",
+    "rp": "Remove-ItemProperty",
+    "rni": "Rename-Item",
+    "ren": "Rename-Item",
+    "fl": "Format-List",
+    "ft": "Format-Table",
+    "gm": "Get-Member",
+    "oh": "Out-Host",
+    "iwr": "Invoke-WebRequest",
+    "curl": "Invoke-WebRequest",
+    "wget": "Invoke-WebRequest",
+    "gwmi": "Get-WmiObject",
+    "gcim": "Get-CimInstance",
+    "tnc": "Test-NetConnection",
+    "saps": "Start-Process",
+    "start": "Start-Process",
+    "icm": "Invoke-Command",
+    "iex": "Invoke-Expression",
+    "diff": "Compare-Object",
+}
+
+
+IO_EXCEPTION = "System.IO.IOException"
+
+# Ids without a command's half behind them.
+_BARE_IDS = ("SimulatorDoesNotModel", "CommandNotFoundException")
+
+
+@dataclass
+class Output:
+    """What a cmdlet wrote: its objects, warnings and non-terminating errors."""
+
+    objects: list[object] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    errors: list[CmdletError] = field(default_factory=list)
+
+
+def not_found(name: str) -> CmdletError:
+    """Return the error of a command that does not exist."""
+    return CmdletError(
+        "ObjectNotFound",
+        "CommandNotFoundException",
+        f"The term '{name}' is not recognized as the name of a cmdlet, function, script file, or operable program. "
+        "Check the spelling of the name, or if a path was included, verify that the path is correct and try again.",
+        "System.Management.Automation.CommandNotFoundException",
+    )
+
+
+def exists(machine: Machine, name: str) -> bool:
+    """Return whether there is a cmdlet or function of that name on the machine (modelled or not)."""
+    return contract.find(name, machine.windows.contract) is not None
+
+
+def run(
+    machine: Machine,
+    name: str,
+    parameters: Mapping[str, object],
+    *,
+    positional: Sequence[object] = (),
+    pipeline: list[object] | None = None,
+    stop: threading.Event | None = None,
+    session: object = None,
+    error_action: str = "Stop",
+) -> Output:
+    """Run a cmdlet and return what it wrote.
+
+    Parameters:
+        name: a cmdlet, a function or an alias.
+        parameters: named ones; `positional` those without a name.
+        pipeline: the objects piped in; None if nothing is.
+        stop: set when the process must end.
+        session: the PowerShell session, for cmdlets that need one.
+        error_action: what holds if the call has no ErrorAction of its own. With `Stop` the first error is raised;
+            otherwise errors of the cmdlet (not of the binding) come back.
+
+    Raises: CmdletError with the whole error id, as PowerShell would.
+    """
+    name = ALIASES.get(name.casefold(), name)
+    description = contract.find(name, machine.windows.contract)
+    if description is None:
+        raise not_found(name)
+    values = bind(description, parameters, positional, has_pipeline=pipeline is not None)
+    entry = machine.families.cmdlets.get(description.command.casefold())
+    if entry is None:
+        raise NotModelled(f"the cmdlet {description.command}")
+    bound = Bound(description.command, values, pipeline, stop, session)
+    objects: list[object] = []
+    try:
+        for item in entry[1](machine, bound):
+            objects.append(item)  # noqa: PERF402 - what came before an error is kept
+    except NotModelled:
+        raise
+    except CmdletError as error:
+        bound.errors.append(error)
+    except DiskFullError as error:
+        bound.errors.append(CmdletError("WriteError", "System.IO.IOException", str(error.strerror), IO_EXCEPTION))
+    for written in bound.errors:
+        if "," not in written.error_id and written.error_id not in _BARE_IDS:
+            written.error_id = f"{written.error_id},{description.suffix}"
+    if bound.errors and str(values.get("ErrorAction", error_action)) == "Stop":
+        raise bound.errors[0]
+    quiet = str(values.get("ErrorAction", error_action)) in ("SilentlyContinue", "Ignore")
+    return Output(objects, bound.warnings, [] if quiet else bound.errors)

@@ -1,0 +1,259 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a cmdlet accepts on a version of Windows: the contract files, made into one description per command."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parents[1] / "contracts"
+
+# https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_commonparameters
+COMMON = {
+    "Verbose": ("SwitchParameter", ("vb",)),
+    "Debug": ("SwitchParameter", ("db",)),
+    "ErrorAction": ("ActionPreference", ("ea",)),
+    "WarningAction": ("ActionPreference", ("wa",)),
+    "InformationAction": ("ActionPreference", ("infa",)),
+    "ErrorVariable": ("String", ("ev",)),
+    "WarningVariable": ("String", ("wv",)),
+    "InformationVariable": ("String", ("iv",)),
+    "OutVariable": ("String", ("ov",)),
+    "OutBuffer": ("Int32", ("ob",)),
+    "PipelineVariable": ("String", ("pv",)),
+}
+ACTION_PREFERENCES = ("SilentlyContinue", "Stop", "Continue", "Inquire", "Ignore", "Suspend")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: its .NET type (short name, `[]` for an array), other names, allowed values, and where it is allowed.
+
+    `enumeration` says that `values` are names of an enumeration (a number or a prefix will do), not a ValidateSet.
+    """
+
+    name: str
+    type: str
+    aliases: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    enumeration: bool = False
+    pipeline: bool = False
+    common: bool = False
+    allow_empty: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """A parameter's place in one parameter set."""
+
+    mandatory: bool = False
+    position: int | None = None
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a command accepts.
+
+    Parameters:
+        command: its name in its own case.
+        suffix: the second half of its error ids: the function's name or the cmdlet's .NET class.
+        function: whether it is a function (or CDXML) and no compiled cmdlet: they word binding errors differently.
+        parameters: by lower-case name.
+        sets: per parameter set, lower-case parameter name to its place.
+    """
+
+    command: str
+    suffix: str
+    function: bool
+    parameters: Mapping[str, Parameter]
+    sets: tuple[Mapping[str, Place], ...]
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / name).read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def _names() -> dict[str, str]:
+    commands = [*_read("cmdlets.json"), *_read("powershell-5.1-commands.json")["commands"]]
+    return {name.casefold(): name for name in commands}
+
+
+@cache
+def find(command: str, windows: str) -> Contract | None:
+    """Return a command's contract on a version of Windows (`2019`, `2022`, `2025`), or None if it has none there."""
+    name = _names().get(command.casefold())
+    if name is None:
+        return None
+    reference = _read("cmdlets.json").get(name)
+    recorded = _read("powershell-5.1-commands.json")["commands"].get(name)
+    corrections = _read("corrections.json")
+    if reference is not None:
+        versions = corrections["also_on"].get(reference["module"], reference["on"])
+        if windows not in versions and "5.1" not in versions:
+            return None
+    module = (reference or recorded)["module"]
+    function = recorded["command_type"] == "Function" if recorded else _module_has_functions(module)
+    parameters = _parameters(name, reference, recorded, windows)
+    return Contract(
+        command=name,
+        suffix=name if function else _class_name(name, module),
+        function=function,
+        parameters={**parameters, **_common()},
+        sets=_sets(name, reference, recorded, parameters),
+    )
+
+
+def _parameters(
+    name: str, reference: Mapping[str, Any] | None, recorded: Mapping[str, Any] | None, windows: str
+) -> dict[str, Parameter]:
+    corrections = _read("corrections.json")
+    sets_of_values = corrections["validate_sets"].get(name, {})
+    empty = corrections["allow_empty"].get(name, [])
+    found: dict[str, Parameter] = {}
+    if reference is not None:
+        differs = reference.get("differs", {}).get(windows, {})
+        for parameter, entry in reference["parameters"].items():
+            if parameter in differs.get("missing", ()):
+                continue
+            kind = short_type(entry["type"])
+            values = tuple(entry.get("values") or sets_of_values.get(parameter, ()))
+            found[parameter.casefold()] = Parameter(
+                name=parameter,
+                type=kind,
+                aliases=tuple(entry.get("aliases", ())),
+                values=values,
+                enumeration=bool(values) and kind.removesuffix("[]") not in ("String", "Object", "Int32", "UInt32"),
+                pipeline=bool(entry.get("pipeline")),
+                allow_empty=parameter in empty,
+            )
+        for parameter in differs.get("extra", ()):
+            found.setdefault(parameter.casefold(), Parameter(parameter, "Object"))
+        return found
+    for parameters in recorded["parameter_sets"] if recorded else ():
+        for parameter, entry in parameters.items():
+            values = tuple(sets_of_values.get(parameter, ()))
+            found.setdefault(
+                parameter.casefold(),
+                Parameter(parameter, short_type(entry["type"]), values=values, allow_empty=parameter in empty),
+            )
+    return found
+
+
+def _sets(
+    name: str,
+    reference: Mapping[str, Any] | None,
+    recorded: Mapping[str, Any] | None,
+    parameters: Mapping[str, Parameter],
+) -> tuple[Mapping[str, Place], ...]:
+    """Return the parameter sets; parameters that later versions added belong to all of them."""
+    if recorded:
+        known = {parameter.casefold() for entry in recorded["parameter_sets"] for parameter in entry}
+        later = {parameter: Place() for parameter in parameters if parameter not in known}
+        return tuple(
+            {
+                **{
+                    parameter.casefold(): Place(bool(entry.get("mandatory")), entry.get("position"))
+                    for parameter, entry in places.items()
+                    if parameter.casefold() in parameters
+                },
+                **later,
+            }
+            for places in recorded["parameter_sets"]
+        )
+    entries = reference["parameters"] if reference else {}
+    choices = _read("corrections.json")["sets"].get(name)
+    required = {parameter.casefold() for parameter, entry in entries.items() if entry.get("required")}
+    positions = {parameter.casefold(): entry.get("position") for parameter, entry in entries.items()}
+    if choices is None:
+        # The reference does not tell the sets apart: what several parameters require may be one set's each.
+        alone = [[parameter] for parameter in sorted(required, key=lambda item: (positions[item] is None, item))]
+        choices = alone if len(required) > 1 else [sorted(required)]
+    chosen = [{choice.casefold() for choice in names} for names in choices]
+    exclusive = _read("corrections.json")["sets"].get(name) is not None
+    return tuple(
+        {
+            parameter: Place(parameter in names, positions.get(parameter))
+            for parameter in parameters
+            if not (exclusive and parameter in required - names)
+        }
+        for names in chosen
+    )
+
+
+@cache
+def _common() -> dict[str, Parameter]:
+    return {
+        name.casefold(): Parameter(
+            name,
+            kind,
+            aliases,
+            values=ACTION_PREFERENCES if kind == "ActionPreference" else (),
+            enumeration=kind == "ActionPreference",
+            common=True,
+        )
+        for name, (kind, aliases) in COMMON.items()
+    }
+
+
+@cache
+def _module_has_functions(module: str) -> bool:
+    kinds = [
+        command["command_type"]
+        for command in _read("powershell-5.1-commands.json")["commands"].values()
+        if command["module"] == module
+    ]
+    return kinds.count("Function") > len(kinds) / 2
+
+
+def _class_name(name: str, module: str) -> str:
+    corrections = _read("corrections.json")
+    own = corrections["classes"].get(name)
+    if own:
+        return str(own)
+    namespace = corrections["namespaces"].get(module, "Microsoft.PowerShell.Commands")
+    return f"{namespace}.{name.replace('-', '')}Command"
+
+
+def short_type(name: str) -> str:
+    """Return a .NET type's short name: `String[]` of `System.String[]`, `SwitchParameter` of `switch`, no Nullable."""
+    text = name.split("#", 1)[0] + ("[]" if "#" in name and name.endswith("[]") else "")
+    array = text.endswith("[]")
+    text = re.sub(r"^System\.Nullable`?1?\[+", "", text).rstrip("[]").rsplit(".", 1)[-1]
+    accelerators = {
+        "string": "String",
+        "switch": "SwitchParameter",
+        "int": "Int32",
+        "long": "Int64",
+        "bool": "Boolean",
+        "psobject": "PSObject",
+        "pscredential": "PSCredential",
+        "hashtable": "Hashtable",
+        "scriptblock": "ScriptBlock",
+        "datetime": "DateTime",
+        "timespan": "TimeSpan",
+        "uint16": "UInt16",
+        "uint32": "UInt32",
+        "uint64": "UInt64",
+        "byte": "Byte",
+        "char": "Char",
+        "guid": "Guid",
+        "version": "Version",
+        "uri": "Uri",
+        "object": "Object",
+        "double": "Double",
+        "float": "Single",
+        "ipaddress": "IPAddress",
+        "ciminstance": "CimInstance",
+        "securestring": "SecureString",
+    }
+    text = accelerators.get(text.casefold(), text)
+    return f"{text}[]" if array else text

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Get-Acl and Set-Acl of files and folders, by their SDDL.
+
+https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine.core import paths
+from simulator.machine.objects import Bound, Cmdlet, Enumeration, NotModelled, PSObject
+from simulator.machine.text import to_text
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+TRUSTEES = {
+    "BA": "BUILTIN\\Administrators", "SY": "NT AUTHORITY\\SYSTEM", "BU": "BUILTIN\\Users", "WD": "Everyone",
+    "AU": "NT AUTHORITY\\Authenticated Users", "CO": "CREATOR OWNER", "LS": "NT AUTHORITY\\LOCAL SERVICE",
+    "NS": "NT AUTHORITY\\NETWORK SERVICE", "IU": "NT AUTHORITY\\INTERACTIVE",
+}  # fmt: skip
+RIGHTS = {
+    "FA": ("FullControl", 2032127), "FR": ("Read, Synchronize", 1179785), "FW": ("Write, Synchronize", 1048854),
+    "FX": ("ReadAndExecute, Synchronize", 1179808), "0x1200a9": ("ReadAndExecute, Synchronize", 1179817),
+    "0x1301bf": ("Modify, Synchronize", 1245631), "0x1f01ff": ("FullControl", 2032127),
+}  # fmt: skip
+
+
+def _rule(entry: str) -> PSObject:
+    kind, flags, rights, _, _, who = (entry.split(";") + [""] * 6)[:6]
+    name, number = RIGHTS.get(rights, (rights, 0))
+    inheritance = ", ".join(
+        word for flag, word in (("CI", "ContainerInherit"), ("OI", "ObjectInherit")) if flag in flags
+    )
+    trustee = TRUSTEES.get(who, who)
+    return PSObject(
+        "System.Security.AccessControl.FileSystemAccessRule",
+        {
+            "FileSystemRights": Enumeration(name, number, "System.Security.AccessControl.FileSystemRights"),
+            "AccessControlType": Enumeration(
+                "Deny" if kind == "D" else "Allow", int(kind == "D"), "System.Security.AccessControl.AccessControlType"
+            ),
+            "IdentityReference": PSObject("System.Security.Principal.NTAccount", {"Value": trustee}, trustee),
+            "IsInherited": "ID" in flags,
+            "InheritanceFlags": inheritance or "None",
+            "PropagationFlags": "None",
+        },
+    )
+
+
+def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return access lists."""
+    for place in paths.selected(machine, bound, default=paths.directory(bound)):
+        if place.provider != "FileSystem":
+            raise NotModelled("access lists of registry keys")
+        sddl = machine.files.sddl(place.path)
+        owner, group = re.search(r"O:([A-Z]{2}|S-[\d-]+)", sddl), re.search(r"G:([A-Z]{2}|S-[\d-]+)", sddl)
+        rules = [_rule(entry) for entry in re.findall(r"\(([^)]*)\)", sddl)]
+        shown = [
+            f"{to_text(rule['IdentityReference'])} {to_text(rule['AccessControlType'])}  "
+            f"{to_text(rule['FileSystemRights'])}"
+            for rule in rules
+        ]
+        folder = machine.files.is_directory(place.path)
+        yield PSObject(
+            f"System.Security.AccessControl.{'Directory' if folder else 'File'}Security",
+            {
+                "Path": f"{paths.CORE}FileSystem::{place.path}",
+                "Owner": TRUSTEES.get(owner[1], owner[1]) if owner else None,
+                "Group": TRUSTEES.get(group[1], group[1]) if group else None,
+                "Access": rules,
+                "Sddl": sddl,
+                "AccessToString": "\n".join(shown),
+                "AreAccessRulesProtected": "D:P" in sddl,
+            },
+        )
+
+
+def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Give items the access list of an object that Get-Acl returned."""
+    wanted = bound.get("AclObject")
+    sddl = to_text(wanted.get("Sddl")) if isinstance(wanted, PSObject) else ""
+    if not sddl:
+        raise NotModelled("Set-Acl of an object without SDDL")
+    for place in paths.selected(machine, bound):
+        if place.provider != "FileSystem":
+            raise NotModelled("access lists of registry keys")
+        machine.files.set_sddl(place.path, sddl)
+        if bound.flag("Passthru"):
+            yield wanted
+
+
+CMDLETS: Mapping[str, Cmdlet] = {"Get-Acl": get_acl, "Set-Acl": set_acl}

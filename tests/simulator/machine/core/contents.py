@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Contents of files: Get-, Set-, Add-, Clear-Content, Out-File, Select-String."""
+
+from __future__ import annotations
+
+import ntpath
+import re
+from collections.abc import Iterable, Mapping
+
+from simulator.machine.core import paths
+from simulator.machine.machine import Machine
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
+from simulator.machine.powershell.formatting import lines
+from simulator.machine.powershell.values import items, regex
+from simulator.machine.text import to_text
+
+# Windows PowerShell 5.1: UTF8 has a byte-order mark, Unicode is UTF-16; Set-Content's default is the ANSI code page.
+_CODECS = {
+    "utf8": "utf-8-sig", "unicode": "utf-16", "ascii": "ascii", "default": "cp1252", "string": "utf-16", "oem": "cp437",
+    "bigendianunicode": "utf-16-be", "utf32": "utf-32",
+}  # fmt: skip
+
+
+def get_content(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-Content."""
+    for place in paths.selected(machine, bound):
+        for found in [place.path]:
+            if machine.files.is_directory(found):
+                kind = "System.UnauthorizedAccessException"
+                message = f"Access to the path '{found}' is denied."
+                raise CmdletError("PermissionDenied", "GetContentReaderUnauthorizedAccessError", message, kind)
+            if bound.text("Encoding").casefold() == "byte":
+                yield from machine.files.read_bytes(found)
+                continue
+            text = machine.files.read_text(found)
+            if bound.flag("Raw"):
+                yield text
+                continue
+            found_lines = text.splitlines()
+            first, last = bound.number("TotalCount", -1), bound.number("Tail", -1)
+            if first >= 0:
+                found_lines = found_lines[:first]
+            if last >= 0:
+                found_lines = found_lines[-last:] if last else []
+            yield from found_lines
+
+
+def _write(machine: Machine, bound: Bound, path: str, data: bytes) -> None:
+    if not machine.files.is_directory(ntpath.dirname(path) or "C:\\"):
+        message = f"Could not find a part of the path '{path}'."
+        kind = "System.IO.DirectoryNotFoundException"
+        raise CmdletError("ObjectNotFound", "GetContentWriterDirectoryNotFoundError", message, kind)
+    machine.files.write_bytes(path, data)
+
+
+def _encoded(bound: Bound, text: str, default: str) -> bytes:
+    return text.encode(_CODECS.get(bound.text("Encoding", default).casefold(), "utf-8"), errors="replace")
+
+
+def _text(bound: Bound) -> str:
+    values = items(bound.get("Value")) if "Value" in bound else bound.pipeline
+    end = "" if bound.flag("NoNewline") else "\r\n"
+    return "".join(f"{to_text(value)}{end}" for value in values)
+
+
+def set_content(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Set-Content."""
+    for path, _ in _targets(machine, bound):
+        if bound.text("Encoding").casefold() == "byte":
+            values = items(bound.get("Value")) if "Value" in bound else bound.pipeline
+            _write(machine, bound, path, bytes(int(to_text(value)) for value in values))
+        else:
+            _write(machine, bound, path, _encoded(bound, _text(bound), "default"))
+    return []
+
+
+def _targets(machine: Machine, bound: Bound) -> list[tuple[str, bool]]:
+    # What is piped in is content here, never a path.
+    name = "LiteralPath" if "LiteralPath" in bound else "Path"
+    return [(paths.parse(machine, bound, path).path, True) for path in bound.texts(name)]
+
+
+def add_content(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Add-Content."""
+    for path, _ in _targets(machine, bound):
+        before = machine.files.read_bytes(path) if machine.files.is_file(path) else b""
+        _write(machine, bound, path, before + _encoded(bound, _text(bound), "default"))
+    return []
+
+
+def clear_content(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Clear-Content."""
+    for place in paths.selected(machine, bound):
+        machine.files.write_bytes(place.path, b"")
+    return []
+
+
+def out_file(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Out-File."""
+    path = paths.parse(machine, bound, bound.text("LiteralPath") or bound.text("FilePath")).path
+    end = "" if bound.flag("NoNewline") else "\r\n"
+    values = items(bound.get("InputObject")) if "InputObject" in bound else bound.pipeline
+    data = _encoded(bound, "".join(f"{line}{end}" for line in lines(values)), "unicode")
+    if bound.flag("Append") and machine.files.is_file(path):
+        data = machine.files.read_bytes(path) + data.removeprefix(b"\xff\xfe").removeprefix(b"\xef\xbb\xbf")
+    _write(machine, bound, path, data)
+    return []
+
+
+def select_string(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Select-String."""
+    flags = 0 if bound.flag("CaseSensitive") else re.IGNORECASE
+    patterns = [re.escape(text) if bound.flag("SimpleMatch") else regex(text) for text in bound.texts("Pattern")]
+    sources: list[tuple[str, list[str]]] = []
+    if "Path" in bound or "LiteralPath" in bound:
+        sources += [
+            (place.path, machine.files.read_text(place.path).splitlines()) for place in paths.selected(machine, bound)
+        ]
+    else:
+        sources.append(("InputStream", [line for item in bound.pipeline for line in lines([item])]))
+    for name, found_lines in sources:
+        for number, line in enumerate(found_lines, 1):
+            if any(re.search(pattern, line, flags) for pattern in patterns) == bound.flag("NotMatch"):
+                continue
+            if bound.flag("Quiet"):
+                yield True
+                return
+            text = line if name == "InputStream" else f"{name}:{number}:{line}"
+            properties: dict[str, object] = {
+                "Line": line,
+                "LineNumber": number,
+                "Path": name,
+                "Filename": ntpath.basename(name),
+            }
+            yield PSObject("Microsoft.PowerShell.Commands.MatchInfo", properties, text)
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    "Add-Content": add_content,
+    "Clear-Content": clear_content,
+    "Get-Content": get_content,
+    "Out-File": out_file,
+    "Select-String": select_string,
+    "Set-Content": set_content,
+}

@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Items as objects: FileInfo, DirectoryInfo, RegistryKey, environment entries."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simulator.machine import executables
+from simulator.machine.core.paths import CORE, Place, full
+from simulator.machine.objects import Enumeration, PSObject
+from simulator.machine.text import to_text
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+ATTRIBUTES = "System.IO.FileAttributes"
+
+
+@dataclass
+class Links:
+    """What kind of link lies at a path (lower case): `Junction`, `SymbolicLink`, `HardLink`."""
+
+    kinds: dict[str, str] = field(default_factory=dict)
+
+
+def provider_properties(place: Place) -> dict[str, object]:
+    """Return the properties that PowerShell adds to every item."""
+    parent = place.parent
+    head = f"{CORE}{place.provider}::"
+    drive = place.path[0] if place.provider == "FileSystem" else place.path.partition("\\")[0]
+    return {
+        "PSPath": head + full(place),
+        "PSParentPath": head + full(parent) if parent.path and parent != place else "",
+        "PSChildName": place.name,
+        "PSDrive": PSObject("System.Management.Automation.PSDriveInfo", {"Name": drive}, drive),
+        "PSProvider": PSObject(
+            "System.Management.Automation.ProviderInfo", {"Name": place.provider}, CORE + place.provider
+        ),
+    }
+
+
+def item(machine: Machine, place: Place, *, short: bool = False, environment: dict[str, str] | None = None) -> PSObject:
+    """Return an existing item. `short`: its text is its name, as Get-ChildItem's objects have it."""
+    if place.provider == "Registry":
+        return _key(machine, place)
+    if place.provider == "Environment":
+        known = {name.casefold(): (name, value) for name, value in (environment or {}).items()}
+        name, value = known.get(place.path.casefold(), (place.path, ""))
+        entry = {"Name": name, "Key": name, "Value": value, **provider_properties(place), "PSIsContainer": False}
+        return PSObject("System.Collections.DictionaryEntry", entry)
+    return _file(machine, place, short)
+
+
+def _file(machine: Machine, place: Place, short: bool) -> PSObject:
+    real = machine.files.real(place.path)
+    entry = machine.files.entry(place.path)
+    folder = entry.is_directory if entry else False
+    modified = entry.modified if entry else datetime.fromtimestamp(real.lstat().st_mtime, UTC)
+    name = place.path if len(place.path) == 3 else real.name
+    path = place.path if len(place.path) == 3 else f"{place.parent.path.rstrip(chr(92))}\\{name}"
+    base, dot, extension = name.rpartition(".")
+    extension = dot + extension if dot else ""
+    link = _link_kind(machine, place, real)
+    properties: dict[str, object] = {
+        "Name": name,
+        "FullName": path,
+        "Exists": True,
+        "Extension": extension,
+        "BaseName": name if folder or not base else base,
+        "CreationTime": modified,
+        "CreationTimeUtc": modified,
+        "LastWriteTime": modified,
+        "LastWriteTimeUtc": modified,
+        "LastAccessTime": modified,
+        "Attributes": _attributes(folder, bool(link)),
+        "Mode": ("d" if folder else "-") + ("-" if folder else "a") + "---" + ("l" if link else "-"),
+        "LinkType": link,
+        "Target": [_target(machine, real)] if real.is_symlink() else None,
+        **provider_properties(place),
+        "PSIsContainer": folder,
+    }
+    if folder:
+        properties |= {"Parent": place.parent.path, "Root": place.path[:3]}
+        return PSObject("System.IO.DirectoryInfo", properties, name if short else path)
+    properties |= {
+        "Length": entry.size if entry else 0,
+        "DirectoryName": place.parent.path,
+        "IsReadOnly": False,
+        "VersionInfo": _version(machine, place, path),
+    }
+    return PSObject("System.IO.FileInfo", properties, name if short else path)
+
+
+def _attributes(folder: bool, link: bool) -> Enumeration:
+    names = (["Directory"] if folder else ["Archive"]) + (["ReparsePoint"] if link else [])
+    numbers = {"Directory": 16, "Archive": 32, "ReparsePoint": 1024}
+    return Enumeration(", ".join(names), sum(numbers[name] for name in names), ATTRIBUTES)
+
+
+def _link_kind(machine: Machine, place: Place, real: Path) -> str | None:
+    kind = machine.part(Links).kinds.get(place.path.casefold())
+    if real.is_symlink():
+        return kind or "SymbolicLink"
+    return "HardLink" if kind == "HardLink" else None
+
+
+def _target(machine: Machine, real: Path) -> str:
+    return machine.files.windows(Path(os.path.normpath(real.parent / real.readlink())))
+
+
+def _version(machine: Machine, place: Place, path: str) -> PSObject:
+    """Return the version resource of an executable, empty for any other file."""
+    found = None
+    if machine.files.is_file(place.path):
+        with machine.files.real(place.path).open("rb") as file:
+            found = executables.identify(file.read(executables.HEAD_SIZE))
+    program, version = found or (None, None)
+    properties: dict[str, object] = {
+        "FileName": path,
+        "ProductName": program,
+        "ProductVersion": version,
+        "FileVersion": version,
+        "FileDescription": program,
+        "OriginalFilename": place.name if found else None,
+    }
+    numbers = [int(part) if part.isdigit() else 0 for part in [*(version or "").split("."), "0", "0", "0", "0"]][:4]
+    parts = ("FileMajorPart", "FileMinorPart", "FileBuildPart", "FilePrivatePart")
+    properties |= dict(zip(parts, numbers, strict=True))
+    return PSObject("System.Diagnostics.FileVersionInfo", properties)
+
+
+def _key(machine: Machine, place: Place) -> PSObject:
+    values = machine.registry.values(place.path) if place.path else {}
+    names = [name or "(default)" for name in values]
+
+    def get_value(name: object = "", default: object = None, *_: object) -> object:
+        value = machine.registry.get(place.path, to_text(name))
+        if value is None:
+            return default
+        # With DoNotExpandEnvironmentNames as third argument the variables stay.
+        return machine.expand(str(value.data)) if value.kind == "ExpandString" and not _ else value.data
+
+    def get_kind(name: object = "") -> object:
+        value = machine.registry.get(place.path, to_text(name))
+        return None if value is None else Enumeration(value.kind, 0, "Microsoft.Win32.RegistryValueKind")
+
+    properties: dict[str, object] = {
+        "Name": full(place),
+        "SubKeyCount": len(machine.registry.subkeys(place.path)) if place.path else 4,
+        "ValueCount": len(names),
+        "Property": names,
+        "View": Enumeration("Default", 0, "Microsoft.Win32.RegistryView"),
+        **provider_properties(place),
+        "PSIsContainer": True,
+        "GetValue": get_value,
+        "GetValueKind": get_kind,
+        "GetValueNames": lambda: list(values),
+        "GetSubKeyNames": lambda: list(machine.registry.subkeys(place.path)),
+    }
+    return PSObject("Microsoft.Win32.RegistryKey", properties, full(place))

@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Items of the file system, the registry and the environment: looking at them, and their paths as text.
+
+Error ids: FileSystemProvider.cs, RegistryProvider.cs and SessionStateContainer.cs of PowerShell
+(https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine.core import acls, item_changes, paths
+from simulator.machine.core.item_objects import item
+from simulator.machine.core.paths import Place
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
+from simulator.windows.common import has_wildcard
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+
+def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return per path whether there is such an item."""
+    kind = bound.text("PathType", "Any").casefold()
+    for text, wild in paths.given(bound):
+        if bound.flag("IsValid"):
+            yield not any(char in text for char in '<>"|')
+            continue
+        try:
+            if wild and has_wildcard(text):
+                found = paths.expand(machine, bound, text)
+            else:
+                place = paths.parse(machine, bound, text)
+                found = [place] if paths.exists(machine, bound, place) else []
+        except CmdletError:
+            yield False
+            continue
+        found = list(paths.filtered(bound, found))
+        if kind != "any":
+            found = [place for place in found if paths.is_container(machine, place) == (kind == "container")]
+        yield bool(found)
+
+
+def get_item(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return items."""
+    for place in paths.selected(machine, bound):
+        yield item(machine, place, environment=paths.environment(machine, bound))
+
+
+def get_child_item(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return what lies in folders or keys; a file is returned itself."""
+    deep = bound.flag("Recurse") or "Depth" in bound
+    depth = bound.number("Depth", 1 << 30) if deep else 0
+    # With a pattern the last name is looked for among the children: `Get-ChildItem C:\x\*.log`.
+    for start in paths.selected(machine, bound, default=paths.directory(bound)):
+        if not paths.is_container(machine, start):
+            yield from _shown(machine, bound, [start], start)
+            continue
+        yield from _shown(machine, bound, _below(machine, bound, start, depth), start)
+
+
+def _below(machine: Machine, bound: Bound, place: Place, depth: int) -> Iterator[Place]:
+    inner = paths.children(machine, bound, place)
+    yield from inner
+    if depth <= 0:
+        return
+    for below in inner:
+        linked = below.provider == "FileSystem" and machine.files.real(below.path).is_symlink()
+        if paths.is_container(machine, below) and not linked:
+            yield from _below(machine, bound, below, depth - 1)
+
+
+def _shown(machine: Machine, bound: Bound, found: Iterable[Place], start: Place) -> Iterator[object]:
+    for place in paths.filtered(bound, list(found)):
+        container = paths.is_container(machine, place)
+        if (bound.flag("File") and container) or (bound.flag("Directory") and not container):
+            continue
+        if bound.flag("Name"):
+            yield place.path[len(start.path) :].strip("\\") or place.name
+        else:
+            yield item(machine, place, short=True, environment=paths.environment(machine, bound))
+
+
+def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return the paths that exist, as PathInfo (or as text with -Relative)."""
+    for place in paths.selected(machine, bound):
+        if bound.flag("Relative"):
+            here = paths.directory(bound).rstrip("\\")
+            inside = place.path.casefold().startswith(here.casefold() + "\\")
+            yield f".{place.path[len(here) :]}" if inside else place.path
+            continue
+        properties = {
+            "Drive": place.path[0] if place.provider == "FileSystem" else None,
+            "Provider": PSObject(
+                "System.Management.Automation.ProviderInfo", {"Name": place.provider}, paths.CORE + place.provider
+            ),
+            "ProviderPath": paths.full(place),
+            "Path": place.shown,
+        }
+        yield PSObject("System.Management.Automation.PathInfo", dict(properties), place.shown)
+
+
+def convert_path(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return the provider's own paths."""
+    for place in paths.selected(machine, bound):
+        yield paths.full(place)
+
+
+def join_path(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return paths put together; with -Resolve those that exist."""
+    child = bound.text("ChildPath")
+    starts = bound.texts("Path") or [text for text, _ in paths.given(bound)]
+    for start in starts:
+        joined = start.rstrip("\\/") + "\\" + child.replace("/", "\\").lstrip("\\")
+        joined = joined.replace("/", "\\")
+        if not bound.flag("Resolve"):
+            yield joined
+            continue
+        place = paths.parse(machine, bound, joined)
+        if paths.exists(machine, bound, place):
+            yield place.shown
+        else:
+            bound.write_error(paths.not_found(place.shown))
+
+
+def split_path(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return a part of each path: the parent, or what the switch names."""
+    for text, _ in paths.given(bound):
+        plain = text.replace("/", "\\")
+        drive = plain.partition("\\")[0] if ":" in plain.partition("\\")[0] else ""
+        trimmed = plain.rstrip("\\") if len(plain.rstrip("\\")) > len(drive) else plain
+        if bound.flag("Qualifier"):
+            if not drive:
+                message = f"Cannot parse path because path '{text}' does not have a qualifier specified."
+                raise CmdletError("InvalidArgument", "ParseQualifierError", message, "System.FormatException")
+            yield drive
+        elif bound.flag("NoQualifier"):
+            yield plain[len(drive) :]
+        elif bound.flag("IsAbsolute"):
+            yield bool(drive) or plain.startswith("\\")
+        elif bound.flag("Leaf"):
+            yield trimmed.rpartition("\\")[2] or trimmed
+        else:
+            head = trimmed.rpartition("\\")[0]
+            is_root = trimmed.rstrip("\\") == drive
+            yield "" if is_root else f"{head}\\" if head == drive and drive else head
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    "Test-Path": test_path,
+    "Get-Item": get_item,
+    "Get-ChildItem": get_child_item,
+    "Resolve-Path": resolve_path,
+    "Convert-Path": convert_path,
+    "Join-Path": join_path,
+    "Split-Path": split_path,
+    **item_changes.CMDLETS,
+    **acls.CMDLETS,
+}

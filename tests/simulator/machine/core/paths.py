@@ -1,0 +1,236 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Provider paths: files, registry keys and environment variables by -Path (with wildcards) and -LiteralPath."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from simulator.machine import listeners, registry
+from simulator.machine.files import normalise
+from simulator.machine.objects import Bound, CmdletError, PSObject
+from simulator.machine.session import Session
+from simulator.machine.text import to_text
+from simulator.windows.common import any_match, has_wildcard, matches
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+Provider = Literal["FileSystem", "Registry", "Environment"]
+CORE = "Microsoft.PowerShell.Core\\"
+
+
+@dataclass(frozen=True)
+class Place:
+    """An item of a provider: a file (`C:\\…`), a registry key (`HKLM\\…`) or an environment variable (its name)."""
+
+    provider: Provider
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rstrip("\\").rsplit("\\", 1)[-1] if len(self.path) > 3 else self.path
+
+    @property
+    def shown(self) -> str:
+        """The path as errors and Resolve-Path spell it."""
+        if self.provider == "Registry":
+            root, _, rest = self.path.partition("\\")
+            return f"{root}:\\{rest}" if root in ("HKLM", "HKCU") else full(self)
+        return f"Env:\\{self.path}" if self.provider == "Environment" else self.path
+
+    def child(self, name: str) -> Place:
+        """Return an item below it."""
+        below = name.replace("/", "\\").strip("\\")
+        if self.provider == "FileSystem":
+            return Place("FileSystem", normalise(f"{self.path}\\{below}"))
+        return Place(self.provider, f"{self.path}\\{below}".strip("\\"))
+
+    @property
+    def parent(self) -> Place:
+        """What it lies in."""
+        head = self.path.rstrip("\\").rpartition("\\")[0]
+        if self.provider == "FileSystem":
+            return Place("FileSystem", normalise(head + "\\") if head else self.path)
+        return Place(self.provider, head)
+
+
+def full(place: Place) -> str:
+    """Return the path inside the provider: `HKEY_LOCAL_MACHINE\\…` of a registry key."""
+    return registry.full_name(place.path) if place.provider == "Registry" and place.path else place.path
+
+
+def session_of(bound: Bound) -> Session | None:
+    """Return the surroundings of a call, if it has any: a script's, or none in a batch."""
+    for holder in (bound.session, getattr(bound.session, "session", None)):
+        if isinstance(holder, Session):
+            return holder
+    return None
+
+
+def directory(bound: Bound) -> str:
+    """Return the current folder."""
+    session = session_of(bound)
+    return session.directory if session else "C:\\"
+
+
+def not_found(path: str) -> CmdletError:
+    """Return the error of a path that does not exist."""
+    return CmdletError(
+        "ObjectNotFound",
+        "PathNotFound",
+        f"Cannot find path '{path}' because it does not exist.",
+        "System.Management.Automation.ItemNotFoundException",
+    )
+
+
+def drive_not_found(drive: str) -> CmdletError:
+    """Return the error of a drive that does not exist."""
+    return CmdletError(
+        "ObjectNotFound",
+        "DriveNotFound",
+        f"Cannot find drive. A drive with the name '{drive}' does not exist.",
+        "System.Management.Automation.DriveNotFoundException",
+    )
+
+
+def parse(machine: Machine, bound: Bound, text: str) -> Place:
+    """Return the place of a path, made absolute. Raises CmdletError if there is no such drive."""
+    bare = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?FileSystem::", "", text.strip(), flags=re.IGNORECASE)
+    if registry.is_registry_path(bare) or re.match(r"HKEY_\w+(\\|$)", bare, re.IGNORECASE):
+        try:
+            return Place("Registry", "\\".join(registry.split(bare)))
+        except KeyError:
+            if re.fullmatch(r"(Microsoft\.PowerShell\.Core\\)?Registry::\\?", bare, re.IGNORECASE):
+                return Place("Registry", "")
+            raise not_found(text) from None
+    environment = re.match(r"(?:Microsoft\.PowerShell\.Core\\Environment::|env:)[\\/]?(.*)$", bare, re.IGNORECASE)
+    if environment:
+        return Place("Environment", environment[1])
+    drive = re.match(r"([^\\/:]+):", bare)
+    if drive and (len(drive[1]) > 1 or not machine.files.drive_exists(bare)):
+        raise drive_not_found(drive[1])
+    session = session_of(bound)
+    return Place("FileSystem", normalise(session.absolute(bare) if session else bare))
+
+
+def exists(machine: Machine, bound: Bound, place: Place) -> bool:
+    """Return whether there is an item."""
+    if place.provider == "Registry":
+        return not place.path or machine.registry.key_exists(place.path)
+    if place.provider == "Environment":
+        return not place.path or place.path.casefold() in {name.casefold() for name in environment(machine, bound)}
+    if place.path.startswith("\\\\"):  # of what is on no drive only pipes exist: no server shares anything
+        return listeners.behind(machine, place.path) is not None
+    return machine.files.exists(place.path) or machine.files.real(place.path).is_symlink()
+
+
+def environment(machine: Machine, bound: Bound) -> dict[str, str]:
+    """Return the environment of the call's process."""
+    session = session_of(bound)
+    return session.environment if session else machine.environment()
+
+
+def is_container(machine: Machine, place: Place) -> bool:
+    """Return whether an item can have items below it."""
+    if place.provider == "FileSystem":
+        return not place.path.startswith("\\\\") and machine.files.is_directory(place.path)
+    return place.provider == "Registry" or not place.path
+
+
+def children(machine: Machine, bound: Bound, place: Place) -> list[Place]:
+    """Return what lies directly below."""
+    if place.provider == "FileSystem":
+        if not machine.files.is_directory(place.path):
+            return []
+        # A link into nothing is an entry of its folder, too.
+        real = machine.files.real(place.path)
+        return [place.child(item.name) for item in sorted(real.iterdir(), key=lambda item: item.name.casefold())]
+    if place.provider == "Registry":
+        names = machine.registry.subkeys(place.path) if place.path else ["HKLM", "HKCU", "HKCR", "HKU"]
+        return [place.child(name) for name in names]
+    return [Place("Environment", name) for name in sorted(environment(machine, bound))] if not place.path else []
+
+
+def expand(machine: Machine, bound: Bound, text: str) -> list[Place]:
+    """Return the places that a path with wildcards means; hidden nothing, in order."""
+    pattern = parse(machine, bound, text)
+    if pattern.provider == "Environment":
+        return [item for item in children(machine, bound, Place("Environment", "")) if matches(pattern.path, item.path)]
+    names = pattern.path.split("\\")
+    found = [Place(pattern.provider, names[0] + ("\\" if pattern.provider == "FileSystem" else ""))]
+    for name in names[1:]:
+        if not name:
+            continue
+        if has_wildcard(name):
+            found = [item for place in found for item in children(machine, bound, place) if matches(name, item.name)]
+        else:
+            below = [place.child(name) for place in found]
+            found = [item for item in below if exists(machine, bound, item)]
+    return found
+
+
+def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> list[tuple[str, bool]]:
+    """Return (path, whether it may have wildcards) that a call or its pipeline gives."""
+    if literal in bound:
+        return [(text, False) for text in bound.texts(literal)]
+    if path in bound:
+        return [(text, True) for text in bound.texts(path)]
+    found: list[tuple[str, bool]] = []
+    for item in bound.pipeline:
+        if isinstance(item, PSObject):
+            provider_path = item.get("PSPath") or item.get("FullName") or item.get("Path")
+            found.append((to_text(provider_path), False))
+        else:
+            found.append((to_text(item), True))
+    return found
+
+
+def selected(
+    machine: Machine, bound: Bound, *, literal: str = "LiteralPath", path: str = "Path", default: str = ""
+) -> Iterator[Place]:
+    """Yield the existing items that a call means; a missing one without wildcards is a non-terminating error."""
+    for text, wild in given(bound, literal=literal, path=path) or ([(default, False)] if default else []):
+        try:
+            if wild and has_wildcard(text):
+                yield from filtered(bound, expand(machine, bound, text))
+                continue
+            place = parse(machine, bound, text)
+        except CmdletError as error:
+            bound.write_error(error)
+            continue
+        if exists(machine, bound, place):
+            yield place
+        else:
+            bound.write_error(not_found(place.shown))
+
+
+def filtered(bound: Bound, places: list[Place]) -> Iterator[Place]:
+    """Yield what -Filter, -Include and -Exclude leave."""
+    include, exclude, pattern = bound.texts("Include"), bound.texts("Exclude"), bound.text("Filter")
+    for place in places:
+        if pattern and not matches(pattern, place.name):
+            continue
+        if (include and not any_match(include, place.name)) or any_match(exclude, place.name):
+            continue
+        yield place
+
+
+def in_use(machine: Machine, place: Place) -> str | None:
+    """Return the executable, at the path or below it, that a running service keeps open; None if none does."""
+    if place.provider != "FileSystem":
+        return None
+    wanted = normalise(place.path).casefold()
+    for name in machine.services.names():
+        service = machine.services.get(name)
+        if service is None or service.state != "Running" or not service.argv:
+            continue
+        program = normalise(service.argv[0])
+        key = program.casefold()
+        if key in (wanted, f"{wanted}.exe") or f"{key}.exe" == wanted or key.startswith(wanted.rstrip("\\") + "\\"):
+            return program
+    return None

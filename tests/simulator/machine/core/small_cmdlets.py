@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Small cmdlets that scripts lean on: Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simulator.machine.core import paths
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
+from simulator.machine.text import to_text
+from simulator.windows.common import any_match, has_wildcard, items
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+INT_MAX = 2**31 - 1
+KEYS = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER"}
+
+
+@dataclass
+class LocationStacks:
+    """The folders that Push-Location kept, per process id."""
+
+    folders: dict[int, list[str]] = field(default_factory=dict)
+
+
+def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return a random number, or some of the objects given."""
+    pool = items(bound.get("InputObject")) or bound.pipeline
+    if pool:
+        yield from random.sample(pool, min(bound.number("Count", 1), len(pool)))
+        return
+    low, high = bound.get("Minimum", 0), bound.get("Maximum", INT_MAX)
+    if isinstance(low, float) or isinstance(high, float):
+        yield random.uniform(float(to_text(low)), float(to_text(high)))
+        return
+    first, last = int(to_text(low)), int(to_text(high))
+    if first >= last:
+        message = f"The Minimum value ({first}) cannot be greater than or equal to the Maximum value ({last})."
+        kind = "System.ArgumentException"
+        raise CmdletError("InvalidArgument", "MinGreaterThanOrEqualMax", message, kind)
+    yield random.randrange(first, last)
+
+
+def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return what runs PowerShell: over WinRM a remote host."""
+    yield PSObject(
+        "System.Management.Automation.Internal.Host.InternalHost",
+        {
+            "Name": "ServerRemoteHost",
+            "Version": machine.windows.powershell,
+            "CurrentCulture": "en-US",
+            "CurrentUICulture": "en-US",
+            "IsRunspacePushed": False,
+        },
+    )
+
+
+def get_ps_drive(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Return the drives of the file system, with their space, and those of the registry and the environment."""
+    letters = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if machine.files.drive_exists(f"{letter}:\\")]
+    free = {letter: machine.files.free_space(letter) for letter in letters}
+    drives = [("FileSystem", letter, f"{letter}:\\") for letter in letters]
+    drives += [("Registry", name, root) for name, root in KEYS.items()]
+    drives.append(("Environment", "Env", ""))
+    providers, wanted = bound.texts("PSProvider"), bound.texts("Name") or bound.texts("LiteralName")
+    found = [each for each in drives if not providers or any_match(providers, each[0])]
+    for pattern in wanted:
+        if not has_wildcard(pattern) and not any(any_match([pattern], name) for _, name, _ in found):
+            message = f"Cannot find drive. A drive with the name '{pattern}' does not exist."
+            kind = "System.Management.Automation.DriveNotFoundException"
+            error_id = "GetLocationNoMatchingDrive"
+            bound.write_error(CmdletError("ObjectNotFound", error_id, message, kind))
+    for provider, name, root in found:
+        if wanted and not any_match(wanted, name):
+            continue
+        properties: dict[str, object] = {"Name": name, "Provider": provider, "Root": root, "CurrentLocation": ""}
+        if provider == "FileSystem":
+            properties |= {"Free": free[name], "Used": machine.files.capacity - free[name]}
+        yield PSObject("System.Management.Automation.PSDriveInfo", properties, name)
+
+
+def _move(machine: Machine, bound: Bound, path: str) -> None:
+    session = paths.session_of(bound)
+    place = paths.parse(machine, bound, path)
+    if place.provider != "FileSystem" or not machine.files.is_directory(place.path):
+        raise paths.not_found(place.shown)
+    if session:
+        session.directory = place.path
+
+
+def push_location(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Keep the current folder and go to another."""
+    session = paths.session_of(bound)
+    stack = machine.part(LocationStacks).folders.setdefault(session.process.id if session else 0, [])
+    here = paths.directory(bound)
+    for text, _ in paths.given(bound):
+        _move(machine, bound, text)
+    stack.append(here)
+    return []
+
+
+def pop_location(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Go back to the folder that Push-Location kept last; without one nothing happens."""
+    session = paths.session_of(bound)
+    stack = machine.part(LocationStacks).folders.get(session.process.id if session else 0, [])
+    if stack:
+        _move(machine, bound, stack.pop())
+    return []
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    "Get-Random": get_random,
+    "Get-Host": get_host,
+    "Get-PSDrive": get_ps_drive,
+    "Push-Location": push_location,
+    "Pop-Location": pop_location,
+}

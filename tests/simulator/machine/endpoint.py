@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The machine as the transport sees it: `simulator.transport.host.Host` over a `Machine`."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from simulator.machine import ansible_actions, ansible_wrapper, faults, status
+from simulator.machine.core.cmd import run_line
+from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError, ProcessEndedError, ProgramResult
+from simulator.machine.powershell.host import Runspace, run_script
+from simulator.machine.processes import StopSignal
+from simulator.machine.session import Session
+from simulator.transport.host import (
+    Account,
+    Execution,
+    NodePorts,
+    Pipeline,
+    ProcessResult,
+    ScriptError,
+    ScriptResult,
+)
+
+
+@dataclass
+class Runspaces:
+    """The runspaces of open pools, by shell id: variables live as long as their pool."""
+
+    by_shell: dict[str, Runspace] = field(default_factory=dict)
+
+
+class MachineHost:
+    """Implements `Host`: runs what comes over the wire on a machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._runspaces = Runspaces()
+
+    @property
+    def name(self) -> str:
+        """The computer's name."""
+        return self.machine.name
+
+    def attach(self, ports: NodePorts) -> None:
+        """Take the node's network."""
+        self.machine.network.attach(ports)
+
+    def accounts(self) -> Mapping[str, Account]:
+        """The administrator's account."""
+        settings = self.machine.settings
+        expired = self.machine.part(faults.Accounts).expired
+        return {settings.user: Account(settings.password, password_expired=expired)}
+
+    def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
+        """Run a WinRS command line."""
+        session = self._session("winrshost.exe", execution)
+        try:
+            result = self._process(session, command_line, stdin)
+        except ProcessEndedError:
+            result = ProgramResult(1)
+        except Exception as error:  # a fault of the simulator must reach whoever reads the answer
+            result = ProgramResult(1, "", f"the simulator failed: {error}\r\n{traceback.format_exc()}")
+        finally:
+            self.machine.processes.end(session.process)
+        return ProcessResult(result.stdout.encode(), result.stderr.encode(), result.exit_code)
+
+    def _process(self, session: Session, line: str, stdin: bytes) -> ProgramResult:
+        # WinRS hands the line to cmd.exe, which finds powershell.exe like any other program.
+        return run_line(session, line, stdin)
+
+    def run_script(self, pipeline: Pipeline, execution: Execution) -> ScriptResult:
+        """Run a PSRP pipeline."""
+        session = self._session("wsmprovhost.exe", execution)
+        try:
+            return self._script(session, pipeline, execution.shell_id)
+        except ProcessEndedError:
+            return ScriptResult(failure=ScriptError("The pipeline has been stopped.", "OperationStopped"))
+        except Exception as error:  # a fault of the simulator must reach whoever reads the answer
+            message = f"the simulator failed: {error}\n{traceback.format_exc()}"
+            return ScriptResult(failure=ScriptError(message, "NotSpecified"))
+        finally:
+            self.machine.processes.end(session.process)
+
+    def _script(self, session: Session, pipeline: Pipeline, shell_id: str) -> ScriptResult:
+        first = pipeline.commands[0]
+        if first.is_script and ansible_wrapper.is_bootstrap(first.text):
+            lines = [str(item) for item in pipeline.input or ()]
+            result = ansible_actions.run(session, [part for line in lines for part in line.split("\n")])
+            errors = [ScriptError(result.stderr.strip())] if result.stderr else []
+            # Every line is an object of its own, as from the scripts themselves.
+            output = result.stdout.removesuffix("\r\n").split("\r\n") if result.stdout else []
+            return ScriptResult(output, errors, exit_code=result.exit_code)
+        runspace = self._runspaces.by_shell.setdefault(shell_id, Runspace())
+        outcome = run_script(
+            session,
+            pipeline_text(pipeline),
+            list(pipeline.input or ()),
+            runspace=runspace,
+            commands=[(command.text, command.is_script, command.arguments) for command in pipeline.commands],
+        )
+        return ScriptResult(
+            outcome.serializable(),
+            [_error(error) for error in outcome.errors],
+            exit_code=outcome.exit_code,
+            failure=_error(outcome.failure) if outcome.failure else None,
+            warnings=outcome.warnings,
+        )
+
+    def shell_closed(self, shell_id: str) -> None:
+        """Drop a pool's variables."""
+        self._runspaces.by_shell.pop(shell_id, None)
+
+    def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
+        """Take a fault of the machine."""
+        return faults.set_fault(self.machine, fault)
+
+    def status(self) -> dict[str, object]:
+        """The machine's state as JSON."""
+        return status.describe(self.machine)
+
+    def _session(self, name: str, execution: Execution) -> Session:
+        process = self.machine.processes.begin(name, execution.user, StopSignal(execution.stopped))
+        return Session(
+            self.machine, process, execution.user, dict(execution.environment), execution.working_directory or ""
+        )
+
+
+def pipeline_text(pipeline: Pipeline) -> str:
+    """Return the script of a pipeline; the first command's, which is what Ansible and pypsrp send."""
+    return pipeline.commands[0].text
+
+
+def _error(error: CmdletError) -> ScriptError:
+    kind = error.exception_type
+    return ScriptError(error.message, error.category, error.error_id, kind, reason=kind.rsplit(".", 1)[-1])

@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which families of cmdlets, programs and services there are.
+
+A family is a module with any of these constants (see ../README.md):
+
+    CMDLETS: Mapping[str, Cmdlet]
+    PROGRAMS: Mapping[str, Program]          # a key that ends in .exe lies in C:\\Windows\\System32 of every machine
+    SERVICES: Mapping[str, ServiceProgram]   # by program, or by `program:service name` (`svchost:hns`)
+    STATUS: Mapping[str, Callable[[Machine], object]]   # more keys of GET /simulator/status
+    BASELINE: Callable[[Machine], None]      # what a fresh machine has (files, registry, services)
+    ON_BOOT: Callable[[Machine], None]       # what is done at each boot, before the automatic services start
+    FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]]   # kinds of POST /simulator/faults
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
+
+from simulator.machine.objects import Cmdlet, Program, ServiceProgram
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+Offer = TypeVar("Offer")
+
+NAMES = (
+    "simulator.machine.core.items",
+    "simulator.machine.core.properties",
+    "simulator.machine.core.contents",
+    "simulator.machine.core.file_hashes",
+    "simulator.machine.core.services",
+    "simulator.machine.core.process_cmdlets",
+    "simulator.machine.core.objects",
+    "simulator.machine.core.json_text",
+    "simulator.machine.core.system",
+    "simulator.machine.core.sc",
+    "simulator.machine.core.reg",
+    "simulator.machine.core.shutdown",
+    "simulator.machine.core.started_programs",
+    "simulator.machine.core.small_cmdlets",
+    "simulator.machine.core.small_programs",
+    "simulator.machine.core.cmd",
+    "simulator.machine.core.powershell",
+    "simulator.machine.core.hosts",
+    "simulator.windows.features",
+    "simulator.windows.firewall",
+    "simulator.windows.defender",
+    "simulator.windows.tasks",
+    "simulator.windows.time",
+    "simulator.windows.cim",
+    "simulator.windows.network",
+    "simulator.windows.tcp",
+    "simulator.windows.sysprep",
+    "simulator.windows.curl",
+    "simulator.windows.tar",
+    "simulator.windows.computer",
+    "simulator.windows.proxy",
+    "simulator.windows.appx",
+    "simulator.windows.storage",
+    "simulator.windows.certificates",
+    "simulator.windows.event_logs",
+    "simulator.windows.tools",
+    "simulator.windows.winrm",
+    "simulator.kubernetes_node.containerd",
+    "simulator.kubernetes_node.kubelet",
+    "simulator.kubernetes_node.kubeadm",
+    "simulator.kubernetes_node.kube_proxy",
+    "simulator.kubernetes_node.flannel",
+    "simulator.kubernetes_node.cni",
+    "simulator.kubernetes_node.hns",
+    "simulator.kubernetes_node.ctr",
+    "simulator.kubernetes_node.crictl",
+    "simulator.kubernetes_node.pods",
+)
+
+
+@dataclass(frozen=True)
+class Families:
+    """Everything that the families offer, by name (names of cmdlets and programs in lower case)."""
+
+    cmdlets: Mapping[str, tuple[str, Cmdlet]] = field(default_factory=dict)
+    programs: Mapping[str, Program] = field(default_factory=dict)
+    services: Mapping[str, ServiceProgram] = field(default_factory=dict)
+    status: Mapping[str, Callable[[Machine], object]] = field(default_factory=dict)
+    faults: Mapping[str, Callable[[Machine, Mapping[str, object]], None]] = field(default_factory=dict)
+    baseline: tuple[Callable[[Machine], None], ...] = ()
+    on_boot: tuple[Callable[[Machine], None], ...] = ()
+    in_box: tuple[str, ...] = ()
+
+    def program(self, name: str) -> Program | None:
+        """Return the program of an executable's identity (`kubelet`, `sc.exe`)."""
+        key = name.casefold()
+        return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
+
+    def service(self, program: str, service: str) -> ServiceProgram | None:
+        """Return what runs as a service behind an executable's identity."""
+        bare = _bare(program.casefold())
+        return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
+
+
+def load(names: Iterable[str] = NAMES) -> Families:
+    """Import the families and return what they offer. Raises ValueError if two offer the same."""
+    cmdlets: dict[str, tuple[str, Cmdlet]] = {}
+    programs: dict[str, Program] = {}
+    services: dict[str, ServiceProgram] = {}
+    status: dict[str, Callable[[Machine], object]] = {}
+    faults: dict[str, Callable[[Machine, Mapping[str, object]], None]] = {}
+    baseline: list[Callable[[Machine], None]] = []
+    on_boot: list[Callable[[Machine], None]] = []
+    in_box: list[str] = []
+    for name in names:
+        module = importlib.import_module(name)
+        _merge(cmdlets, {key.casefold(): (key, value) for key, value in _mapping(module, "CMDLETS").items()}, name)
+        offered = _mapping(module, "PROGRAMS")
+        _merge(programs, {key.casefold(): value for key, value in offered.items()}, name)
+        in_box += [key for key in offered if key.casefold().endswith(".exe")]
+        _merge(services, {_service_key(key): value for key, value in _mapping(module, "SERVICES").items()}, name)
+        _merge(status, _mapping(module, "STATUS"), name)
+        _merge(faults, _mapping(module, "FAULTS"), name)
+        if hasattr(module, "BASELINE"):
+            baseline.append(module.BASELINE)
+        if hasattr(module, "ON_BOOT"):
+            on_boot.append(module.ON_BOOT)
+    return Families(cmdlets, programs, services, status, faults, tuple(baseline), tuple(on_boot), tuple(in_box))
+
+
+def _mapping(module: ModuleType, constant: str) -> dict[str, object]:
+    return dict(getattr(module, constant, {}))
+
+
+def _merge(into: dict[str, Offer], offered: Mapping[str, object], family: str) -> None:
+    if twice := into.keys() & offered.keys():
+        raise ValueError(f"{family} offers again what another family offers: {', '.join(sorted(twice))}")
+    into.update(offered)  # type: ignore[arg-type]
+
+
+def _bare(name: str) -> str:
+    return name.removesuffix(".exe")
+
+
+def _service_key(key: str) -> str:
+    program, colon, service = key.casefold().partition(":")
+    return _bare(program) + colon + service

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Faults of the machine itself (those of the wire are the transport's): POST /simulator/faults.
+
+{"kind": "reboot"}                          reboots now
+{"kind": "power", "action": "off|start|reset"}
+{"kind": "disk_full", "free": BYTES}        leaves so many bytes free; {"free": null} takes it back
+{"kind": "password_expired", "value": true}
+{"kind": "service_hangs", "name": NAME, "value": true}   it does not answer the service manager (error 1053)
+{"kind": "service_crash", "name": NAME}     its process ends
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from simulator.machine.machine import Machine
+from simulator.machine.services import HungServices
+
+
+@dataclass
+class Accounts:
+    """The state of the administrator's account."""
+
+    expired: bool = False
+
+
+@dataclass
+class Disk:
+    """What the fault took from the disk, in bytes."""
+
+    taken: int = 0
+
+
+def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], None] | None:
+    """Take a fault. Returns what is to happen once the request is answered. Raises ValueError for an unknown kind."""
+    kind = str(fault["kind"])
+    if kind == "reboot":
+        return lambda: machine.power.reboot()
+    if kind == "power":
+        actions = {"off": machine.power.power_off, "start": machine.power_on, "reset": machine.power.reset}
+        action = str(fault.get("action"))
+        if action not in actions:
+            raise ValueError(f"unknown action: {action}; known: {', '.join(actions)}")
+        return actions[action]
+    if kind == "disk_full":
+        _fill(machine, fault.get("free", 0))
+        return None
+    if kind == "password_expired":
+        machine.part(Accounts).expired = bool(fault.get("value", True))
+        return None
+    if kind == "service_hangs":
+        names, name = machine.part(HungServices).names, str(fault.get("name")).casefold()
+        if fault.get("value", True):
+            names.add(name)
+        else:
+            names.discard(name)
+        return None
+    if kind == "service_crash":
+        machine.services.crash(str(fault.get("name")))
+        return None
+    handler = machine.families.faults.get(kind)
+    if handler is None:
+        raise ValueError(f"unknown kind of fault: {kind}")
+    handler(machine, fault)
+    return None
+
+
+def _fill(machine: Machine, free: object) -> None:
+    disk = machine.part(Disk)
+    machine.files.reserved -= disk.taken
+    disk.taken = 0
+    if isinstance(free, int) and not isinstance(free, bool):
+        disk.taken = max(0, machine.files.free_space() - free)
+        machine.files.reserved += disk.taken

@@ -1,0 +1,296 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Windows' file system on a private folder: drive letters, names without case, access lists, disk space."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PureWindowsPath
+
+# The access list that a new file in C:\ inherits: https://learn.microsoft.com/windows/win32/secauthz/sid-strings
+DEFAULT_FILE_SDDL = "O:BAG:SYD:AI(A;ID;FA;;;SY)(A;ID;FA;;;BA)(A;ID;0x1200a9;;;BU)"
+DEFAULT_FOLDER_SDDL = "O:BAG:SYD:AI(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;0x1200a9;;;BU)"
+GIGABYTE = 1 << 30
+# Seconds for which a measured drive is believed.
+MEASURED_FOR = 5.0
+
+
+class DiskFullError(OSError):
+    """ERROR_DISK_FULL: there is not enough space on the disk."""
+
+    def __init__(self) -> None:
+        super().__init__(28, "There is not enough space on the disk.")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder. `path` is its Windows path, `size` in bytes (0 for a folder), `modified` in UTC."""
+
+    path: str
+    name: str
+    is_directory: bool
+    size: int
+    modified: datetime
+
+
+def normalise(path: str) -> str:
+    """Return a Windows path in one form: backslashes, upper-case drive, no `.` or `..`, no backslash at the end."""
+    text = path.strip().strip('"').replace("/", "\\")
+    for prefix in ("\\\\?\\", "Microsoft.PowerShell.Core\\FileSystem::", "FileSystem::"):
+        if text.casefold().startswith(prefix.casefold()):
+            text = text[len(prefix) :]
+    pure = PureWindowsPath(text)
+    if not pure.drive:
+        pure = PureWindowsPath("C:\\") / text.lstrip("\\")
+    parts: list[str] = []
+    for part in pure.parts[1:]:
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            # Windows drops trailing dots and spaces of every name.
+            parts.append(part.rstrip(". ") or part)
+    return pure.drive.upper() + "\\" + "\\".join(parts)
+
+
+class Files:
+    """The drives of one machine.
+
+    Parameters:
+        root: the private folder; drive C: is its subfolder `c`.
+        capacity: size of each drive in bytes.
+        drives: the drives that exist, as letters.
+    """
+
+    def __init__(self, root: Path, capacity: int, drives: tuple[str, ...] = ("C",)) -> None:
+        self._root = root
+        self._capacity = capacity
+        self._drives = {letter.upper() for letter in drives}
+        self._sddl: dict[str, str] = {}
+        self._lock = threading.RLock()
+        self._reserved = 12 * GIGABYTE
+        # When drive C: was last measured, and what was free then less what was written since.
+        self._measured = (0.0, 0)
+        for letter in self._drives:
+            (root / letter.lower()).mkdir(parents=True, exist_ok=True)
+
+    @property
+    def reserved(self) -> int:
+        """Bytes of C: that are taken by what is not on the folder: Windows itself, and what a fault takes away."""
+        return self._reserved
+
+    @reserved.setter
+    def reserved(self, value: int) -> None:
+        self._reserved = value
+        self._measured = (0.0, 0)
+
+    def drive_exists(self, path: str) -> bool:
+        """Return whether the path's drive exists."""
+        return normalise(path)[0] in self._drives
+
+    def real(self, path: str) -> Path:
+        """Return where a Windows path lies on this machine, whether it exists or not."""
+        normal = normalise(path)
+        if normal[0] not in self._drives:
+            raise FileNotFoundError(f"Cannot find drive. A drive with the name '{normal[0]}' does not exist.")
+        place = self._root / normal[0].lower()
+        for part in normal[3:].split("\\"):
+            if part:
+                place = _child(place, part)
+        return place
+
+    def windows(self, real: Path) -> str:
+        """Return the Windows path of a place in the private folder."""
+        parts = real.relative_to(self._root).parts
+        return parts[0].upper() + ":\\" + "\\".join(parts[1:])
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder."""
+        return self.drive_exists(path) and self.real(path).exists()
+
+    def is_directory(self, path: str) -> bool:
+        """Return whether there is a folder."""
+        return self.drive_exists(path) and self.real(path).is_dir()
+
+    def is_file(self, path: str) -> bool:
+        """Return whether there is a file."""
+        return self.drive_exists(path) and self.real(path).is_file()
+
+    def entry(self, path: str) -> Entry | None:
+        """Return what is there, with its name in its own case, or None."""
+        if not self.exists(path):
+            return None
+        real = self.real(path)
+        state = real.stat()
+        folder = real.is_dir()
+        modified = datetime.fromtimestamp(state.st_mtime, UTC)
+        full = self.windows(real)
+        return Entry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a file's content. Raises FileNotFoundError."""
+        return self.real(path).read_bytes()
+
+    def read_text(self, path: str) -> str:
+        """Return a file's content as text: UTF-8, or UTF-16 where a byte-order mark says so."""
+        data = self.read_bytes(path)
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return data.decode("utf-16")
+        return data.decode("utf-8-sig", errors="replace")
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file, over one that is there; its folder must exist. Raises FileNotFoundError, DiskFullError."""
+        real = self.real(path)
+        if not real.parent.is_dir():
+            raise FileNotFoundError(f"Could not find a part of the path '{path}'.")
+        if real.is_dir():
+            raise PermissionError(f"Access to the path '{path}' is denied.")
+        self.check_space(len(data) - (real.stat().st_size if real.exists() else 0))
+        with self._lock:
+            # Beside and over: readers (and hard links of the images' store) never see half a file.
+            aside = real.with_name(f".{real.name}.{threading.get_ident()}")
+            aside.write_bytes(data)
+            aside.replace(real)
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a file as UTF-8 without a byte-order mark."""
+        self.write_bytes(path, text.encode())
+
+    def make_directory(self, path: str) -> None:
+        """Make a folder and its parents."""
+        self.real(path).mkdir(parents=True, exist_ok=True)
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or a folder with all that is in it. Raises FileNotFoundError."""
+        real = self.real(path)
+        if not real.exists() and not real.is_symlink():
+            raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
+        with self._lock:
+            if real.is_dir() and not real.is_symlink():
+                shutil.rmtree(real)
+            else:
+                real.unlink()
+            below = self._key(path)
+            self._sddl = {
+                key: value for key, value in self._sddl.items() if key != below and not key.startswith(below + "\\")
+            }
+
+    def move(self, path: str, destination: str) -> None:
+        """Move a file or folder, over a file that is there. Raises FileNotFoundError."""
+        source, target = self.real(path), self.real(destination)
+        with self._lock:
+            if target.exists() and source.is_file() and target.is_file():
+                source.replace(target)
+            else:
+                shutil.move(source, target)
+            old, new = self._key(path), self._key(destination)
+            moved = {key: value for key, value in self._sddl.items() if key == old or key.startswith(old + "\\")}
+            for key, value in moved.items():
+                del self._sddl[key]
+                self._sddl[new + key[len(old) :]] = value
+
+    def copy(self, path: str, destination: str) -> None:
+        """Copy a file or a folder with all that is in it. Raises FileNotFoundError, DiskFullError."""
+        source, target = self.real(path), self.real(destination)
+        if not source.exists():
+            raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
+        self.check_space(_size(source))
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+
+    def listing(self, path: str) -> list[Entry]:
+        """Return what is in a folder, by name. Raises FileNotFoundError."""
+        real = self.real(path)
+        if not real.is_dir():
+            raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
+        entries = [self.entry(self.windows(child)) for child in real.iterdir()]
+        return sorted((entry for entry in entries if entry), key=lambda entry: entry.name.casefold())
+
+    def walk(self, path: str) -> list[Entry]:
+        """Return every file and folder below a folder; empty if there is none."""
+        if not self.is_directory(path):
+            return []
+        found: list[Entry] = []
+        for folder, _, names in os.walk(self.real(path)):
+            for place in [Path(folder, name) for name in names] + [Path(folder)]:
+                entry = self.entry(self.windows(place))
+                if entry:
+                    found.append(entry)
+        return sorted(found, key=lambda entry: entry.path.casefold())
+
+    def sddl(self, path: str) -> str:
+        """Return the access list of a file or folder, in SDDL."""
+        own = self._sddl.get(self._key(path))
+        if own is not None:
+            return own
+        return DEFAULT_FOLDER_SDDL if self.is_directory(path) else DEFAULT_FILE_SDDL
+
+    def set_sddl(self, path: str, sddl: str) -> None:
+        """Set the access list of a file or folder. Raises FileNotFoundError."""
+        if not self.exists(path):
+            raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
+        self._sddl[self._key(path)] = sddl
+
+    @property
+    def capacity(self) -> int:
+        """Size of a drive in bytes."""
+        return self._capacity
+
+    def free_space(self, drive: str = "C") -> int:
+        """Return the free bytes of a drive."""
+        used = self.reserved if drive[:1].upper() == "C" else 0
+        return max(0, self._capacity - used - _size(self._root / drive[:1].lower()))
+
+    def check_space(self, needed: int, drive: str = "C") -> None:
+        """Raise DiskFullError unless that many bytes are free."""
+        if needed <= 0:
+            return
+        # To measure a drive takes time: while there is far more than is needed, a look every few seconds will do.
+        moment, free = self._measured
+        if drive == "C" and time.monotonic() - moment < MEASURED_FOR and needed < free // 2:
+            self._measured = (moment, free - needed)
+            return
+        free = self.free_space(drive)
+        if needed > free:
+            raise DiskFullError
+        if drive == "C":
+            self._measured = (time.monotonic(), free - needed)
+
+    def copy_from(self, other: Files) -> None:
+        """Become a copy of another machine's drives."""
+        for letter in self._drives & other._drives:
+            shutil.copytree(
+                other._root / letter.lower(), self._root / letter.lower(), dirs_exist_ok=True, symlinks=True
+            )
+        self._sddl = dict(other._sddl)
+
+    def _key(self, path: str) -> str:
+        return normalise(path).casefold()
+
+
+def _child(folder: Path, name: str) -> Path:
+    """Return a child by its name, whatever its case; a path that does not exist keeps the given case."""
+    exact = folder / name
+    if exact.exists() or not folder.is_dir():
+        return exact
+    wanted = name.casefold()
+    return next((child for child in folder.iterdir() if child.name.casefold() == wanted), exact)
+
+
+def _size(place: Path) -> int:
+    if place.is_file():
+        return place.stat().st_size
+    total = 0
+    for folder, _, names in os.walk(place):
+        for name in names:
+            try:
+                total += Path(folder, name).lstat().st_size
+            except FileNotFoundError:  # deleted by another thread while we looked
+                continue
+    return total

@@ -1,0 +1,194 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One Windows machine: its parts, its birth, its boots."""
+
+from __future__ import annotations
+
+import random
+import string
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from simulator.machine import baseline, command_line
+from simulator.machine.families import Families, load
+from simulator.machine.files import GIGABYTE, Files
+from simulator.machine.network import Network
+from simulator.machine.power import Power
+from simulator.machine.processes import Processes
+from simulator.machine.programs import Programs
+from simulator.machine.registry import Registry
+from simulator.machine.services import Services
+from simulator.machine.settings import Settings
+from simulator.machine.versions import VERSIONS, WindowsVersion
+
+Part = TypeVar("Part")
+
+COMPUTER_NAME = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
+TCPIP = r"HKLM:\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters"
+SETUP_STATE = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Setup\State"
+ENVIRONMENT = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
+COMPLETE = "IMAGE_STATE_COMPLETE"
+GENERALIZED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
+
+
+class Machine:
+    """A Windows server.
+
+    Parameters:
+        settings: of the fleet file.
+        folder: a private folder for its files.
+        families: what cmdlets and programs it has; by default all of them.
+        source: a machine whose disk, registry and families' state it starts with (deployed from an image).
+    """
+
+    def __init__(
+        self, settings: Settings, folder: Path, families: Families | None = None, source: Machine | None = None
+    ) -> None:
+        if settings.windows not in VERSIONS:
+            raise ValueError(f"unknown version of Windows: {settings.windows!r}; known: {', '.join(VERSIONS)}")
+        self.settings = settings
+        self.windows: WindowsVersion = VERSIONS[settings.windows]
+        self.address = settings.address
+        self.families = families if families is not None else load()
+        drives = settings.option("drives", ["C"])
+        letters = tuple(str(letter)[0] for letter in drives) if isinstance(drives, list) else ("C",)
+        self.files = Files(folder, int(settings.disk_gb * GIGABYTE), letters)
+        self.registry = Registry()
+        self.network = Network()
+        self.processes = Processes()
+        self.programs = Programs(self)
+        self.services = Services(
+            self.registry, self.processes, self.programs.resolve_service, self.expand, settings.time_scale
+        )
+        self.services.machine = self
+        self.power = Power(self.registry, self._go_down, self._come_up, settings.reboot_seconds, settings.time_scale)
+        self._parts: dict[type, object] = {}
+        self._lock = threading.RLock()
+        self.sid = ""
+        # What a fresh machine's registry holds: the status shows what differs.
+        self.fresh_registry = Registry()
+        if source is None:
+            self._install()
+            self.fresh_registry.copy_from(self.registry)
+        else:
+            self._copy(source)
+            self.fresh_registry.copy_from(source.fresh_registry)
+
+    @property
+    def name(self) -> str:
+        """The computer's name since its last boot (the active one)."""
+        return str(self.registry.data(f"{COMPUTER_NAME}\\ActiveComputerName", "ComputerName", self.settings.name))
+
+    @property
+    def host_name(self) -> str:
+        """The DNS host name, which keeps its case and may be longer than the NetBIOS name."""
+        return str(self.registry.data(TCPIP, "Hostname", self.name))
+
+    @property
+    def generalized(self) -> bool:
+        """Whether sysprep has generalized it and it has not booted since."""
+        return self.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
+
+    def part(self, kind: Callable[[], Part]) -> Part:
+        """Return the state object of a family, made on first use. It survives reboots."""
+        with self._lock:
+            found = self._parts.get(kind)  # type: ignore[call-overload]
+            if found is None:
+                found = kind()
+                self._parts[kind] = found  # type: ignore[index]
+            return found  # type: ignore[no-any-return]
+
+    def environment(self) -> dict[str, str]:
+        """Return the machine's environment variables, expanded."""
+        fixed = {
+            "SystemRoot": "C:\\Windows",
+            "SystemDrive": "C:",
+            "ProgramData": "C:\\ProgramData",
+            "ProgramFiles": "C:\\Program Files",
+            "ProgramFiles(x86)": "C:\\Program Files (x86)",
+            "ALLUSERSPROFILE": "C:\\ProgramData",
+            "COMPUTERNAME": self.name,
+        }
+        variables = {name: str(value.data) for name, value in self.registry.values(ENVIRONMENT).items()}
+        plain = {**fixed, **{name: value for name, value in variables.items() if "%" not in value}}
+        return {**plain, **{name: command_line.expand(value, plain) for name, value in variables.items()}}
+
+    def user_environment(self, user: str) -> dict[str, str]:
+        """Return the environment of a user's processes."""
+        short = user.rsplit("\\", 1)[-1]
+        system = short.casefold() == "system"
+        profile = "C:\\Windows\\system32\\config\\systemprofile" if system else f"C:\\Users\\{short}"
+        temporary = "C:\\Windows\\TEMP" if system else f"{profile}\\AppData\\Local\\Temp"
+        return {
+            **self.environment(),
+            "USERNAME": f"{self.name}$" if system else short,
+            "USERDOMAIN": "WORKGROUP" if system else self.name,
+            "USERPROFILE": profile,
+            "APPDATA": f"{profile}\\AppData\\Roaming",
+            "LOCALAPPDATA": f"{profile}\\AppData\\Local",
+            "TEMP": temporary,
+            "TMP": temporary,
+        }
+
+    def expand(self, text: str) -> str:
+        """Return a text with the machine's `%NAME%` variables replaced."""
+        return command_line.expand(text, self.environment())
+
+    def power_on(self) -> None:
+        """Boot the machine if it is off; returns when it is up. A generalized one specialises itself first."""
+        self.power.power_on()
+
+    def _install(self) -> None:
+        """Set up Windows on an empty disk."""
+        self.sid = _new_sid()
+        baseline.lay_down(self)
+        for lay_down in self.families.baseline:
+            lay_down(self)
+
+    def _copy(self, source: Machine) -> None:
+        """Start with another machine's disk."""
+        import copy
+
+        self.sid = source.sid
+        self.files.copy_from(source.files)
+        self.registry.copy_from(source.registry)
+        self._parts = {kind: copy.deepcopy(part) for kind, part in source._parts.items()}
+
+    def _go_down(self) -> None:
+        self.network.power_off()
+        self.processes.kill_all()
+        self.services.halt()
+        self.registry.drop_volatile()
+
+    def _come_up(self) -> None:
+        self.services.events.append(f"booted {datetime.now(UTC).isoformat(timespec='seconds')}")
+        if self.generalized:
+            self._specialise()
+        wanted = str(self.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", self.settings.name))
+        self.registry.set(f"{COMPUTER_NAME}\\ActiveComputerName", "ComputerName", wanted)
+        host_name = self.registry.data(TCPIP, "NV Hostname", wanted)
+        self.registry.set(TCPIP, "Hostname", host_name)
+        baseline.at_boot(self)
+        for work in self.families.on_boot:
+            work(self)
+        self.services.boot()
+        baseline.at_logon(self)
+        self.network.power_on()
+
+    def _specialise(self) -> None:
+        """Become a new machine, as Windows' setup does after `sysprep /generalize`: new SID, new random name."""
+        self.sid = _new_sid()
+        letters = string.ascii_uppercase + string.digits
+        name = "WIN-" + "".join(random.choice(letters) for _ in range(11))
+        self.registry.set(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", name)
+        self.registry.set(TCPIP, "NV Hostname", name)
+        self.registry.set(SETUP_STATE, "ImageState", COMPLETE)
+        baseline.make_users(self)
+
+
+def _new_sid() -> str:
+    parts = [str(random.randrange(10**8, 2**32)) for _ in range(3)]
+    return "S-1-5-21-" + "-".join(parts)

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ansible's Windows modules that the simulated machine answers, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simulator.machine.modules import (
+    async_status,
+    basic,
+    commands,
+    copy,
+    facts,
+    files,
+    invoke_calls,
+    registry,
+    services,
+)
+from simulator.machine.modules.arguments import ArgumentError, Arguments, Module
+from simulator.machine.session import Session
+
+MODULES: Mapping[str, Module] = {
+    "async_status": async_status.run,
+    "invoke_calls": invoke_calls.run,
+    "ping": basic.ping,
+    "setup": facts.run,
+    "slurp": files.slurp,
+    "stat": files.stat,
+    "win_command": commands.command,
+    "win_copy": copy.run,
+    "win_file": files.file,
+    "win_ping": basic.ping,
+    "win_powershell": commands.powershell,
+    "win_reg_stat": registry.stat,
+    "win_regedit": registry.edit,
+    "win_service": services.run,
+    "win_shell": commands.shell,
+    "win_stat": files.stat,
+}
+
+
+def run(session: Session, script: str, text: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a module and return its answer.
+
+    Parameters:
+        script: its name with its collection (`ansible.windows.win_ping.ps1`).
+        text: the script that Ansible sent.
+        arguments: complex_args.
+    """
+    name = script.removesuffix(".ps1").rsplit(".", 1)[-1]
+    module = MODULES.get(name)
+    if module is None:
+        return {"changed": False, "failed": True, "msg": f"the simulator does not model the module {name}"}
+    try:
+        return module(session, Arguments(arguments, text))
+    except ArgumentError as error:
+        return {"changed": False, "failed": True, "msg": str(error)}

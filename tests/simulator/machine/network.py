@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The machine's link: whether it can be reached, and what closes its ports."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Protocol
+
+
+class Ports(Protocol):
+    """What the transport lets a machine do to its network (`simulator.transport.host.NodePorts`)."""
+
+    def drop_link(self, seconds: float) -> None:
+        """Cut every connection and refuse new ones for this long; shells and commands live on."""
+
+    def close_ports(self, *, forget_shells: bool = True) -> None:
+        """The machine goes off."""
+
+    def open_ports(self) -> None:
+        """The machine is up again."""
+
+    def forget_shells(self) -> None:
+        """The WinRM service restarts."""
+
+
+class Network:
+    """The network card of one machine. Without ports (in tests of the machine alone) it only remembers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ports: Ports | None = None
+        self._powered = True
+        self._down_until = 0.0
+        self.drops = 0
+
+    def attach(self, ports: Ports) -> None:
+        """Take the transport's ports."""
+        self._ports = ports
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the machine can be reached (others on the node's network ask this too)."""
+        with self._lock:
+            return self._powered and time.monotonic() >= self._down_until
+
+    def drop_link(self, seconds: float = 0.0) -> None:
+        """Close every connection and refuse new ones for so many (real) seconds; returns at once."""
+        with self._lock:
+            self._down_until = max(self._down_until, time.monotonic() + seconds)
+            self.drops += 1
+        if self._ports:
+            self._ports.drop_link(seconds)
+
+    def power_off(self) -> None:
+        """Close the ports; shells and their commands end."""
+        with self._lock:
+            self._powered = False
+        if self._ports:
+            self._ports.close_ports()
+
+    def power_on(self) -> None:
+        """Open the ports again."""
+        with self._lock:
+            self._powered = True
+            self._down_until = 0.0
+        if self._ports:
+            self._ports.open_ports()
+
+    def forget_shells(self) -> None:
+        """End the shells (the WinRM service restarts)."""
+        if self._ports:
+            self._ports.forget_shells()

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Power: boot time, reboots, shutdowns, and what is pending until the next boot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Literal
+
+from simulator.machine.registry import Registry
+
+State = Literal["on", "going-down", "off", "booting"]
+
+CBS_PENDING = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending"
+UPDATE_PENDING = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update\RebootRequired"
+SESSION_MANAGER = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager"
+
+
+class Power:
+    """The power of one machine.
+
+    Parameters:
+        registry: where Windows notes a pending reboot.
+        go_down, come_up: what the machine does when it stops and when it boots.
+        reboot_seconds: how long it is away (real seconds).
+        time_scale: real seconds per second of a scheduled shutdown's delay.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        go_down: Callable[[], None],
+        come_up: Callable[[], None],
+        reboot_seconds: float,
+        time_scale: float,
+    ) -> None:
+        self._registry = registry
+        self._go_down = go_down
+        self._come_up = come_up
+        self.reboot_seconds = reboot_seconds
+        self._time_scale = time_scale
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._retired = False
+        self.state: State = "off"
+        self.boot_time = datetime.now(UTC)
+        self.boots = 0
+        # What the last shutdown was asked with; shown in the status.
+        self.last_reason = ""
+
+    @property
+    def pending_reboot(self) -> bool:
+        """Whether any of the three places says that a reboot is pending."""
+        return bool(self.pending_reasons())
+
+    def pending_reasons(self) -> list[str]:
+        """Return why a reboot is pending: `features`, `updates`, `file renames`, `computer name`."""
+        registry = self._registry
+        names = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
+        active = str(registry.data(f"{names}\\ActiveComputerName", "ComputerName", ""))
+        wanted = str(registry.data(f"{names}\\ComputerName", "ComputerName", ""))
+        reasons = {
+            "features": registry.key_exists(CBS_PENDING),
+            "updates": registry.key_exists(UPDATE_PENDING),
+            "file renames": bool(registry.data(SESSION_MANAGER, "PendingFileRenameOperations")),
+            "computer name": active.casefold() != wanted.casefold(),
+        }
+        return [reason for reason, holds in reasons.items() if holds]
+
+    def reboot(self, delay: float = 0.0, reason: str = "") -> None:
+        """Reboot after `delay` seconds of Windows' time; returns at once. Raises RuntimeError if one is scheduled."""
+        self._schedule(self._reboot, delay, reason)
+
+    def shutdown(self, delay: float = 0.0, reason: str = "") -> None:
+        """Go off after `delay` seconds of Windows' time; returns at once. Raises RuntimeError if one is scheduled."""
+        self._schedule(self.power_off, delay, reason)
+
+    def abort(self) -> bool:
+        """Forget a scheduled shutdown; returns whether there was one."""
+        with self._lock:
+            timer, self._timer = self._timer, None
+        if timer:
+            timer.cancel()
+        return timer is not None
+
+    def power_on(self) -> None:
+        """Boot, if the machine is off; returns when it is up."""
+        with self._lock:
+            if self.state == "on" or self._retired:
+                return
+            self.state = "booting"
+            self.boot_time = datetime.now(UTC)
+            self.boots += 1
+            self._come_up()
+            self.state = "on"
+
+    def power_off(self) -> None:
+        """Go off now; returns when it is off."""
+        with self._lock:
+            self._timer = None
+            if self.state == "off":
+                return
+            self.state = "going-down"
+            self._go_down()
+            self.state = "off"
+
+    def retire(self) -> None:
+        """Go off for good: a reboot that is under way ends in a machine that stays off."""
+        with self._lock:
+            self._retired = True
+            self.abort()
+            self.power_off()
+
+    def reset(self) -> None:
+        """Off and on again, now; returns when the machine is up."""
+        self._reboot()
+
+    def _reboot(self) -> None:
+        self.power_off()
+        threading.Event().wait(self.reboot_seconds)
+        self.power_on()
+
+    def _schedule(self, work: Callable[[], None], delay: float, reason: str) -> None:
+        with self._lock:
+            if self._timer is not None:
+                raise RuntimeError("A system shutdown has already been scheduled.(1190)")
+            self.last_reason = reason
+            # Even `/t 0` lets the answer of the command that asked for it out first.
+            timer = threading.Timer(max(0.1, delay * self._time_scale), work)
+            timer.daemon = True
+            self._timer = timer
+            timer.start()

@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Running a script as a process (powershell.exe) or in a runspace (PSRP)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
+
+from simulator.machine.objects import CmdletError, ProgramResult, PSObject
+from simulator.machine.powershell import formatting
+from simulator.machine.powershell.interpreter import ExitFlow, FlowControl, Interpreter
+from simulator.machine.powershell.parser import Parser
+from simulator.machine.powershell.scope import Runspace
+from simulator.machine.powershell.syntax import Argument, Command, Literal, Node, Pipeline
+from simulator.machine.session import Session
+from simulator.machine.text import to_text
+
+__all__ = ["Outcome", "Runspace", "run_command_line", "run_script", "run_text"]
+
+
+@dataclass
+class Outcome:
+    """What a script left behind: objects, errors, what it `exit`ed with, the error that ended it."""
+
+    output: list[object] = field(default_factory=list)
+    errors: list[CmdletError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    failure: CmdletError | None = None
+    exit_code: int | None = None
+    success: bool = True
+    standard_error: str = ""
+
+    def serializable(self) -> list[object]:
+        """Return the output as plain values for PSRP: objects as their text, unless they are strings or numbers."""
+        return [_plain(item) for item in self.output]
+
+
+def _plain(item: object) -> object:
+    if item is None or isinstance(item, (str, bool, int, float, bytes)):
+        return item
+    if isinstance(item, dict):
+        return {to_text(key): _plain(value) for key, value in item.items()}
+    if isinstance(item, (list, tuple)):
+        return [_plain(value) for value in item]
+    if isinstance(item, PSObject) and formatting.lines([item]) != [to_text(item)]:
+        return "\n".join(formatting.lines([item]))
+    return to_text(item)
+
+
+def run_script(
+    session: Session,
+    text: str,
+    given: Sequence[object],
+    *,
+    runspace: Runspace | None = None,
+    variables: Mapping[str, object] | None = None,
+    commands: Sequence[tuple[str, bool, Sequence[tuple[str | None, object]]]] = (),
+) -> Outcome:
+    """Run a script.
+
+    Parameters:
+        given: objects piped in (`$input`).
+        runspace: keeps variables and functions between scripts.
+        variables: values of the script's parameters by name.
+        commands: the commands of a PSRP pipeline as (text, is it a script, arguments); by default the script alone.
+    """
+    interpreter = Interpreter(session, runspace or Runspace())
+    outcome = Outcome()
+    try:
+        if commands and not (len(commands) == 1 and commands[0][1] and not commands[0][2]):
+            _run_commands(interpreter, commands, list(given), outcome)
+        else:
+            _run_text(interpreter, text, list(given), dict(variables or {}), outcome)
+    except ExitFlow as flow:
+        outcome.exit_code = flow.code
+    except FlowControl:
+        pass
+    except CmdletError as error:
+        outcome.failure = error
+        outcome.success = False
+    outcome.errors = interpreter.written.errors
+    outcome.warnings = interpreter.written.warnings
+    outcome.success = outcome.success and interpreter.variables.success
+    outcome.standard_error = "".join(interpreter.written.standard_error)
+    if outcome.exit_code is None:
+        outcome.exit_code = interpreter.written.exit_code
+    return outcome
+
+
+def _run_text(
+    interpreter: Interpreter, text: str, given: list[object], variables: dict[str, object], outcome: Outcome
+) -> None:
+    """Run a script in the runspace's own scope; what it outputs before it fails or exits is kept."""
+    block = Parser().script(text)
+    if block.parameters or block.process:
+        outcome.output += interpreter.call_block(block, (), variables, pipeline=given)
+        return
+    interpreter.variables.set("input", given)
+    for name, value in variables.items():
+        interpreter.variables.set(name, value)
+    interpreter.run((*block.begin, *block.body, *block.end), outcome.output)
+
+
+def _run_commands(
+    interpreter: Interpreter,
+    commands: Sequence[tuple[str, bool, Sequence[tuple[str | None, object]]]],
+    given: list[object],
+    outcome: Outcome,
+) -> None:
+    """Run the commands of a PSRP pipeline, each on what the one before it output."""
+    objects: list[object] = given
+    for position, (text, is_script, arguments) in enumerate(commands):
+        produced: list[object] = []
+        if is_script and not arguments and position == 0:
+            part = Outcome()
+            try:
+                _run_text(interpreter, text, objects, {}, part)
+            except ExitFlow as flow:
+                # What it output before still goes down the pipeline.
+                outcome.exit_code = flow.code
+            produced = part.output
+        else:
+            target: Node = Parser().script(text) if is_script else Literal(text)
+            listed = tuple(Argument(key, Literal(value)) for key, value in arguments)
+            command = Command("&" if is_script else "", target, listed)
+            source = () if position == 0 and not given else (Literal(list(objects)),)
+            produced = interpreter.pipelines.run(Pipeline((*source, command)))
+        objects = produced
+    outcome.output += objects
+
+
+def run_text(session: Session, text: str, given: Sequence[object], *, clixml: bool = False) -> ProgramResult:
+    """Run a script as powershell.exe does and return what it prints and its exit code.
+
+    Parameters:
+        clixml: whether errors are written as CLIXML, as with -EncodedCommand and a redirected standard error.
+    """
+    outcome = run_script(session, text, given)
+    output = formatting.text(outcome.output)
+    output += "".join(f"WARNING: {line}\r\n" for line in outcome.warnings)
+    records = [*outcome.errors, *([outcome.failure] if outcome.failure else [])]
+    errors = [_error_text(error) for error in records]
+    standard_error = outcome.standard_error + (_clixml(errors) if clixml and errors else "".join(errors))
+    code = int(not outcome.success) if outcome.exit_code is None else outcome.exit_code
+    return ProgramResult(code, output, standard_error)
+
+
+def run_command_line(
+    session: Session, script: str | None, file: str | None, arguments: list[str], stdin: bytes
+) -> ProgramResult:
+    """Run what powershell.exe was asked for: -Command, -EncodedCommand, -File, or a script on standard input."""
+    text = stdin.decode("utf-8-sig", errors="replace")
+    if file is not None:
+        path = session.absolute(file)
+        if not session.machine.files.is_file(path):
+            message = f"The argument '{file}' to the -File parameter does not exist. Provide the path to an existing '.ps1' file as an argument to the -File parameter.\r\n"  # noqa: E501
+            return ProgramResult(0xFFFD0000, "", message)
+        return run_text(session, session.machine.files.read_text(path), text.splitlines())
+    if script is None:
+        return run_text(session, text, [])
+    return run_text(session, script, text.splitlines(), clixml=True)
+
+
+def _error_text(error: CmdletError) -> str:
+    name = error.exception_type.rsplit(".", 1)[-1]
+    return (
+        f"{error.message}\r\n    + CategoryInfo          : {error.category}: (:) [], {name}\r\n"
+        f"    + FullyQualifiedErrorId : {error.error_id}\r\n \r\n"
+    )
+
+
+def _clixml(errors: list[str]) -> str:
+    """Return errors as CLIXML: each line a string of the error stream."""
+    strings = ""
+    for line in "".join(errors).split("\r\n")[:-1]:
+        strings += f'<S S="Error">{escape(line)}_x000D__x000A_</S>'
+    return (
+        f'#< CLIXML\r\n<Objs Version="1.1.0.1" xmlns="http://schemas.microsoft.com/powershell/2004/04">{strings}</Objs>'
+    )

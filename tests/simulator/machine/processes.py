@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Processes: whatever runs on the machine runs in one, and ends with it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from simulator.machine.objects import ProcessEndedError
+
+
+class StopSignal(threading.Event):
+    """An event that also counts as set when its parent is: a process ends with the one that started it."""
+
+    def __init__(self, parent: threading.Event) -> None:
+        super().__init__()
+        self._parent = parent
+
+    def is_set(self) -> bool:
+        """Whether it, or its parent, is set."""
+        return super().is_set() or self._parent.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it, or its parent, is set."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            left = 0.05 if end is None else min(0.05, end - time.monotonic())
+            if left <= 0:
+                break
+            super().wait(left)
+        return self.is_set()
+
+
+@dataclass
+class Process:
+    """A process of the machine: `stop` is set when it must end (killed, or the machine went down)."""
+
+    id: int
+    name: str
+    user: str
+    started: datetime
+    stop: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return not self.stop.is_set() and not self.ended.is_set()
+
+    def check(self) -> None:
+        """Raise ProcessEndedError if it must end: called before everything that would change the machine."""
+        if self.stop.is_set():
+            raise ProcessEndedError
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; raises ProcessEndedError if it must end meanwhile."""
+        if self.stop.wait(max(0.0, seconds)):
+            raise ProcessEndedError
+
+
+class Processes:
+    """The processes of one machine."""
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1000, 4)
+        self._running: dict[int, Process] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, name: str, user: str, stop: threading.Event | None = None) -> Process:
+        """Enter a process that the calling thread runs itself; `end` it afterwards."""
+        with self._lock:
+            process = Process(next(self._ids), name, user, datetime.now(UTC), stop or threading.Event())
+            self._running[process.id] = process
+        return process
+
+    def end(self, process: Process) -> None:
+        """Note that a process has ended."""
+        process.ended.set()
+        with self._lock:
+            self._running.pop(process.id, None)
+
+    def detach(self, name: str, user: str, work: Callable[[Process], object]) -> Process:
+        """Run `work` in a process of its own, which survives the shell that started it, but no reboot."""
+        process = self.begin(name, user)
+
+        def run() -> None:
+            try:
+                work(process)
+            except ProcessEndedError:
+                pass
+            finally:
+                self.end(process)
+
+        threading.Thread(target=run, name=f"{name}-{process.id}", daemon=True).start()
+        return process
+
+    def get(self, process_id: int) -> Process | None:
+        """Return a running process."""
+        with self._lock:
+            process = self._running.get(process_id)
+        return process if process and process.alive else None
+
+    def all(self) -> list[Process]:
+        """Return the running processes."""
+        with self._lock:
+            return [process for process in self._running.values() if process.alive]
+
+    def kill(self, process: Process) -> None:
+        """End a process."""
+        process.stop.set()
+        with self._lock:
+            self._running.pop(process.id, None)
+
+    def kill_all(self) -> None:
+        """End every process, as a reboot does."""
+        for process in self.all():
+            self.kill(process)

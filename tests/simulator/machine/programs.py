@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Finding and running programs: a name, a file on the node, its identity, the family's handler."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator.machine import command_line, executables
+from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
+from simulator.machine.processes import StopSignal
+from simulator.machine.services import Resolved
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+SYSTEM = "NT AUTHORITY\\SYSTEM"
+
+
+class ProgramNotFoundError(Exception):
+    """There is no such program (Win32 error 2)."""
+
+
+class NotExecutableError(Exception):
+    """The file is no program that Windows (or the simulator) can run (Win32 error 193)."""
+
+
+class ProgramTimeoutError(Exception):
+    """The program was killed because it took too long; `result` is what it had printed."""
+
+    def __init__(self, result: ProgramResult) -> None:
+        super().__init__("timeout")
+        self.result = result
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program on the node: its path, what it is, its version, and what runs it (None: it can only be a service)."""
+
+    path: str
+    identity: str
+    version: str
+    program: Program | None
+
+
+class Programs:
+    """The programs of one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def locate(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> str | None:
+        """Return the path of the file that a program's name means, as Windows searches for it, or None."""
+        files = self._machine.files
+        text = name.strip('"')
+        if "\\" in text or "/" in text or ":" in text:
+            whole = text if ":" in text or text.startswith("\\") else f"{directory}\\{text}"
+            return next((path for path in (whole, f"{whole}.exe") if files.is_file(path)), None)
+        variables = environment if environment is not None else self._machine.environment()
+        path = next((value for key, value in variables.items() if key.casefold() == "path"), "")
+        # PATH comes from the caller's environment, but System32 is always searched by CreateProcess.
+        folders = ["C:\\Windows\\System32", *(folder for folder in path.split(";") if folder)]
+        names = (text,) if text.casefold().endswith(".exe") else (f"{text}.exe", text)
+        for folder in folders:
+            for file_name in names:
+                if files.is_file(f"{folder}\\{file_name}"):
+                    return f"{folder.rstrip(chr(92))}\\{file_name}"
+        return None
+
+    def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> Found:
+        """Return the program of a name or path. Raises ProgramNotFoundError, NotExecutableError."""
+        path = self.locate(name, environment, directory)
+        if path is None:
+            raise ProgramNotFoundError(name)
+        with self._machine.files.real(path).open("rb") as file:
+            identity = executables.identify(file.read(executables.HEAD_SIZE))
+        if identity is None:
+            raise NotExecutableError(path)
+        program = self._machine.families.program(identity[0])
+        return Found(path, identity[0], identity[1], program)
+
+    def run(
+        self,
+        name: str,
+        arguments: Sequence[str] | str = (),
+        *,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        directory: str = "C:\\",
+        stop: threading.Event | None = None,
+        user: str = SYSTEM,
+        timeout: float | None = None,
+    ) -> ProgramResult:
+        """Run a program and return how it ended.
+
+        Parameters:
+            name: a name on PATH, or a path.
+            arguments: a list, or the text of a command line after the program.
+            environment: the whole environment; by default the machine's.
+            stop: ends it; the caller's process.
+            timeout: seconds after which it is killed.
+
+        Raises: ProgramNotFoundError, NotExecutableError, ProgramTimeoutError; ProcessEndedError when `stop` is set at
+        the end.
+        """
+        variables = dict(environment) if environment is not None else self._machine.environment()
+        found = self.find(name, variables, directory)
+        if found.program is None:
+            raise NotExecutableError(found.path)
+        line = arguments if isinstance(arguments, str) else command_line.join(list(arguments))
+        argv = command_line.split(arguments) if isinstance(arguments, str) else list(arguments)
+        caller = stop or threading.Event()
+        signal = StopSignal(caller)
+        process = self._machine.processes.begin(found.path.rsplit("\\", 1)[-1], user, signal)
+        invocation = Invocation(argv, stdin, variables, directory, signal, found.path, found.version, user, line)
+        late = threading.Event()
+
+        def kill() -> None:
+            late.set()
+            signal.set()
+
+        killer = threading.Timer(timeout, kill) if timeout else None
+        if killer:
+            killer.daemon = True
+            killer.start()
+        try:
+            return self._finish(found.program, invocation, caller, late)
+        finally:
+            if killer:
+                killer.cancel()
+            self._machine.processes.end(process)
+
+    def _finish(
+        self, program: Program, invocation: Invocation, caller: threading.Event, late: threading.Event
+    ) -> ProgramResult:
+        """Run a program to its end, be it its own, its time limit's, or its caller's."""
+        try:
+            if caller.is_set():
+                raise ProcessEndedError
+            result = program(self._machine, invocation)
+        except ProcessEndedError:
+            if caller.is_set():
+                raise
+            # Only this program was ended (Stop-Process, taskkill): Windows reports what it was killed with.
+            result = ProgramResult(1)
+        if late.is_set():
+            raise ProgramTimeoutError(result)
+        if caller.is_set():
+            raise ProcessEndedError
+        return result
+
+    def resolve_service(self, service: str, line: str) -> Resolved:
+        """Return what a service's command line starts."""
+        files = self._machine.files
+        program, rest = command_line.program_and_rest(line, files.is_file)
+        argv = [program, *command_line.split(rest)]
+        path = next((place for place in (program, f"{program}.exe") if files.is_file(place)), None)
+        if path is None:
+            return Resolved(argv, program, None, 2)
+        with files.real(path).open("rb") as file:
+            identity = executables.identify(file.read(executables.HEAD_SIZE))
+        if identity is None:
+            return Resolved(argv, path, None, 193)
+        return Resolved(argv, path, self._machine.families.service(identity[0], service))

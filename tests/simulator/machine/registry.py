@@ -1,0 +1,199 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The registry: keys and values with their kinds, case-insensitive names, volatile keys."""
+
+from __future__ import annotations
+
+import copy
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+KINDS = ("String", "ExpandString", "MultiString", "DWord", "QWord", "Binary", "None")
+
+_ROOTS = {
+    "hklm": "HKLM",
+    "hkey_local_machine": "HKLM",
+    "hkcu": "HKCU",
+    "hkey_current_user": "HKCU",
+    "hku": "HKU",
+    "hkey_users": "HKU",
+    "hkcr": "HKCR",
+    "hkey_classes_root": "HKCR",
+    "hkcc": "HKCC",
+    "hkey_current_config": "HKCC",
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A registry value: `data` is a str, list of str (MultiString), int (DWord, QWord) or bytes; `kind` is of KINDS."""
+
+    data: object
+    kind: str = "String"
+
+
+@dataclass
+class _Key:
+    name: str
+    volatile: bool = False
+    subkeys: dict[str, _Key] = field(default_factory=dict)
+    values: dict[str, tuple[str, Value]] = field(default_factory=dict)
+
+
+def split(path: str) -> list[str]:
+    """Return the names of a registry path, root first (`HKLM`); takes `HKLM:\\`, `HKEY_LOCAL_MACHINE\\`, `Registry::`.
+
+    Raises KeyError if the root does not exist.
+    """
+    text = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?Registry::", "", path.strip(), flags=re.IGNORECASE).replace(
+        "/", "\\"
+    )
+    names = [name for name in text.split("\\") if name]
+    root = _ROOTS.get(names[0].rstrip(":").casefold()) if names else None
+    if root is None:
+        raise KeyError(f"no registry root in {path!r}")
+    return [root, *names[1:]]
+
+
+def is_registry_path(path: str) -> bool:
+    """Return whether a provider path means the registry and not a file."""
+    head = re.split(r"[\\/]", path.strip(), maxsplit=1)[0].casefold()
+    return "registry::" in path.casefold() or head in {f"{name}:" for name in ("hklm", "hkcu", "hkcr", "hku", "hkcc")}
+
+
+def full_name(path: str) -> str:
+    """Return a path as .NET writes it: `HKEY_LOCAL_MACHINE\\…`."""
+    long = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKU": "HKEY_USERS", "HKCR": "HKEY_CLASSES_ROOT"}
+    names = split(path)
+    return "\\".join([long.get(names[0], "HKEY_CURRENT_CONFIG"), *names[1:]])
+
+
+class Registry:
+    """The registry of one machine. All paths as `split` takes them."""
+
+    def __init__(self) -> None:
+        self._roots = {name: _Key(name) for name in ("HKLM", "HKCU", "HKU", "HKCR", "HKCC")}
+        self._lock = threading.RLock()
+
+    def _find(self, path: str) -> _Key | None:
+        names = split(path)
+        key: _Key | None = self._roots[names[0]]
+        for name in names[1:]:
+            key = key.subkeys.get(name.casefold()) if key else None
+        return key
+
+    def key_exists(self, path: str) -> bool:
+        """Return whether a key exists."""
+        with self._lock:
+            return self._find(path) is not None
+
+    def create_key(self, path: str, *, volatile: bool = False) -> bool:
+        """Make a key and its parents; a volatile one is gone after a reboot. Returns whether it was made."""
+        with self._lock:
+            names = split(path)
+            key = self._roots[names[0]]
+            made = False
+            for name in names[1:]:
+                below = key.subkeys.get(name.casefold())
+                if below is None:
+                    below = _Key(name, volatile=volatile)
+                    key.subkeys[name.casefold()] = below
+                    made = True
+                key = below
+            return made
+
+    def delete_key(self, path: str) -> bool:
+        """Delete a key with all below it; returns whether it was there."""
+        with self._lock:
+            names = split(path)
+            parent = self._find("\\".join(names[:-1])) if len(names) > 1 else None
+            return parent is not None and parent.subkeys.pop(names[-1].casefold(), None) is not None
+
+    def get(self, path: str, name: str) -> Value | None:
+        """Return a value, or None. The key's default value has the name ``""``."""
+        with self._lock:
+            key = self._find(path)
+            found = key.values.get(name.casefold()) if key else None
+            return found[1] if found else None
+
+    def data(self, path: str, name: str, default: object = None) -> object:
+        """Return a value's data, or the default."""
+        value = self.get(path, name)
+        return default if value is None else value.data
+
+    def set(self, path: str, name: str, data: object, kind: str = "String") -> None:
+        """Write a value; its key is made. Raises ValueError for an unknown kind."""
+        if kind not in KINDS:
+            raise ValueError(f"unknown kind of registry value: {kind}")
+        with self._lock:
+            self.create_key(path)
+            key = self._find(path)
+            assert key is not None
+            old = key.values.get(name.casefold())
+            key.values[name.casefold()] = (old[0] if old else name, Value(data, kind))
+
+    def delete(self, path: str, name: str) -> bool:
+        """Delete a value; returns whether it was there."""
+        with self._lock:
+            key = self._find(path)
+            return key is not None and key.values.pop(name.casefold(), None) is not None
+
+    def values(self, path: str) -> dict[str, Value]:
+        """Return the values of a key by their names; empty if there is no such key."""
+        with self._lock:
+            key = self._find(path)
+            return dict(key.values.values()) if key else {}
+
+    def subkeys(self, path: str) -> list[str]:
+        """Return the names of the keys below; empty if there is no such key."""
+        with self._lock:
+            key = self._find(path)
+            return [below.name for below in key.subkeys.values()] if key else []
+
+    def write(self, path: str, entries: Mapping[str, object]) -> None:
+        """Write several values: str as String, int as DWord, list as MultiString, bytes as Binary, a Value as it is."""
+        self.create_key(path)
+        for name, entry in entries.items():
+            value = entry if isinstance(entry, Value) else Value(entry, _kind(entry))
+            self.set(path, name, value.data, value.kind)
+
+    def walk(self, path: str) -> Iterator[tuple[str, str, Value]]:
+        """Yield (key path, value name, value) of everything below a key."""
+        with self._lock:
+            start = self._find(path)
+            found = list(_walk("\\".join(split(path)), start)) if start else []
+        yield from found
+
+    def drop_volatile(self) -> None:
+        """Forget the volatile keys, as a reboot does."""
+        with self._lock:
+            for root in self._roots.values():
+                _drop_volatile(root)
+
+    def copy_from(self, other: Registry) -> None:
+        """Become a copy of another registry."""
+        with other._lock:
+            self._roots = copy.deepcopy(other._roots)
+
+
+def _kind(entry: object) -> str:
+    if isinstance(entry, bytes):
+        return "Binary"
+    if isinstance(entry, list):
+        return "MultiString"
+    return "DWord" if isinstance(entry, int) else "String"
+
+
+def _walk(path: str, key: _Key) -> Iterator[tuple[str, str, Value]]:
+    for name, value in key.values.values():
+        yield path, name, value
+    for below in key.subkeys.values():
+        yield from _walk(f"{path}\\{below.name}", below)
+
+
+def _drop_volatile(key: _Key) -> None:
+    key.subkeys = {name: below for name, below in key.subkeys.items() if not below.volatile}
+    for below in key.subkeys.values():
+        _drop_volatile(below)

@@ -1,0 +1,384 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The service control manager: definitions in the registry, processes behind them, dependencies, recovery."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from simulator.machine.failure_actions import failure_action, make_failure_actions
+from simulator.machine.objects import RunningService, ServiceProgram
+from simulator.machine.processes import Process, Processes
+from simulator.machine.registry import Registry, Value
+from simulator.machine.service_errors import ERRORS, ServiceError
+
+__all__ = ["ERRORS", "ROOT", "Service", "ServiceError", "Services", "failure_action", "make_failure_actions"]
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+ROOT = r"HKLM:\SYSTEM\CurrentControlSet\Services"
+State = Literal["Stopped", "StartPending", "StopPending", "Running"]
+START = {"boot": 0, "system": 1, "auto": 2, "demand": 3, "disabled": 4}
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service's definition as the registry has it now, and its state.
+
+    Parameters:
+        command_line: ImagePath with its variables expanded.
+        argv: the command line split by the Win32 rules, the program first.
+        environment: the service's own variables (its `Environment` value).
+        dependencies: names of services that must run before it.
+    """
+
+    name: str
+    display_name: str
+    description: str
+    image_path: str
+    command_line: str
+    argv: list[str]
+    start: int
+    delayed: bool
+    account: str
+    dependencies: list[str]
+    environment: Mapping[str, str]
+    state: State
+    process_id: int
+    exit_code: int
+
+    @property
+    def start_mode(self) -> str:
+        """`Boot`, `System`, `Automatic`, `Manual` or `Disabled`, as PowerShell says it."""
+        return ("Boot", "System", "Automatic", "Manual", "Disabled")[self.start]
+
+
+@dataclass
+class _Runtime:
+    state: State = "Stopped"
+    running: RunningService | None = None
+    process: Process | None = None
+    exit_code: int = 1077  # ERROR_SERVICE_NEVER_STARTED
+    failures: int = 0
+    deleted: bool = False
+
+
+@dataclass
+class HungServices:
+    """Names (lower case) of services that do not come up: set by a fault."""
+
+    names: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a service's command line names: the executable and its arguments, or the error that Windows gives."""
+
+    argv: list[str]
+    path: str
+    program: ServiceProgram | None
+    error: int = 0
+
+
+class Services:
+    """The service control manager of one machine.
+
+    Parameters:
+        registry, processes: of the machine.
+        resolve: finds the program behind a command line for a service's name.
+        expand: expands `%NAME%` variables of the machine.
+        time_scale: real seconds per second of recovery delays.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        processes: Processes,
+        resolve: Callable[[str, str], Resolved],
+        expand: Callable[[str], str],
+        time_scale: float,
+    ) -> None:
+        self._registry = registry
+        self._processes = processes
+        self._resolve = resolve
+        self._expand = expand
+        self._time_scale = time_scale
+        self._runtime: dict[str, _Runtime] = {}
+        self._lock = threading.RLock()
+        self._watcher: threading.Event | None = None
+        self.machine: Machine
+        self.events: list[str] = []
+
+    def names(self) -> list[str]:
+        """Return the names of all Win32 services (drivers are none)."""
+        found = self._registry.subkeys(ROOT)
+        return sorted((name for name in found if self._registry.get(f"{ROOT}\\{name}", "ImagePath")), key=str.casefold)
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a service of that name."""
+        return self._registry.get(f"{ROOT}\\{name}", "ImagePath") is not None
+
+    def get(self, name: str) -> Service | None:
+        """Return a service, or None."""
+        key = f"{ROOT}\\{name}"
+        image = self._registry.get(key, "ImagePath")
+        if image is None:
+            return None
+        data = self._registry.data
+        own = next((known for known in self._registry.subkeys(ROOT) if known.casefold() == name.casefold()), name)
+        runtime = self._runtime.get(name.casefold(), _Runtime())
+        command_line = self._expand(str(image.data))
+        environment = data(key, "Environment", [])
+        pairs = [str(item).partition("=") for item in environment] if isinstance(environment, list) else []
+        depends = data(key, "DependOnService", [])
+        return Service(
+            name=own,
+            display_name=str(data(key, "DisplayName", own)),
+            description=str(data(key, "Description", "")),
+            image_path=str(image.data),
+            command_line=command_line,
+            argv=self._resolve(own, command_line).argv,
+            start=_number(data(key, "Start", 3)),
+            delayed=bool(_number(data(key, "DelayedAutostart", 0))),
+            account=str(data(key, "ObjectName", "LocalSystem")),
+            dependencies=[str(item) for item in depends] if isinstance(depends, list) else [],
+            environment={before: after for before, _, after in pairs if before},
+            state=runtime.state,
+            process_id=runtime.process.id if runtime.process and runtime.state == "Running" else 0,
+            exit_code=runtime.exit_code,
+        )
+
+    def create(self, name: str, image_path: str, **entries: object) -> None:
+        """Define a service. `entries` are registry values (`Start`, `DisplayName`, `DependOnService`, `ObjectName` …).
+
+        Raises ServiceError: 1073 if it exists.
+        """
+        with self._lock:
+            if self.exists(name):
+                raise ServiceError(1072 if self._state(name).deleted else 1073)
+            self._registry.write(
+                f"{ROOT}\\{name}",
+                {
+                    "Type": 0x10,
+                    "Start": 3,
+                    "ErrorControl": 1,
+                    "ImagePath": Value(image_path, "ExpandString"),
+                    "ObjectName": "LocalSystem",
+                    **entries,
+                },
+            )
+            self._runtime[name.casefold()] = _Runtime()
+
+    def configure(self, name: str, **entries: object) -> None:
+        """Change values of a definition; None removes one. Raises ServiceError: 1060, 1072."""
+        with self._lock:
+            self._require(name)
+            for value, data in entries.items():
+                if data is None:
+                    self._registry.delete(f"{ROOT}\\{name}", value)
+                else:
+                    kept = Value(data, "ExpandString") if value == "ImagePath" else data
+                    self._registry.write(f"{ROOT}\\{name}", {value: kept})
+
+    def delete(self, name: str) -> None:
+        """Delete a service; one that runs goes when it stops. Raises ServiceError: 1060, 1072."""
+        with self._lock:
+            self._require(name)
+            if self._state(name).state == "Running":
+                self._state(name).deleted = True
+            else:
+                self._forget(name)
+
+    def start(self, name: str, *, arguments: list[str] | None = None) -> None:
+        """Start a service and first what it depends on; returns when it runs.
+
+        Raises ServiceError: 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or what its program says.
+        """
+        with self._lock:
+            self._require(name)
+            self._start(name, ())
+
+    def stop(self, name: str, *, force: bool = False) -> None:
+        """Stop a service; `force` stops what depends on it first. Raises ServiceError: 1060, 1062, 1051."""
+        with self._lock:
+            self._require(name)
+            runtime = self._state(name)
+            if runtime.state != "Running":
+                raise ServiceError(1062)
+            for dependant in self.dependants(name):
+                if self._state(dependant).state == "Running":
+                    if not force:
+                        raise ServiceError(1051)
+                    self.stop(dependant, force=True)
+            self._end(name, runtime)
+
+    def dependants(self, name: str) -> list[str]:
+        """Return the services that depend on one."""
+        wanted = name.casefold()
+        found: list[str] = []
+        for other in self.names():
+            depends = self._registry.data(f"{ROOT}\\{other}", "DependOnService", [])
+            if isinstance(depends, list) and wanted in (str(item).casefold() for item in depends):
+                found.append(other)
+        return found
+
+    def crash(self, name: str) -> None:
+        """End a service's process as if it had crashed: recovery does its part. Raises ServiceError: 1060, 1062."""
+        with self._lock:
+            self._require(name)
+            runtime = self._state(name)
+            if runtime.state != "Running" or runtime.running is None:
+                raise ServiceError(1062)
+            runtime.running.stop()
+            self._crashed(name, runtime)
+
+    def boot(self) -> None:
+        """Start the automatic services, the delayed ones last; one that fails is noted and the others go on."""
+        with self._lock:
+            self._runtime = {name: _Runtime() for name in self._runtime}
+            services = [service for name in self.names() if (service := self.get(name)) and service.start <= 2]
+            for service in sorted(services, key=lambda item: item.delayed):
+                if self._state(service.name).state == "Running":
+                    continue
+                try:
+                    self._start(service.name, ())
+                except ServiceError as error:
+                    self.events.append(f"The {service.name} service failed to start: {error}")
+            self._watch()
+
+    def halt(self) -> None:
+        """Stop everything, as a shutdown does."""
+        if self._watcher:
+            self._watcher.set()
+        with self._lock:
+            for name, runtime in list(self._runtime.items()):
+                if runtime.state == "Running":
+                    self._end(name, runtime)
+
+    def _start(self, name: str, path: tuple[str, ...]) -> None:
+        runtime = self._state(name)
+        if runtime.state == "Running":
+            raise ServiceError(1056)
+        if runtime.deleted:
+            raise ServiceError(1072)
+        service = self.get(name)
+        if service is None:
+            raise ServiceError(1060)
+        if service.start == 4:
+            raise ServiceError(1058)
+        if name.casefold() in path:
+            raise ServiceError(1059)
+        for needed in service.dependencies:
+            if not self.exists(needed):
+                raise ServiceError(1075, needed)
+            if self._state(needed).state != "Running":
+                try:
+                    self._start(needed, (*path, name.casefold()))
+                except ServiceError as error:
+                    raise ServiceError(1068, f"{needed}: {error}") from error
+        self._launch(service, runtime)
+
+    def _launch(self, service: Service, runtime: _Runtime) -> None:
+        found = self._resolve(service.name, service.command_line)
+        if found.error:
+            self.events.append(f"The {service.name} service failed to start: {ERRORS.get(found.error)}")
+            raise ServiceError(found.error, found.path)
+        if found.program is None or self._hangs(service.name):
+            # It runs, but never reports to the service control manager.
+            raise ServiceError(1053, found.path)
+        runtime.state = "StartPending"
+        runtime.process = self._processes.begin(found.path.rsplit("\\", 1)[-1], service.account)
+        try:
+            runtime.running = found.program.start(self.machine, service)
+        except BaseException as error:
+            self._processes.end(runtime.process)
+            runtime.state = "Stopped"
+            runtime.exit_code = error.code if isinstance(error, ServiceError) else 1067
+            if isinstance(error, ServiceError):
+                self.events.append(f"The {service.name} service failed to start: {error}")
+                self._recover(service.name, runtime)
+            raise
+        runtime.exit_code = 0
+        runtime.state = "Running"
+
+    def _hangs(self, name: str) -> bool:
+        return name.casefold() in self.machine.part(HungServices).names
+
+    def _end(self, name: str, runtime: _Runtime) -> None:
+        running, process = runtime.running, runtime.process
+        runtime.state = "StopPending"
+        runtime.running = runtime.process = None
+        if running:
+            running.stop()
+        if process:
+            self._processes.kill(process)
+        runtime.state = "Stopped"
+        runtime.exit_code = 0
+        if runtime.deleted:
+            self._forget(name)
+
+    def _watch(self) -> None:
+        """Look for services whose process ended by itself."""
+        stop = threading.Event()
+        self._watcher = stop
+
+        def watch() -> None:
+            while not stop.wait(0.1):
+                with self._lock:
+                    for name, runtime in list(self._runtime.items()):
+                        if runtime.state == "Running" and runtime.running and not runtime.running.alive:
+                            self._crashed(name, runtime)
+
+        threading.Thread(target=watch, name="service-watcher", daemon=True).start()
+
+    def _crashed(self, name: str, runtime: _Runtime) -> None:
+        code = runtime.running.exit_code if runtime.running else 0
+        if runtime.process:
+            self._processes.end(runtime.process)
+        runtime.state, runtime.running, runtime.process = "Stopped", None, None
+        runtime.exit_code = 1067
+        runtime.failures += 1
+        self.events.append(f"The {name} service terminated unexpectedly (exit code {code}), time {runtime.failures}.")
+        self._recover(name, runtime)
+
+    def _recover(self, name: str, runtime: _Runtime) -> None:
+        """Do what FailureActions says for this failure."""
+        action, delay = failure_action(
+            self._registry.data(f"{ROOT}\\{name}", "FailureActions"), max(0, runtime.failures - 1)
+        )
+        watcher = self._watcher
+        if action != "restart" or runtime.failures == 0 or watcher is None:
+            return
+
+        def restart() -> None:
+            if watcher.wait(max(0.05, delay / 1000 * self._time_scale)):
+                return
+            with self._lock:
+                if self._state(name).state == "Stopped" and self.exists(name) and not watcher.is_set():
+                    try:
+                        self._start(name, ())
+                    except ServiceError:
+                        runtime.failures += 1
+
+        threading.Thread(target=restart, name=f"recovery-{name}", daemon=True).start()
+
+    def _require(self, name: str) -> None:
+        if not self.exists(name):
+            raise ServiceError(1060)
+        if self._state(name).deleted:
+            raise ServiceError(1072)
+
+    def _state(self, name: str) -> _Runtime:
+        return self._runtime.setdefault(name.casefold(), _Runtime())
+
+    def _forget(self, name: str) -> None:
+        self._registry.delete_key(f"{ROOT}\\{name}")
+        self._runtime.pop(name.casefold(), None)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a running command stands in: its machine, process, user, environment and current folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from simulator.machine.machine import Machine
+from simulator.machine.objects import ProgramResult
+from simulator.machine.processes import Process
+
+
+@dataclass
+class Session:
+    """The surroundings of a command.
+
+    Parameters:
+        user: an account name, or `SYSTEM`.
+        environment: of the process; changes stay in it.
+        directory: the current folder.
+    """
+
+    machine: Machine
+    process: Process
+    user: str
+    environment: dict[str, str] = field(default_factory=dict)
+    directory: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill in what the machine gives every process of the user."""
+        self.environment = {**self.machine.user_environment(self.user), **self.environment}
+        self.directory = self.directory or self.variable("USERPROFILE", "C:\\")
+
+    def variable(self, name: str, default: str = "") -> str:
+        """Return an environment variable, whatever the case of its name."""
+        wanted = name.casefold()
+        return next((value for key, value in self.environment.items() if key.casefold() == wanted), default)
+
+    def expand(self, text: str) -> str:
+        """Return a text with `%NAME%` replaced."""
+        from simulator.machine.command_line import expand
+
+        return expand(text, self.environment)
+
+    def absolute(self, path: str) -> str:
+        """Return a file path made absolute by the current folder."""
+        text = path.replace("/", "\\")
+        if text[1:2] == ":" or text.startswith("\\"):
+            return text
+        return f"{self.directory.rstrip(chr(92))}\\{text}" if text not in (".", "") else self.directory
+
+    def run_program(self, name: str, arguments: list[str] | str, stdin: bytes = b"") -> ProgramResult:
+        """Run a program here. Raises as `Programs.run`."""
+        return self.machine.programs.run(
+            name,
+            arguments,
+            stdin=stdin,
+            environment=self.environment,
+            directory=self.directory,
+            stop=self.process.stop,
+            user=self.user,
+        )

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The settings of one machine, from the fleet file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the fleet file says of a machine.
+
+    Parameters:
+        name: its first computer name.
+        address: the address that it answers on (one of 127.0.0.0/8).
+        windows: a key of `versions.VERSIONS`.
+        user, password: the administrator's account.
+        disk_gb: size of drive C:.
+        memory_mb, processors: what the machine has.
+        reboot_seconds: how long it is away during a reboot (real seconds).
+        feature_seconds: how long the installation of a feature takes (real seconds).
+        time_scale: real seconds per second of Windows' own delays (service recovery, scheduled shutdown).
+        options: everything else in the node's entry, for families.
+    """
+
+    name: str
+    address: str
+    windows: str = "2022"
+    user: str = "Administrator"
+    password: str = "Passw0rd!"
+    disk_gb: float = 80.0
+    memory_mb: int = 8192
+    processors: int = 4
+    reboot_seconds: float = 1.0
+    feature_seconds: float = 0.2
+    time_scale: float = 0.05
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, entry: Mapping[str, object]) -> Settings:
+        """Make settings of a fleet file's entry; unknown keys become options. Raises ValueError for a wrong type."""
+        known: dict[str, object] = {}
+        options: dict[str, object] = {}
+        kinds = {name: kind for name, kind in cls.__annotations__.items() if name != "options"}
+        for name, value in entry.items():
+            kind = kinds.get(name)
+            if kind is None:
+                options[name] = value
+            elif kind == "str":
+                known[name] = str(value)
+            elif isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"{name} of a node must be a number, not {value!r}")
+            else:
+                known[name] = int(value) if kind == "int" else float(value)
+        if missing := {"name", "address"} - known.keys():
+            raise ValueError(f"a node needs {' and '.join(sorted(missing))}: {dict(entry)!r}")
+        return cls(options=options, **known)  # type: ignore[arg-type]
+
+    def option(self, name: str, default: object = None) -> object:
+        """Return one of the other settings."""
+        return self.options.get(name, default)

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The versions of Windows Server that a machine can be.
+
+Build numbers: https://learn.microsoft.com/windows/release-health/windows-server-release-info (each with an update of
+2024).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WindowsVersion:
+    """A version of Windows Server.
+
+    Parameters:
+        key: `2019`, `2022`, `2025` or `insider`.
+        contract: which version of Microsoft's reference holds for it: `2019`, `2022` or `2025`.
+        build: its build number.
+        ubr: the update build revision (the fourth part of the version).
+        product: its name in the registry (ProductName).
+        display: its DisplayVersion in the registry; empty where that does not exist.
+        powershell: the version of its Windows PowerShell.
+        curl: the version of the curl.exe in the box (before later cumulative updates).
+    """
+
+    key: str
+    contract: str
+    build: int
+    ubr: int
+    product: str
+    display: str
+    powershell: str
+    curl: str
+
+    @property
+    def full(self) -> str:
+        """`10.0.20348.2849`."""
+        return f"10.0.{self.build}.{self.ubr}"
+
+
+VERSIONS = {
+    version.key: version
+    for version in (
+        WindowsVersion("2019", "2019", 17763, 6532, "Windows Server 2019 Datacenter", "", "5.1.17763.6530", "7.55.1"),
+        WindowsVersion(
+            "2022", "2022", 20348, 2849, "Windows Server 2022 Datacenter", "21H2", "5.1.20348.2849", "8.9.1"
+        ),
+        WindowsVersion(
+            "2025", "2025", 26100, 2314, "Windows Server 2025 Datacenter", "24H2", "5.1.26100.2161", "8.9.1"
+        ),
+        WindowsVersion("insider", "2025", 29531, 1000, "Windows Server Datacenter", "25H2", "5.1.29531.1000", "8.16.0"),
+    )
+}

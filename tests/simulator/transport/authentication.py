@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Who is at the other end of a connection: Basic per request, NTLM (raw or in SPNEGO) per connection.
+
+NTLM seals the messages of a connection without TLS ([MS-WSMV] 2.2.9.1): multipart/encrypted, one part each.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+import struct
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import spnego
+from spnego._ntlm_raw.crypto import ntowfv1
+from spnego.exceptions import SpnegoError
+
+from simulator.transport.host import Account
+from simulator.transport.http_wire import HttpRequest, HttpResponse
+
+CHALLENGES = (("WWW-Authenticate", "Negotiate"), ("WWW-Authenticate", 'Basic realm="WSMAN"'))
+SPNEGO_ENCRYPTED = "application/HTTP-SPNEGO-session-encrypted"
+BOUNDARY = b"--Encrypted Boundary"
+ENCRYPTED_TYPE = f'multipart/encrypted;protocol="{SPNEGO_ENCRYPTED}";boundary="Encrypted Boundary"'
+_LENGTH = re.compile(rb"Length=(\d+)")
+# pyspnego's acceptor knows accounts by a file that a variable of the process names; nodes have different accounts.
+_USER_FILE_LOCK = threading.Lock()
+
+
+class DecryptionError(Exception):
+    """A sealed message does not belong to this connection."""
+
+
+@dataclass(frozen=True)
+class Logon:
+    """The outcome of looking at a request: a user, or the answer that asks for (more) credentials."""
+
+    user: str | None = None
+    response: HttpResponse | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class ConnectionLogon:
+    """Authentication state of one connection.
+
+    Parameters:
+        accounts: gives those of the node, asked at each logon.
+        computer_name: a domain that clients may put before the account.
+    """
+
+    def __init__(self, accounts: Callable[[], Mapping[str, Account]], computer_name: str) -> None:
+        self._accounts = accounts
+        self._domains = ("", ".", computer_name)
+        self._context: Any = None
+        self._user: str | None = None
+
+    def check(self, request: HttpRequest) -> Logon:
+        """Look at a request's Authorization header."""
+        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "basic":
+            user = self._check_basic(credentials)
+            return Logon(user) if user else refused()
+        if scheme.lower() in ("negotiate", "ntlm"):
+            return self._step(scheme, credentials.strip())
+        return Logon(self._user) if self._user else refused()
+
+    def decrypt(self, body: bytes) -> bytes:
+        """Return the envelope of a sealed message.
+
+        Raises:
+            DecryptionError: sealed for another connection, or tampered with.
+        """
+        head, mark, sealed = body.partition(b"\tContent-Type: application/octet-stream\r\n")
+        length = _LENGTH.search(head)
+        if self._user is None or self._context is None or not mark or length is None or len(sealed) < 4:
+            raise DecryptionError("no sealed message, or nobody logged on")
+        sealed = sealed.removesuffix(BOUNDARY + b"--\r\n")
+        signature_end = 4 + struct.unpack("<i", sealed[:4])[0]
+        try:
+            message: bytes = self._context.unwrap_winrm(sealed[4:signature_end], sealed[signature_end:])
+        except SpnegoError as error:
+            raise DecryptionError(str(error)) from error
+        if len(message) != int(length[1]):
+            raise DecryptionError("the length does not match")
+        return message
+
+    def encrypt(self, message: bytes) -> bytes:
+        """Return the body of a sealed answer."""
+        header, data, padding = self._context.wrap_winrm(message)
+        length = len(message) + padding
+        head = (
+            f"\r\n\tContent-Type: {SPNEGO_ENCRYPTED}\r\n"
+            f"\tOriginalContent: type=application/soap+xml;charset=UTF-8;Length={length}\r\n"
+        ).encode()
+        sealed: bytes = struct.pack("<i", len(header)) + header + data
+        part = b"\r\n\tContent-Type: application/octet-stream\r\n"
+        return BOUNDARY + head + BOUNDARY + part + sealed + BOUNDARY + b"--\r\n"
+
+    def _check_basic(self, credentials: str) -> str | None:
+        try:
+            data = base64.b64decode(credentials, validate=True)
+        except binascii.Error:
+            return None
+        try:
+            name, _, password = data.decode().partition(":")
+        except UnicodeDecodeError:
+            # requests encodes str so.
+            name, _, password = data.decode("latin-1").partition(":")
+        found = self._account(name)
+        if found is None or found[1].password != password:
+            return None
+        return found[0]
+
+    def _account(self, name: str) -> tuple[str, Account] | None:
+        domain, _, user = name.rpartition("\\")
+        found = next(((key, item) for key, item in self._accounts().items() if key.lower() == user.lower()), None)
+        if found is None or domain.lower() not in [item.lower() for item in self._domains]:
+            return None
+        return None if found[1].password_expired or found[1].disabled else found
+
+    def _step(self, scheme: str, credentials: str) -> Logon:
+        try:
+            token = base64.b64decode(credentials, validate=True)
+            answer = self._accept(token)
+        except (binascii.Error, SpnegoError, ValueError, struct.error):
+            self._context = None
+            return refused()
+        headers = (("WWW-Authenticate", f"{scheme} {base64.b64encode(answer).decode()}"),) if answer else ()
+        if not self._context.complete:
+            return Logon(response=HttpResponse(401, headers=headers))
+        found = self._account(str(self._context.client_principal))
+        if found is None:
+            return refused()
+        self._user = found[0]
+        return Logon(self._user, headers=headers)
+
+    def _accept(self, token: bytes) -> bytes:
+        raw = token.startswith(b"NTLMSSP\0")
+        first = raw and token[8:12] == b"\1\0\0\0"
+        with _USER_FILE_LOCK, tempfile.TemporaryDirectory(prefix="winkube-ntlm-") as folder:
+            path = Path(folder, "users")
+            path.touch(mode=0o600)
+            path.write_text(self._user_file())
+            before = os.environ.get("NTLM_USER_FILE")
+            os.environ["NTLM_USER_FILE"] = str(path)
+            try:
+                if self._context is None or first or self._context.complete:
+                    self._user = None
+                    self._context = spnego.server(protocol="ntlm" if raw else "negotiate")
+                return bytes(self._context.step(token) or b"")
+            finally:
+                if before is None:
+                    del os.environ["NTLM_USER_FILE"]
+                else:
+                    os.environ["NTLM_USER_FILE"] = before
+
+    def _user_file(self) -> str:
+        """Return the accounts in smbpasswd's format: hashes, since a password may have any character."""
+        lines = []
+        for name, account in self._accounts().items():
+            if account.password_expired or account.disabled:
+                continue
+            digest = ntowfv1(account.password).hex().upper()
+            for domain in self._domains:
+                user = f"{domain}\\{name}" if domain else name
+                lines.append(f"{user}:1000:{'0' * 32}:{digest}:[U]:LCT-0")
+        return "\n".join(lines)
+
+
+def refused() -> Logon:
+    """The answer to wrong or missing credentials."""
+    return Logon(response=HttpResponse(401, headers=CHALLENGES))

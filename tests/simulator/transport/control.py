@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What tests and the demo ask a node itself, beside WinRM: GET /simulator/status, POST /simulator/..."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from simulator.transport.counters import Counters
+from simulator.transport.faults import KINDS, Fault, FaultPlan
+from simulator.transport.host import Host, NodePorts
+from simulator.transport.http_wire import HttpRequest, HttpResponse
+from simulator.transport.service import WinrmService
+
+PREFIX = "/simulator/"
+
+
+class Control:
+    """Answers control requests of one node. They need no credentials and count nowhere."""
+
+    def __init__(
+        self, host: Host, ports: NodePorts, counters: Counters, faults: FaultPlan, service: WinrmService
+    ) -> None:
+        self._host = host
+        self._ports = ports
+        self._counters = counters
+        self._faults = faults
+        self._service = service
+
+    def handle(self, request: HttpRequest, respond: Callable[[HttpResponse], None]) -> None:
+        """Answer a request whose path begins with PREFIX.
+
+        Parameters:
+            request: of a client.
+            respond: sends the answer. What breaks the very connection happens after it.
+        """
+        path = request.path.partition("?")[0].removeprefix(PREFIX)
+        if request.method == "GET":
+            respond(_answer(200, self.status()) if path == "status" else _answer(404, {"error": f"no {path}"}))
+        elif request.method != "POST":
+            respond(_answer(405, {"error": f"no {request.method}"}))
+        else:
+            self._post(path, request.body, respond)
+
+    def status(self) -> dict[str, object]:
+        """Return what the host says of itself, with counters, open shells and faults to come."""
+        return {
+            **self._host.status(),
+            "counters": self._counters.snapshot(),
+            "open_shells": self._service.describe(),
+            "pending_faults": self._faults.pending(),
+        }
+
+    def set_fault(self, fault: Fault) -> Callable[[], None] | None:
+        """Set a fault; for one of request 0, return what is to happen now."""
+        if fault.request > 0:
+            self._faults.add(fault)
+            return None
+        if fault.kind == "shell_gone":
+            return self._ports.forget_shells
+        return partial(self._ports.drop_link, fault.seconds)
+
+    def _post(self, path: str, body: bytes, respond: Callable[[HttpResponse], None]) -> None:
+        if path == "counters/reset":
+            before = self._counters.snapshot()
+            self._counters.reset()
+            respond(_answer(200, {"counters": before}))
+        elif path == "faults/clear":
+            self._faults.clear()
+            respond(_answer(200, {}))
+        elif path == "faults":
+            try:
+                actions = self._post_faults(json.loads(body or b"null"))
+            except ValueError as error:
+                respond(_answer(400, {"error": str(error)}))
+                return
+            respond(_answer(200, {"pending_faults": self._faults.pending()}))
+            for action in actions:
+                action()
+        else:
+            respond(_answer(404, {"error": f"no {path}"}))
+
+    def _post_faults(self, data: object) -> list[Callable[[], None]]:
+        actions: list[Callable[[], None] | None] = []
+        for item in data if isinstance(data, list) else [data]:
+            if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
+                raise ValueError("a fault is an object with a kind")
+            ours = item["kind"] in KINDS
+            actions.append(self.set_fault(Fault.from_json(item)) if ours else self._host.set_fault(item))
+        return [action for action in actions if action is not None]
+
+
+def _answer(status: int, body: dict[str, object]) -> HttpResponse:
+    return HttpResponse(status, json.dumps(body, default=str).encode(), "application/json")

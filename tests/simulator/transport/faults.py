@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Faults of a node's network, to the request: what happens to the N-th WSMan request from now on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+KINDS: Mapping[str, str] = {
+    "before": "the connection breaks before the request is processed",
+    "after": "the request is processed, the connection breaks before its answer",
+    "during": "the request is processed, half of its answer is sent, then the connection breaks",
+    "silence": "the request is not processed and never answered (bounded by `seconds`)",
+    "silence_after": "the request is processed, its answer never comes (bounded by `seconds`)",
+    "shell_gone": "all shells are forgotten, then the request is processed",
+    "link_down": "the link is down for `seconds` from this request on, which is not processed",
+    "slow": "the request is processed `seconds` late",
+    "call": "only the callback is called",
+}
+DEFAULT_SECONDS = {"silence": 120.0, "silence_after": 120.0, "link_down": 3.0, "slow": 1.0}
+REQUEST_NEVER = 0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault to come.
+
+    Parameters:
+        kind: one of KINDS.
+        request: which request it hits, counted from 1 and from the moment it was set; 0 (with `link_down` and
+            `shell_gone` only): at once, without waiting for a request.
+        action: count only requests of this WSMan verb (Create, Command, Send, Receive, Signal, Delete).
+        count: how many requests in a row it hits.
+        seconds: see KINDS.
+        callback: called in the connection's thread when it hits (programmatic use only).
+    """
+
+    kind: str
+    request: int = 1
+    action: str | None = None
+    count: int = 1
+    seconds: float = 0.0
+    callback: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown fault {self.kind!r}; known: {', '.join(KINDS)}")
+        if self.request < 0 or self.count < 1 or self.seconds < 0:
+            raise ValueError("request and seconds are not negative, count is at least 1")
+        if self.request == REQUEST_NEVER and self.kind not in ("link_down", "shell_gone"):
+            raise ValueError(f"{self.kind} needs a request from 1 on")
+        if self.seconds == 0.0:
+            object.__setattr__(self, "seconds", DEFAULT_SECONDS.get(self.kind, 0.0))
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Fault:
+        """Read a fault of POST /simulator/faults.
+
+        Raises:
+            ValueError: unknown keys or values of a wrong type.
+        """
+        known: dict[str, type | tuple[type, ...]] = {
+            "kind": str,
+            "request": int,
+            "action": str,
+            "count": int,
+            "seconds": (int, float),
+        }
+        for key, value in data.items():
+            if key not in known or not isinstance(value, known[key]) or isinstance(value, bool):
+                raise ValueError(f"{key}={value!r} is not a property of a fault")
+        return cls(**data)  # type: ignore[arg-type]
+
+
+class FaultPlan:
+    """The faults that a node has before it. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._faults: list[Fault] = []
+        # Silence ends with it, so that a stopped node does not keep threads for two minutes.
+        self.released = threading.Event()
+
+    def add(self, fault: Fault) -> None:
+        """Add a fault; its count of requests begins now."""
+        with self._lock:
+            self._faults.append(fault)
+
+    def clear(self) -> None:
+        """Forget all faults, and end the silences under way."""
+        with self._lock:
+            self._faults.clear()
+        self.release()
+
+    def release(self) -> None:
+        """End the silences under way."""
+        with self._lock:
+            released, self.released = self.released, threading.Event()
+        released.set()
+
+    def pending(self) -> list[dict[str, object]]:
+        """Return the faults to come, for GET /simulator/status."""
+        with self._lock:
+            return [
+                {"kind": fault.kind, "request": fault.request, "action": fault.action, "count": fault.count}
+                for fault in self._faults
+            ]
+
+    def next(self, verb: str) -> Fault | None:
+        """Count a request; return the fault that hits it. If several do, the one set first wins."""
+        hit: Fault | None = None
+        left: list[Fault] = []
+        with self._lock:
+            for fault in self._faults:
+                if fault.action is not None and fault.action.lower() != verb.lower():
+                    left.append(fault)
+                elif fault.request > 1:
+                    left.append(replace(fault, request=fault.request - 1))
+                else:
+                    hit = hit or fault
+                    if fault.count > 1:
+                        left.append(replace(fault, count=fault.count - 1))
+            self._faults = left
+        if hit is not None and hit.callback is not None:
+            hit.callback()
+        return hit

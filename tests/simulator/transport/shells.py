@@ -1,0 +1,195 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What WinRS shells and PSRP runspace pools have in common: an owner, an age, and Receive requests that wait."""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simulator.transport import wsman
+from simulator.transport.counters import Counters
+from simulator.transport.host import Host
+from simulator.transport.wsman import WsmanRequest
+
+# Seconds; IdleTimeoutms of winrm/config/winrs is 7200000 by default.
+IDLE_TIMEOUT = 7200.0
+# Bytes of an answer to Receive that are not its streams.
+ENVELOPE_OVERHEAD = 4096
+STATE = wsman.SHELL + "/CommandState/"
+
+
+@dataclass(frozen=True)
+class ShellContext:
+    """What a shell needs of its node: whose host it is on, what counts, and who opened it."""
+
+    host: Host
+    counters: Counters
+    user: str
+    client_address: str
+
+
+class Shell(ABC):
+    """A shell on one node. `changed` guards all state and wakes waiting Receives.
+
+    Parameters:
+        shell_id: upper-case UUID.
+        resource_uri: of its kind.
+        context: where it runs.
+    """
+
+    def __init__(self, shell_id: str, resource_uri: str, context: ShellContext) -> None:
+        self.id = shell_id
+        self.resource_uri = resource_uri
+        self.context = context
+        self.user = context.user
+        self.changed = threading.Condition()
+        self.closed = False
+        self.created = self.last_used = time.monotonic()
+        self._receivers: dict[str, str] = {}
+        self._last_answers: dict[str, tuple[str, bytes]] = {}
+
+    @abstractmethod
+    def command(self, request: WsmanRequest) -> str:
+        """Begin a command; return the body of the answer."""
+
+    @abstractmethod
+    def send(self, request: WsmanRequest) -> None:
+        """Take input."""
+
+    @abstractmethod
+    def signal(self, request: WsmanRequest) -> None:
+        """Stop or forget a command."""
+
+    @abstractmethod
+    def receive(self, request: WsmanRequest) -> bytes:
+        """Wait for output and return the whole answer."""
+
+    @abstractmethod
+    def stop_all(self) -> None:
+        """Stop all commands: the shell is going. Called with `changed` held."""
+
+    def close(self) -> None:
+        """End the shell: commands are stopped, waiting requests aborted. More than once does no harm."""
+        with self.changed:
+            if self.closed:
+                return
+            self.closed = True
+            self.stop_all()
+            self.changed.notify_all()
+        self.context.host.shell_closed(self.id)
+
+    def require_open(self) -> None:
+        """Refuse a shell that was closed after it was found. Called with `changed` held.
+
+        Raises:
+            WsmanFaultError: it is closed.
+        """
+        if self.closed:
+            raise wsman.shell_not_found(self.id)
+
+    def touch(self) -> None:
+        """Note that somebody asked for something."""
+        self.last_used = time.monotonic()
+
+    def is_idle(self) -> bool:
+        """Whether nobody has asked for anything in IDLE_TIMEOUT."""
+        return time.monotonic() - self.last_used > IDLE_TIMEOUT
+
+    def receive_when(
+        self, request: WsmanRequest, command_id: str, take: Callable[[], str | None], finished: Callable[[], bool]
+    ) -> bytes:
+        """Wait until there is something to give, and return the whole answer.
+
+        Parameters:
+            request: the Receive.
+            command_id: whose output it is; empty for the shell's own.
+            take: with `changed` held, the body of the answer, or None while there is none.
+            finished: whether the command is unknown by now.
+
+        A Receive whose answer was lost may be sent again (same message id) and gets the same answer. A second one for
+        the same command takes over from the first, whose client has gone.
+
+        Raises:
+            WsmanFaultError: nothing came in time; the shell or command went away; another Receive took over.
+        """
+        deadline = time.monotonic() + request.operation_timeout
+        with self.changed:
+            message_id, last = self._last_answers.get(command_id, ("", b""))
+            if message_id == request.message_id:
+                return last
+            self._receivers[command_id] = request.message_id
+            self.changed.notify_all()
+            while True:
+                if self.closed or self._receivers.get(command_id) != request.message_id:
+                    raise wsman.operation_aborted()
+                if finished():
+                    raise wsman.command_not_found()
+                body = take()
+                if body is not None:
+                    break
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise wsman.operation_timed_out()
+                self.changed.wait(left)
+            result = wsman.answer(request, body)
+            self._last_answers[command_id] = (request.message_id, result)
+            return result
+
+    def forget_receiver(self, command_id: str) -> None:
+        """Drop what is kept for a command's lost answers. Called with `changed` held."""
+        self._receivers.pop(command_id, None)
+        self._last_answers.pop(command_id, None)
+
+    def describe(self) -> dict[str, object]:
+        """What GET /simulator/status says of this shell."""
+        return {"id": self.id, "user": self.user, "kind": "psrp" if "powershell" in self.resource_uri else "winrs"}
+
+
+def stream_xml(name: str, data: bytes, command_id: str = "", *, end: bool = False) -> str:
+    """Write a Stream element of an answer to Receive."""
+    attributes = f' CommandId="{command_id}"' if command_id else ""
+    attributes += ' End="true"' if end else ""
+    return f'<rsp:Stream Name="{name}"{attributes}>{base64.b64encode(data).decode()}</rsp:Stream>'
+
+
+def state_xml(command_id: str, state: str, exit_code: int | None = None) -> str:
+    """Write a CommandState element: `Running` or `Done`, the latter with an exit code."""
+    code = "" if exit_code is None else f"<rsp:ExitCode>{exit_code}</rsp:ExitCode>"
+    return f'<rsp:CommandState CommandId="{command_id}" State="{STATE}{state}">{code}</rsp:CommandState>'
+
+
+def payload_limit(request: WsmanRequest) -> int:
+    """Return how many bytes of streams fit into the answer (they travel in base64)."""
+    return max(request.max_envelope_size - ENVELOPE_OVERHEAD, wsman.MIN_ENVELOPE // 2) * 3 // 4
+
+
+def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
+    """Return a Send's command id (empty for the shell), its bytes, and whether the stream ends with them."""
+    stream = request.find("Send/Stream")
+    if stream is None:
+        raise wsman.invalid_parameter("Send without a Stream.")
+    try:
+        data = base64.b64decode(stream.text or "", validate=False)
+    except ValueError as error:
+        raise wsman.invalid_parameter(str(error)) from error
+    return (stream.get("CommandId") or "").upper(), data, (stream.get("End") or "").lower() in ("true", "1")
+
+
+def signal_code(request: WsmanRequest) -> tuple[str, str]:
+    """Return a Signal's command id and the last part of its code, in lower case: ctrl_c, ctrl_break, terminate."""
+    signal = request.find("Signal")
+    code = request.find("Signal/Code")
+    if signal is None or code is None:
+        raise wsman.invalid_parameter("Signal without a Code.")
+    return (signal.get("CommandId") or "").upper(), (code.text or "").rpartition("/")[2].lower()
+
+
+def desired_command(request: WsmanRequest) -> str:
+    """Return the command id of a Receive, empty for the shell's own streams."""
+    desired = request.find("Receive/DesiredStream")
+    return "" if desired is None else (desired.get("CommandId") or "").upper()

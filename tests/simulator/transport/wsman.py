@@ -1,0 +1,260 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""WS-Management envelopes: what a request says, and how answers and faults are written.
+
+Sources: [MS-WSMV] (actions, shells, faults), DMTF DSP0226 (headers), wsmerror.h (fault codes), and what pywinrm 0.5 and
+pypsrp 0.9 send and read.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+SOAP = "http://www.w3.org/2003/05/soap-envelope"
+ADDRESSING = "http://schemas.xmlsoap.org/ws/2004/08/addressing"
+TRANSFER = "http://schemas.xmlsoap.org/ws/2004/09/transfer"
+WSMAN = "http://schemas.dmtf.org/wbem/wsman/1/wsman.xsd"
+MS_WSMAN = "http://schemas.microsoft.com/wbem/wsman/1/wsman.xsd"
+SHELL = "http://schemas.microsoft.com/wbem/wsman/1/windows/shell"
+IDENTITY = "http://schemas.dmtf.org/wbem/wsman/identity/1/wsmanidentity.xsd"
+CONFIG = "http://schemas.microsoft.com/wbem/wsman/1/config"
+FAULT_ACTION = "http://schemas.dmtf.org/wbem/wsman/1/wsman/fault"
+ANONYMOUS = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous"
+
+CMD_RESOURCE = SHELL + "/cmd"
+POWERSHELL_RESOURCE = "http://schemas.microsoft.com/powershell/"
+
+# Seconds; MaxTimeoutms of winrm/config is 60000 by default.
+MAX_TIMEOUT = 60.0
+MIN_ENVELOPE = 8192
+
+RESOURCE_NOT_FOUND = 0x80338000
+INVALID_ACTION = 0x80338001
+OPERATION_TIMED_OUT = 0x80338029
+MAX_ENVELOPE_SIZE = 0x80338047
+UNEXPECTED_SELECTORS = 0x8033805B
+QUOTA_MAX_SHELLS = 0x803381A5
+OPERATION_ABORTED = 995
+INVALID_PARAMETER = 87
+INTERNAL_ERROR = 1359
+
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?")
+
+
+class WsmanFaultError(Exception):
+    """A request is answered with a SOAP fault.
+
+    Parameters:
+        code: of WSManFault.
+        subcode: of SOAP, such as `w:InvalidSelectors`.
+        message: of WSManFault.
+        reason: of SOAP; the message, unless Windows has two texts.
+        sender: whether the client is to blame.
+    """
+
+    def __init__(
+        self, code: int, subcode: str, message: str, reason: str | None = None, *, sender: bool = True
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.subcode = subcode
+        self.message = message
+        self.reason = reason or message
+        self.sender = sender
+
+
+@dataclass(frozen=True)
+class WsmanRequest:
+    """What an envelope asks for. `operation_timeout` in seconds, `max_envelope_size` in bytes."""
+
+    action: str
+    resource_uri: str
+    message_id: str
+    operation_timeout: float
+    max_envelope_size: int
+    shell_id: str | None
+    options: Mapping[str, str]
+    body: ET.Element
+
+    @property
+    def verb(self) -> str:
+        """The last part of the action: Create, Command, Send, Receive, Signal, Delete, Get, Identify..."""
+        return self.action.rpartition("/")[2]
+
+    def find(self, path: str) -> ET.Element | None:
+        """Return an element of the body by its path in the shell's namespace, such as `Send/Stream`."""
+        return self.body.find("/".join(f"{{{SHELL}}}{part}" for part in path.split("/")))
+
+
+def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
+    """Read an envelope.
+
+    Parameters:
+        data: the envelope as it came.
+        max_envelope_size: the server's limit in bytes, which the client's is cut to.
+
+    Raises:
+        ValueError: not a SOAP envelope.
+    """
+    try:
+        root = ET.fromstring(data)
+    except ET.ParseError as error:
+        raise ValueError(str(error)) from error
+    body = root.find(f"{{{SOAP}}}Body")
+    if root.tag != f"{{{SOAP}}}Envelope" or body is None:
+        raise ValueError("not a SOAP envelope")
+
+    def text(path: str, default: str = "") -> str:
+        found = root.findtext(f"{{{SOAP}}}Header/{path}")
+        return (found or default).strip()
+
+    action = text(f"{{{ADDRESSING}}}Action")
+    if not action and body.find(f"{{{IDENTITY}}}Identify") is not None:
+        action = "Identify"
+    selectors = {item.get("Name"): item.text or "" for item in root.iter(f"{{{WSMAN}}}Selector")}
+    return WsmanRequest(
+        action=action,
+        resource_uri=text(f"{{{WSMAN}}}ResourceURI"),
+        message_id=text(f"{{{ADDRESSING}}}MessageID"),
+        operation_timeout=min(parse_duration(text(f"{{{WSMAN}}}OperationTimeout"), MAX_TIMEOUT), MAX_TIMEOUT),
+        max_envelope_size=min(int(text(f"{{{WSMAN}}}MaxEnvelopeSize", str(max_envelope_size))), max_envelope_size),
+        shell_id=selectors.get("ShellId"),
+        options={item.get("Name") or "": item.text or "" for item in root.iter(f"{{{WSMAN}}}Option")},
+        body=body,
+    )
+
+
+def parse_duration(text: str, default: float) -> float:
+    """Return the seconds of an xs:duration such as PT20S or PT1M, or the default if it is none."""
+    match = _DURATION.fullmatch(text)
+    if match is None or not any(match.groups()):
+        return default
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def envelope(action: str, body: str, relates_to: str) -> bytes:
+    """Write an answer: its action, its body (XML whose prefixes are those below) and the request's message id."""
+    return (
+        f'<s:Envelope xml:lang="en-US" xmlns:s="{SOAP}" xmlns:a="{ADDRESSING}" xmlns:x="{TRANSFER}" xmlns:w="{WSMAN}"'
+        f' xmlns:rsp="{SHELL}" xmlns:p="{MS_WSMAN}"><s:Header><a:Action>{escape(action)}</a:Action>'
+        f"<a:MessageID>uuid:{str(uuid.uuid4()).upper()}</a:MessageID><a:To>{ANONYMOUS}</a:To>"
+        f"<a:RelatesTo>{escape(relates_to)}</a:RelatesTo></s:Header><s:Body>{body}</s:Body></s:Envelope>"
+    ).encode()
+
+
+def answer(request: WsmanRequest, body: str = "") -> bytes:
+    """Write the answer to a request: its action is the request's with `Response`."""
+    return envelope(f"{request.action}Response", body, request.message_id)
+
+
+def fault_envelope(fault: WsmanFaultError, machine: str, relates_to: str) -> bytes:
+    """Write a fault, as the WinRM service of `machine` does."""
+    role = "Sender" if fault.sender else "Receiver"
+    body = (
+        f"<s:Fault><s:Code><s:Value>s:{role}</s:Value><s:Subcode><s:Value>{escape(fault.subcode)}</s:Value></s:Subcode>"
+        f'</s:Code><s:Reason><s:Text xml:lang="en-US">{escape(fault.reason)} </s:Text></s:Reason><s:Detail>'
+        f'<f:WSManFault xmlns:f="http://schemas.microsoft.com/wbem/wsman/1/wsmanfault" Code="{fault.code}" '
+        f"Machine={quoteattr(machine)}><f:Message>{escape(fault.message)} </f:Message></f:WSManFault>"
+        "</s:Detail></s:Fault>"
+    )
+    return envelope(FAULT_ACTION, body, relates_to)
+
+
+def shell_not_found(shell_id: str) -> WsmanFaultError:
+    """The fault for a shell that does not exist (any more)."""
+    return WsmanFaultError(
+        UNEXPECTED_SELECTORS,
+        "w:InvalidSelectors",
+        f"The request for the Windows Remote Shell with ShellId {shell_id} failed because the shell was not found on "
+        "the server. Possible causes are: the specified ShellId is incorrect or the shell no longer exists on the "
+        "server. Provide the correct ShellId or create a new shell and retry the operation.",
+        "The WS-Management service cannot process the request because the request contained invalid selectors for the "
+        "resource.",
+    )
+
+
+def command_not_found() -> WsmanFaultError:
+    """The fault for a command that does not exist (any more) in a shell that does."""
+    return WsmanFaultError(
+        UNEXPECTED_SELECTORS,
+        "w:InvalidSelectors",
+        "The Windows Remote Shell received a request to perform an operation on a command identifier that does not "
+        "exist. Either the command has completed execution or the client specified an invalid command identifier.",
+        "The WS-Management service cannot process the request because the request contained invalid selectors for the "
+        "resource.",
+    )
+
+
+def operation_timed_out() -> WsmanFaultError:
+    """The fault for a Receive that had nothing to give within its OperationTimeout; clients ask again."""
+    return WsmanFaultError(
+        OPERATION_TIMED_OUT,
+        "w:TimedOut",
+        "The WS-Management service cannot complete the operation within the time specified in OperationTimeout.",
+        sender=False,
+    )
+
+
+def operation_aborted() -> WsmanFaultError:
+    """The fault for a request whose shell or command went away, or was taken over, while it waited."""
+    return WsmanFaultError(
+        OPERATION_ABORTED,
+        "w:InternalError",
+        "The I/O operation has been aborted because of either a thread exit or an application request.",
+        sender=False,
+    )
+
+
+def envelope_too_large() -> WsmanFaultError:
+    """The fault for a request above MaxEnvelopeSizekb."""
+    return WsmanFaultError(
+        MAX_ENVELOPE_SIZE,
+        "w:EncodingLimit",
+        "The WS-Management service cannot process the request because the request is too large. Change the maximum "
+        "envelope size and try the request again.",
+    )
+
+
+def shell_quota_exceeded(quota: int) -> WsmanFaultError:
+    """The fault for one shell more than MaxShellsPerUser."""
+    return WsmanFaultError(
+        QUOTA_MAX_SHELLS,
+        "w:QuotaLimit",
+        f"The WS-Management service cannot process the request. This user is allowed a maximum number of {quota} "
+        "concurrent shells, which has been exceeded. Close existing shells or raise the quota for this user.",
+    )
+
+
+def resource_not_found(resource_uri: str) -> WsmanFaultError:
+    """The fault for a resource this service does not have."""
+    return WsmanFaultError(
+        RESOURCE_NOT_FOUND,
+        "w:InvalidResourceURI",
+        "The WS-Management service cannot process the request. The service cannot find the resource identified by the "
+        f"resource URI and selectors: {resource_uri}",
+    )
+
+
+def invalid_action(action: str) -> WsmanFaultError:
+    """The fault for an action this service does not know."""
+    return WsmanFaultError(
+        INVALID_ACTION,
+        "a:ActionNotSupported",
+        f"The action {action} is not supported by the service.",
+    )
+
+
+def internal_error(detail: str) -> WsmanFaultError:
+    """The fault for an error of the simulator itself."""
+    return WsmanFaultError(INTERNAL_ERROR, "w:InternalError", f"An internal error occurred. {detail}", sender=False)
+
+
+def invalid_parameter(detail: str) -> WsmanFaultError:
+    """The fault for a request that lacks something or contradicts itself."""
+    return WsmanFaultError(INVALID_PARAMETER, "w:InvalidParameter", f"The parameter is incorrect. {detail}")

@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Certificates: Import-Certificate, New-SelfSignedCertificate, certutil.exe.
+
+https://learn.microsoft.com/powershell/module/pki/import-certificate
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from simulator.machine.objects import (
+    Bound,
+    Cmdlet,
+    CmdletError,
+    Invocation,
+    NotModelled,
+    Program,
+    ProgramResult,
+    PSObject,
+)
+from simulator.windows import certificate_store
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_STORES = {
+    "my": "My",
+    "root": "Root",
+    "ca": "CA",
+    "trustedpublisher": "TrustedPublisher",
+    "trustedpeople": "TrustedPeople",
+}
+_HASHES = {"MD5": "md5", "SHA1": "sha1", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512"}
+
+
+def _store(location: str) -> str:
+    """Return the machine's store that a path of the certificate drive means."""
+    found = re.fullmatch(r"cert:\\?localmachine\\(\w+)\\?", location.replace("/", "\\"), re.IGNORECASE)
+    name = _STORES.get(found[1].casefold()) if found else None
+    if name is None:
+        raise NotModelled(f"the certificate store {location}")
+    return name
+
+
+def _object(certificate: x509.Certificate, store: str) -> PSObject:
+    properties: dict[str, object] = {
+        "Thumbprint": certificate_store.thumbprint(certificate),
+        "Subject": certificate.subject.rfc4514_string(),
+        "Issuer": certificate.issuer.rfc4514_string(),
+        "NotBefore": certificate.not_valid_before_utc,
+        "NotAfter": certificate.not_valid_after_utc,
+        "SerialNumber": f"{certificate.serial_number:X}",
+        "HasPrivateKey": store == "My",
+        "PSParentPath": f"Microsoft.PowerShell.Security\\Certificate::LocalMachine\\{store}",
+    }
+    return PSObject("System.Security.Cryptography.X509Certificates.X509Certificate2", properties)
+
+
+def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Import-Certificate."""
+    store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
+    for path in bound.texts("FilePath"):
+        if not machine.files.is_file(path):
+            raise CmdletError(
+                "ObjectNotFound",
+                "System.IO.FileNotFoundException",
+                f"The certificate file could not be found. ({path})",
+                "System.IO.FileNotFoundException",
+            )
+        try:
+            found = certificate_store.load(machine.files.read_bytes(path))
+        except ValueError as error:
+            message = "Cannot find the requested object. (Exception from HRESULT: 0x80092009)"
+            raise CmdletError("NotSpecified", "System.Exception", message) from error
+        for certificate in found:
+            if not bound.flag("WhatIf"):
+                certificate_store.add(machine, store, certificate)
+            yield _object(certificate, store)
+
+
+def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
+    """New-SelfSignedCertificate: for -DnsName or -Subject, valid a year; its private key stays with Windows."""
+    store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
+    names = bound.texts("DnsName")
+    common = bound.text("Subject").removeprefix("CN=") or (names[0] if names else machine.name)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+    now = datetime.datetime.now(datetime.UTC)
+    until = bound.get("NotAfter")
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(until if isinstance(until, datetime.datetime) else now + datetime.timedelta(days=365))
+    )
+    if names:
+        alternative = x509.SubjectAlternativeName([x509.DNSName(entry) for entry in names])
+        builder = builder.add_extension(alternative, critical=False)
+    certificate = builder.sign(key, hashes.SHA256())
+    certificate_store.add(machine, store, certificate)
+    return [_object(certificate, store)]
+
+
+def certutil(machine: Machine, run: Invocation) -> ProgramResult:
+    """certutil.exe -hashfile FILE [ALGORITHM], -addstore STORE FILE, -delstore STORE THUMBPRINT."""
+    words = [argument for argument in run.argv if argument.casefold() not in ("-f", "-q", "/f")]
+    verb = words[0].casefold().lstrip("-/") if words else ""
+    if verb == "hashfile" and len(words) in (2, 3):
+        return _hash_file(machine, words[1], words[2].upper() if len(words) == 3 else "SHA1")
+    if verb == "addstore" and len(words) == 3:
+        return _add_store(machine, words[1], words[2])
+    if verb == "delstore" and len(words) == 3:
+        removed = certificate_store.remove(machine, words[1], words[2].replace(" ", "").upper())
+        text = "CertUtil: -delstore command completed successfully.\r\n"
+        return ProgramResult(0, text) if removed else _fail("delstore", "0x80092004", "Cannot find object or property.")
+    return ProgramResult(1, f"the simulator does not model certutil {' '.join(run.argv)}\r\n")
+
+
+def _fail(verb: str, code: str, text: str) -> ProgramResult:
+    number = int(code, 16) - (1 << 32)
+    return ProgramResult(number, f"CertUtil: -{verb} command FAILED: {code} ({number})\r\nCertUtil: {text}\r\n")
+
+
+def _hash_file(machine: Machine, path: str, algorithm: str) -> ProgramResult:
+    if algorithm not in _HASHES:
+        return _fail("hashfile", "0x80090008", "Invalid algorithm specified.")
+    if not machine.files.is_file(path):
+        return _fail("hashfile", "0x80070002", "The system cannot find the file specified.")
+    digest = hashlib.new(_HASHES[algorithm], machine.files.read_bytes(path)).hexdigest()
+    end = "CertUtil: -hashfile command completed successfully."
+    return ProgramResult(0, f"{algorithm} hash of {path}:\r\n{digest}\r\n{end}\r\n")
+
+
+def _add_store(machine: Machine, store: str, path: str) -> ProgramResult:
+    name = _STORES.get(store.casefold())
+    if name is None:
+        return ProgramResult(1, f"the simulator does not model the certificate store {store}\r\n")
+    if not machine.files.is_file(path):
+        return _fail("addstore", "0x80070002", "The system cannot find the file specified.")
+    try:
+        found = certificate_store.load(machine.files.read_bytes(path))
+    except ValueError:
+        return _fail("addstore", "0x80092009", "Cannot find the requested object.")
+    for certificate in found:
+        certificate_store.add(machine, name, certificate)
+    subject = found[0].subject.rfc4514_string()
+    text = (
+        f'{name}\r\nCertificate "{subject}" added to store.\r\nCertUtil: -addstore command completed successfully.\r\n'
+    )
+    return ProgramResult(0, text)
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    "Import-Certificate": import_certificate,
+    "New-SelfSignedCertificate": new_self_signed,
+}
+PROGRAMS: Mapping[str, Program] = {"certutil.exe": certutil}

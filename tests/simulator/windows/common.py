@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What several families need: wildcards, CIM objects, lists, errors of CIM cmdlets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from simulator.machine.objects import Bound, CmdletError, PSObject
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Return whether a text matches a PowerShell wildcard pattern (`*`, `?`, `[a-c]`), whatever its case."""
+    parts = re.split(r"(\[[^\]]+\]|\*|\?|`.)", pattern)
+    expression = "".join(
+        ".*" if part == "*" else "." if part == "?" else part if part.startswith("[") else re.escape(part.lstrip("`"))
+        for part in parts
+    )
+    return re.fullmatch(expression, text, re.IGNORECASE | re.DOTALL) is not None
+
+
+def any_match(patterns: Iterable[str], text: str) -> bool:
+    """Return whether a text matches one of the patterns."""
+    return any(matches(pattern, text) for pattern in patterns)
+
+
+def has_wildcard(text: str) -> bool:
+    """Return whether a name is a pattern."""
+    return any(char in text for char in "*?[")
+
+
+def items(value: object) -> list[object]:
+    """Return a parameter's value as a list; nothing bound is an empty one."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def objects(bound: Bound, *parameters: str) -> list[PSObject]:
+    """Return the objects that came by a parameter or through the pipeline."""
+    found = [item for name in parameters for item in items(bound.get(name))] or list(bound.pipeline)
+    return [item for item in found if isinstance(item, PSObject)]
+
+
+class CimInstance(PSObject):
+    """A CIM instance: it also knows its class, which it does not list among its properties."""
+
+    def get(self, name: str, default: object = None) -> object:
+        """Return a property's value; `CimClass` has the class's name."""
+        if name.casefold() == "cimclass" and self.find(name) is None:
+            kind = "Microsoft.Management.Infrastructure.CimClass"
+            return PSObject(kind, {"CimClassName": class_of(self)}, class_of(self))
+        return super().get(name, default)
+
+
+def cim(
+    class_name: str, properties: dict[str, object], namespace: str = "root/cimv2", text: str | None = None
+) -> PSObject:
+    """Return a CIM instance; `text` is what its ToString() gives, by default the class name."""
+    type_name = f"Microsoft.Management.Infrastructure.CimInstance#{namespace}/{class_name}"
+    return CimInstance(type_name, properties, text or class_name)
+
+
+def class_of(item: PSObject) -> str:
+    """Return the class name of a CIM instance."""
+    return item.type_name.rpartition("/")[2]
+
+
+def no_cim_object(class_name: str, key: str, value: str, command: str) -> CmdletError:
+    """Return the error of a CDXML cmdlet that found nothing for a name without wildcards."""
+    return CmdletError(
+        "ObjectNotFound",
+        f"CmdletizationQuery_NotFound_{key},{command}",
+        f"No {class_name} objects found with property '{key}' equal to '{value}'.  "
+        "Verify the value of the property and retry.",
+        "Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
+    )
+
+
+def not_found(message: str, error_id: str, exception: str = "System.Exception") -> CmdletError:
+    """Return an error of the category ObjectNotFound."""
+    return CmdletError("ObjectNotFound", error_id, message, exception)

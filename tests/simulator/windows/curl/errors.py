@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""curl's errors: https://curl.se/libcurl/c/libcurl-errors.html"""
+
+from __future__ import annotations
+
+UNSUPPORTED_PROTOCOL = 1
+FAILED_INIT = 2
+URL_MALFORMAT = 3
+COULDNT_RESOLVE_PROXY = 5
+COULDNT_RESOLVE_HOST = 6
+COULDNT_CONNECT = 7
+PARTIAL_FILE = 18
+HTTP_RETURNED_ERROR = 22
+WRITE_ERROR = 23
+OPERATION_TIMEDOUT = 28
+RANGE_ERROR = 33
+SSL_CONNECT_ERROR = 35
+FILE_COULDNT_READ_FILE = 37
+TOO_MANY_REDIRECTS = 47
+PEER_FAILED_VERIFICATION_OLD = 51
+GOT_NOTHING = 52
+RECV_ERROR = 56
+PEER_FAILED_VERIFICATION = 60
+FILESIZE_EXCEEDED = 63
+
+Version = tuple[int, ...]
+
+
+class CurlError(Exception):
+    """A transfer failed.
+
+    Parameters:
+        code: curl's exit code.
+        message: what follows `curl: (CODE) `.
+        refused: whether the connection was refused (what --retry-connrefused asks).
+    """
+
+    def __init__(self, code: int, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.refused = refused
+
+
+class UsageError(Exception):
+    """The command line is wrong (exit code 2); the text follows `curl: `."""
+
+
+def parse_version(text: str) -> Version:
+    """Return the parts of a version (`8.9.1`)."""
+    return tuple(int(part) for part in text.split("."))

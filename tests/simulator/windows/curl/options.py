@@ -1,0 +1,244 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""curl's options: which there are since which version, which take an argument, and what a command line says with them.
+
+Names and versions: https://curl.se/docs/manpage.html ("Added in"); https://curl.se/docs/versions.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from simulator.windows.curl.errors import UsageError, Version
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: its letter, whether it takes an argument, since when, and whether the simulator knows what it does."""
+
+    name: str
+    letter: str = ""
+    argument: bool = False
+    since: Version = (7, 0)
+    modelled: bool = True
+
+
+def _table() -> dict[str, Option]:
+    rows = """
+    url:=|output:o=|remote-name:O|remote-name-all|output-dir:=@7.73|create-dirs|config:K=|disable:q|next::@7.36
+    silent:s|show-error:S|verbose:v|progress-bar:#|no-progress-meter::@7.67|stderr:=|write-out:w=|help:h|version:V
+    fail:f|fail-early::@7.52|fail-with-body::@7.76|location:L|location-trusted|max-redirs:=|head:I|include:i|get:G|globoff:g
+    request:X=|header:H=|user-agent:A=|referer:e=|user:u=|data:d=|data-binary:=|data-raw:=@7.43|range:r=|continue-at:C=
+    proxy:x=|proxy-user:U=|noproxy:=|proxy-header:=@7.37|proxy-insecure::@7.52|proxytunnel:p
+    retry:=|retry-delay:=|retry-max-time:=|retry-connrefused::@7.52|retry-all-errors::@7.71
+    connect-timeout:=|max-time:m=|speed-limit:Y=|speed-time:y=|limit-rate:=|max-filesize:=|remote-time:R
+    parallel:Z@7.66|parallel-max:=@7.66|parallel-immediate::@7.68|remove-on-error::@7.83|skip-existing::@8.10
+    insecure:k|cacert:=|ssl-no-revoke::@7.44|ssl-revoke-best-effort::@7.70|ca-native::@8.2|http1.0:0|http1.1
+    tlsv1:1|tlsv1.2|tlsv1.3::@7.52|tls-max:=@7.54|proto:=|proto-redir:=|proto-default:=@7.45|ipv4:4|no-keepalive|keepalive-time:=
+    no-buffer:N|basic|path-as-is::@7.42|resolve:=|no-clobber::@7.83|compressed|oauth2-bearer:=|tcp-nodelay|raw|ssl-reqd
+    """
+    others = """
+    anyauth|digest|ntlm|negotiate|netrc:n|netrc-file:=|netrc-optional|cookie:b=|cookie-jar:c=|form:F=|upload-file:T=|append:a
+    cert:E=|key:=|cert-type:=|key-type:=|pass:=|crlfile:=|capath:=|ciphers:=|engine:=|pinnedpubkey:=|cert-status|interface:=
+    local-port:=|ipv6:6|http2|http2-prior-knowledge::@7.49|http3::@7.66|connect-to:=@7.49|dns-servers:=|doh-url:=@7.62
+    etag-save:=@7.68|etag-compare:=@7.68|time-cond:z=|remote-header-name:J|trace:=|trace-ascii:=|trace-time|trace-ids::@8.2
+    preproxy:=@7.52|proxy-basic|proxy-ntlm|proxy-digest|proxy-negotiate|proxy-anyauth|proxy-cacert:=@7.52|proxy1.0:=|socks4:=
+    socks4a:=|socks5:=|socks5-hostname:=|unix-socket:=@7.40|variable:=@8.3|rate:=@7.84|json:=@7.82|url-query:=@7.87|quote:Q=
+    data-urlencode:=|data-ascii:=|form-string:=|happy-eyeballs-timeout-ms:=@7.59|false-start|libcurl:=|manual:M|junk-session-cookies:j
+    list-only:l|use-ascii:B|xattr|create-file-mode:=@7.75|aws-sigv4:=@7.75|hsts:=@7.74|alt-svc:=@7.64|ca-embed::@8.10|mptcp::@8.9
+    """
+    found = {}
+    for text, modelled in ((rows, True), (others, False)):
+        for item in re.split(r"[|\s]+", text.strip()):
+            name, _, rest = item.partition(":")
+            spec, _, since = rest.lstrip(":").partition("@")
+            major, _, minor = (since or "7.0").partition(".")
+            letter = spec.replace("=", "")
+            found[name] = Option(name, letter, spec.endswith("="), (int(major), int(minor)), modelled)
+    return found
+
+
+OPTIONS: Mapping[str, Option] = _table()
+_LETTERS: Mapping[str, Option] = {option.letter: option for option in OPTIONS.values() if option.letter}
+_INTEGERS = frozenset(
+    [
+        "retry",
+        "retry-delay",
+        "retry-max-time",
+        "max-redirs",
+        "speed-limit",
+        "speed-time",
+        "max-filesize",
+        "parallel-max",
+        "keepalive-time",
+    ]
+)
+_DECIMALS = frozenset(("connect-timeout", "max-time"))
+
+
+@dataclass
+class Config:
+    """The options of one operation (what stands between `--next`), as given."""
+
+    flags: dict[str, bool] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    headers: list[str] = field(default_factory=list)
+    proxy_headers: list[str] = field(default_factory=list)
+    data: list[str] = field(default_factory=list)
+    resolve: list[str] = field(default_factory=list)
+    # URLs with the output that belongs to each: a file name, "" for the name of the URL, None for standard output.
+    urls: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+
+    def flag(self, name: str) -> bool:
+        """Return whether an option is on."""
+        return self.flags.get(name, False)
+
+    def number(self, name: str, default: float = 0) -> float:
+        """Return an option's number."""
+        return float(self.values.get(name, default))
+
+
+@dataclass
+class CommandLine:
+    """What a command line (and the files that it names) says: operations and warnings."""
+
+    version: Version
+    read_config: Callable[[str], str]
+    operations: list[Config] = field(default_factory=lambda: [Config()])
+    warnings: list[str] = field(default_factory=list)
+    request: str = ""
+
+    def flag(self, name: str) -> bool:
+        """Return whether any operation has an option."""
+        return any(config.flag(name) for config in self.operations)
+
+    def parse(self, argv: Sequence[str]) -> CommandLine:
+        """Read the arguments. Raises UsageError."""
+        rest = list(argv)
+        while rest:
+            argument = rest.pop(0)
+            if argument == "-" or not argument.startswith("-"):
+                self.operations[-1].urls.append(argument)
+            elif argument == "--":
+                self.operations[-1].urls += rest
+                rest = []
+            elif argument.startswith("--"):
+                self._long(argument[2:], rest)
+            else:
+                self._short(argument[1:], rest)
+        return self
+
+    def _long(self, name: str, rest: list[str]) -> None:
+        option, on = self._find(name)
+        if option.argument and not rest:
+            raise UsageError(f"option --{name}: requires parameter")
+        self._apply(option, rest.pop(0) if option.argument else None, on, f"--{name}")
+
+    def _short(self, letters: str, rest: list[str]) -> None:
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            option = _LETTERS.get(letter)
+            if option is None or self.version < option.since:
+                raise UsageError(f"option -{letter}: is unknown")
+            if not option.argument:
+                self._apply(option, None, True, f"-{letter}")
+                continue
+            if not letters and not rest:
+                raise UsageError(f"option -{letter}: requires parameter")
+            self._apply(option, letters or rest.pop(0), True, f"-{letter}")
+            letters = ""
+
+    def _find(self, name: str) -> tuple[Option, bool]:
+        """Return an option of this version and whether it is switched on; `no-` switches one off, a prefix may do."""
+        known = {key: option for key, option in OPTIONS.items() if option.since <= self.version}
+        positive = name.removeprefix("no-")
+        if name in known:
+            return known[name], True
+        if positive != name and positive in known and not known[positive].argument:
+            return known[positive], False
+        # Unambiguous prefixes are accepted up to 8.10.
+        prefixed = [option for key, option in known.items() if name and key.startswith(name)]
+        if len(prefixed) == 1:
+            return prefixed[0], True
+        raise UsageError(f"option --{name}: {'is ambiguous' if prefixed else 'is unknown'}")
+
+    def _apply(self, option: Option, value: str | None, on: bool, spelled: str) -> None:
+        if not option.modelled:
+            raise UsageError(f"the simulator does not model {spelled}")
+        if value is None:
+            self._switch(option.name, on, spelled)
+            return
+        config = self.operations[-1]
+        if (option.name in _INTEGERS and not re.fullmatch(r"-?\d+", value)) or (
+            option.name in _DECIMALS and not re.fullmatch(r"\d+(\.\d+)?", value)
+        ):
+            raise UsageError(f"option {spelled}: expected a proper numerical parameter")
+        match option.name:
+            case "url":
+                config.urls.append(value)
+            case "output":
+                config.outputs.append(value)
+            case "header" | "proxy-header":
+                wanted = config.headers if option.name == "header" else config.proxy_headers
+                wanted += self._lines(value)
+            case "data" | "data-binary" | "data-raw":
+                config.data.append(self._data(value, option.name))
+            case "resolve":
+                config.resolve.append(value)
+            case "config":
+                self._config_file(value)
+            case "limit-rate":
+                config.values[option.name] = str(_rate(value, spelled))
+            case _:
+                config.values[option.name] = value
+
+    def _switch(self, name: str, on: bool, spelled: str) -> None:
+        if name == "compressed" and self.version < (8, 7):
+            # zlib is in Windows' curl since 8.7.
+            raise UsageError(f"option {spelled}: the installed libcurl version doesn't support this")
+        if name in ("help", "version"):
+            self.request = self.request or name
+        elif name == "next":
+            self.operations.append(Config())
+        elif name == "remote-name":
+            self.operations[-1].outputs.append("")
+        else:
+            self.operations[-1].flags[name] = on
+
+    def _lines(self, value: str) -> list[str]:
+        """Return the headers of `-H`; `@FILE` reads them from a file (7.55)."""
+        if value.startswith("@"):
+            return [line for line in self.read_config(value[1:]).splitlines() if line]
+        return [value]
+
+    def _data(self, value: str, name: str) -> str:
+        if name == "data-raw" or not value.startswith("@"):
+            return value
+        text = self.read_config(value[1:])
+        return text if name == "data-binary" else text.replace("\r", "").replace("\n", "")
+
+    def _config_file(self, name: str) -> None:
+        from simulator.windows.curl.config_file import entries
+
+        shown = "<stdin>" if name == "-" else name
+        for line, key, value in entries(self.read_config(name)):
+            try:
+                option, on = self._find(key)
+                if option.argument and value is None:
+                    raise UsageError("requires parameter")
+                self._apply(option, value if option.argument else None, on, f"--{key}")
+            except UsageError as error:
+                if "the simulator" in str(error):
+                    raise
+                reason = str(error).partition(": ")[2] or str(error)
+                self.warnings.append(f"{shown}:{line}: warning: '{key}' {reason}")
+
+
+def _rate(value: str, spelled: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)[bB]?", value)
+    if not found:
+        raise UsageError(f"option {spelled}: unsupported unit")
+    return float(found[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[found[2].casefold()]

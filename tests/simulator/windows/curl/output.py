@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Where a transfer's bytes go: standard output, a file of the node, or nowhere."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, TYPE_CHECKING
+from urllib.parse import SplitResult
+
+from simulator.machine.files import normalise
+from simulator.windows.curl import errors
+from simulator.windows.curl.errors import CurlError, UsageError
+from simulator.windows.curl.options import Config
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+# How many bytes are written between two looks at the free space: a look walks the whole disk.
+_LOOK = 4 << 20
+
+
+def path_of(config: Config, output: str | None, url: SplitResult, directory: str) -> str | None:
+    """Return the file that a transfer writes; None: standard output; empty: nowhere. Raises UsageError."""
+    if output is None and not config.flag("remote-name-all"):
+        return None
+    name = output or url.path.rpartition("/")[2]
+    if not name:
+        raise UsageError("Remote file name has no length!")
+    if name == "-":
+        return None
+    if name.casefold() in ("nul", "/dev/null"):
+        return ""
+    folder = config.values.get("output-dir")
+    whole = f"{folder}\\{name}" if folder and ":" not in name else name
+    return normalise(whole if ":" in whole or whole.startswith(("\\", "/")) else f"{directory}\\{whole}")
+
+
+class Output:
+    """Takes the bytes of one transfer; a file is made at the first byte (or at the end, if none came).
+
+    :param path: as `path_of` says.
+    :param append: whether to write behind what is there.
+    """
+
+    def __init__(self, machine: Machine, path: str | None, config: Config, *, append: bool, modern: bool) -> None:
+        self._machine = machine
+        self._config = config
+        self._append = append
+        self._modern = modern
+        self._file: IO[bytes] | None = None
+        self._room = 0
+        self.path = path
+        self.printed = b""
+        self.written = 0
+        self.kept = self._size() if append else 0
+
+    def _size(self) -> int:
+        if not self.path or not self._machine.files.is_file(self.path):
+            return 0
+        return self._machine.files.real(self.path).stat().st_size
+
+    def write(self, data: bytes) -> None:
+        """Take some bytes. Raises CurlError 23 if they cannot be written."""
+        if self.path is None:
+            self.printed += data
+        elif self.path:
+            if self._file is None:
+                self._file = self._open(len(data))
+            if self._room < len(data):
+                self._room = min(_LOOK, self._machine.files.free_space(self.path))
+            if self._room < len(data):
+                raise self._failed(len(data))
+            self._room -= len(data)
+            self._file.write(data)
+        self.written += len(data)
+
+    def _failed(self, size: int) -> CurlError:
+        text = "Failure writing output to destination" if self._modern else f"Failed writing body (0 != {size})"
+        return CurlError(errors.WRITE_ERROR, text)
+
+    def _open(self, size: int) -> IO[bytes]:
+        assert self.path
+        files = self._machine.files
+        parent = self.path.rpartition("\\")[0]
+        try:
+            if self._config.flag("create-dirs"):
+                files.make_directory(parent + "\\")
+            return files.real(self.path).open("ab" if self._append else "wb")
+        except OSError as error:
+            raise self._failed(size) from error
+
+    def restart(self) -> None:
+        """Forget what this transfer wrote, before it is tried again."""
+        self.close()
+        self.printed = b""
+        if self.written and self.path and self._size() > self.kept:
+            os.truncate(self._machine.files.real(self.path), self.kept)
+        self.written = 0
+
+    def finish(self) -> None:
+        """End a transfer that succeeded: without a byte the file is empty. Raises CurlError 23."""
+        if self.path and self._file is None:
+            self._file = self._open(0)
+        self.close()
+
+    def remove(self) -> None:
+        """Delete the file (--remove-on-error)."""
+        self.close()
+        if self.path and self._machine.files.is_file(self.path):
+            self._machine.files.delete(self.path)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

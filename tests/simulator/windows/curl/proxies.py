@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which proxy a URL goes through: https://curl.se/docs/manpage.html (ENVIRONMENT, --proxy, --noproxy)"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from dataclasses import dataclass
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from simulator.machine.objects import Invocation
+from simulator.windows.curl import errors
+from simulator.windows.curl.errors import CurlError, Version
+from simulator.windows.curl.options import Config
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """An HTTP proxy and the header that it wants, or nothing."""
+
+    host: str
+    port: int
+    authorization: str = ""
+
+
+def basic(user: str) -> str:
+    """Return the value of a basic authorization header for `user:password`."""
+    return "Basic " + base64.b64encode((user if ":" in user else user + ":").encode()).decode()
+
+
+def choose(url: SplitResult, config: Config, run: Invocation, version: Version) -> Proxy | None:
+    """Return the proxy for a URL, or None. Raises CurlError for one that is no HTTP proxy."""
+    given = config.values.get("proxy")
+    # Windows' environment knows no case: http_proxy may be HTTP_PROXY there.
+    text = given if given is not None else run.variable(f"{url.scheme}_proxy") or run.variable("ALL_PROXY")
+    exceptions = config.values.get("noproxy", run.variable("NO_PROXY"))
+    if not text or excepted(url.hostname or "", exceptions, version):
+        return None
+    parts = urlsplit(text if "://" in text else f"http://{text}")
+    if parts.scheme != "http":
+        raise CurlError(7, f"the simulator does not model {parts.scheme} proxies")
+    if not parts.hostname:
+        raise CurlError(errors.COULDNT_RESOLVE_PROXY, f"Unsupported proxy syntax in '{text}'")
+    user = config.values.get("proxy-user") or _user(parts)
+    return Proxy(parts.hostname, parts.port or 1080, basic(user) if user else "")
+
+
+def _user(parts: SplitResult) -> str:
+    if parts.username is None:
+        return ""
+    return f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+
+
+def excepted(host: str, exceptions: str, version: Version) -> bool:
+    """Return whether a host is excepted from the proxy; CIDR blocks count since 7.86."""
+    wanted = host.casefold().rstrip(".")
+    for entry in exceptions.replace(",", " ").split():
+        if entry == "*":
+            return True
+        name = entry.casefold().lstrip(".").rstrip(".")
+        if wanted == name or (name and wanted.endswith(f".{name}") and not _is_address(wanted)):
+            return True
+        if "/" in name and version >= (7, 86) and _is_address(wanted):
+            try:
+                if ipaddress.ip_address(wanted) in ipaddress.ip_network(name, strict=False):
+                    return True
+            except (ValueError, TypeError):
+                continue
+    return False
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

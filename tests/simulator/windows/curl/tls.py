@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""TLS as curl does it with Schannel: trust in the machine's root store, names, revocation.
+
+- A chain that ends in no root of the machine's store: SEC_E_UNTRUSTED_ROOT.
+- Schannel asks for a revocation check of the chain, and a certificate that names no revocation list, or one that
+  cannot be fetched, fails it (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
+- --cacert has an effect with Schannel since 7.60 (https://curl.se/changes.html).
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+import urllib.request
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+
+from simulator.windows import certificate_store
+from simulator.windows.curl import errors
+from simulator.windows.curl.errors import CurlError, Version
+from simulator.windows.curl.options import Config
+from simulator.windows.curl.wire import Limits, Stream
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_UNTRUSTED = "SEC_E_UNTRUSTED_ROOT (0x80090325) - The certificate chain was issued by an authority that is not trusted."
+_WRONG_NAME = (
+    "SNI or certificate check failed: SEC_E_WRONG_PRINCIPAL (0x80090322) - The target principal name is incorrect."
+)
+_OFFLINE = (
+    "(0x80092013) - The revocation function was unable to check revocation because the revocation server was offline."
+)
+_NO_CHECK = "(0x80092012) - The revocation function was unable to check revocation for the certificate."
+_REVOKED = "CRYPT_E_REVOKED (0x80092010) - The certificate is revoked."
+_EXPIRED = "SEC_E_CERT_EXPIRED (0x80090328) - The received certificate has expired."
+
+
+def secure(machine: Machine, stream: Stream, host: str, config: Config, version: Version) -> Stream:
+    """Make a connection a TLS one. Raises CurlError: 35, 51, 60, 28."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    roots = _roots(machine, config, version)
+    if not config.flag("insecure"):
+        context.verify_mode = ssl.CERT_REQUIRED
+        if roots:
+            context.load_verify_locations(cadata="\n".join(roots))
+    connection = _handshake(stream.socket, context, host, stream.limits, version)
+    if not config.flag("insecure"):
+        _check_name(connection, host, version)
+        if not config.flag("ssl-no-revoke"):
+            _check_revocation(
+                machine, connection, roots, best_effort=config.flag("ssl-revoke-best-effort"), version=version
+            )
+    return Stream(connection, stream.limits)
+
+
+def _roots(machine: Machine, config: Config, version: Version) -> list[str]:
+    """Return the trusted roots: the file of --cacert replaces the store."""
+    file = config.values.get("cacert")
+    if not file or version < (7, 60):
+        return certificate_store.pem(machine, "Root")
+    if not machine.files.is_file(file):
+        raise CurlError(77, f"schannel: failed to open CA file '{file}': No such file or directory")
+    return [machine.files.read_text(file)]
+
+
+def _handshake(
+    plain: socket.socket, context: ssl.SSLContext, host: str, limits: Limits, version: Version
+) -> ssl.SSLSocket:
+    plain.setblocking(False)
+    connection = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
+    connection.settimeout(0.1)
+    while True:
+        limits.check(connecting=True)
+        try:
+            connection.do_handshake()
+        except TimeoutError:
+            continue
+        except ssl.SSLCertVerificationError as error:
+            text = _EXPIRED if error.verify_code == 10 else _UNTRUSTED
+            prefix = "schannel: " if version >= (7, 60) else "schannel: next InitializeSecurityContext failed: "
+            raise CurlError(errors.PEER_FAILED_VERIFICATION, prefix + text) from error
+        except (ssl.SSLError, OSError) as error:
+            message = "schannel: failed to receive handshake, SSL/TLS connection failed"
+            raise CurlError(errors.SSL_CONNECT_ERROR, message) from error
+        return connection
+
+
+def _leaf(connection: ssl.SSLSocket) -> x509.Certificate:
+    return x509.load_der_x509_certificate(connection.getpeercert(binary_form=True) or b"")
+
+
+def _check_name(connection: ssl.SSLSocket, host: str, version: Version) -> None:
+    try:
+        names = _leaf(connection).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        known = [str(name).casefold() for name in names.get_values_for_type(x509.DNSName)]
+        known += [str(address) for address in names.get_values_for_type(x509.IPAddress)]
+    except x509.ExtensionNotFound:
+        known = []
+    wanted = host.casefold()
+    if wanted in known or any(name.startswith("*.") and wanted.partition(".")[2] == name[2:] for name in known):
+        return
+    code = errors.PEER_FAILED_VERIFICATION if version >= (7, 62) else errors.PEER_FAILED_VERIFICATION_OLD
+    raise CurlError(code, f"schannel: {_WRONG_NAME}")
+
+
+def _revocation_error(name: str, text: str, version: Version) -> CurlError:
+    # Before 7.60 curl did not know the names of these codes.
+    shown = f"{name} {text}" if version >= (7, 60) else f"Unknown error {text}"
+    return CurlError(errors.SSL_CONNECT_ERROR, f"schannel: next InitializeSecurityContext failed: {shown}")
+
+
+def _check_revocation(
+    machine: Machine, connection: ssl.SSLSocket, roots: list[str], *, best_effort: bool, version: Version
+) -> None:
+    leaf = _leaf(connection)
+    urls = _distribution_points(leaf)
+    if not urls:
+        if not best_effort:
+            raise _revocation_error("CRYPT_E_NO_REVOCATION_CHECK", _NO_CHECK, version)
+        return
+    for url in urls:
+        revocations = _fetch(machine, url, roots)
+        if revocations is not None:
+            if revocations.get_revoked_certificate_by_serial_number(leaf.serial_number) is not None:
+                message = f"schannel: next InitializeSecurityContext failed: {_REVOKED}"
+                raise CurlError(errors.SSL_CONNECT_ERROR, message)
+            return
+    if not best_effort:
+        raise _revocation_error("CRYPT_E_REVOCATION_OFFLINE", _OFFLINE, version)
+
+
+def _distribution_points(certificate: x509.Certificate) -> list[str]:
+    try:
+        points = certificate.extensions.get_extension_for_class(x509.CRLDistributionPoints).value
+    except x509.ExtensionNotFound:
+        return []
+    names = [name for point in points for name in point.full_name or []]
+    return [name.value for name in names if isinstance(name, x509.UniformResourceIdentifier)]
+
+
+def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevocationList | None:
+    """Return a revocation list, fetched past curl's proxies as Windows does, if one of the roots signed it."""
+    if not url.startswith("http://") or not machine.network.is_up:
+        return None
+    try:
+        # Nothing of this machine's own proxies: the list is asked for from a simulated node.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(url, timeout=3) as answer:
+            found = x509.load_der_x509_crl(answer.read())
+    except (OSError, ValueError):
+        return None
+    if found.next_update_utc is not None and found.next_update_utc.timestamp() < time.time():
+        return None
+    for text in roots:
+        for root in x509.load_pem_x509_certificates(text.encode()):
+            try:
+                if found.is_signature_valid(root.public_key()):  # type: ignore[arg-type]
+                    return found
+            except (InvalidSignature, TypeError, ValueError):
+                continue
+    return None

@@ -1,0 +1,247 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One URL: redirects, resuming, what counts as failure, retries."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from simulator.machine.objects import Invocation, ProcessEndedError
+from simulator.windows.curl import errors, http
+from simulator.windows.curl.errors import CurlError, Version
+from simulator.windows.curl.http import Head
+from simulator.windows.curl.options import Config
+from simulator.windows.curl.output import Output, path_of
+from simulator.windows.curl.request import Request, headers, open_stream, target_of
+from simulator.windows.curl.wire import Limits
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_TRANSIENT_STATUS = (408, 429, 500, 502, 503, 504)
+_TRANSIENT = (errors.OPERATION_TIMEDOUT, errors.COULDNT_RESOLVE_HOST, errors.COULDNT_RESOLVE_PROXY)
+_LONGEST_DELAY = 600.0
+
+
+@dataclass
+class Outcome:
+    """How a transfer ended, with what --write-out can say of it."""
+
+    url: str
+    code: int = 0
+    message: str = ""
+    status: int = 0
+    size: int = 0
+    redirects: int = 0
+    redirect_url: str = ""
+    content_type: str = ""
+    seconds: float = 0.0
+    retries: int = 0
+    path: str | None = None
+    printed: bytes = b""
+    head: Head | None = None
+    refused: bool = False
+
+
+class Transfer:
+    """Transfers one URL as an operation's options say."""
+
+    def __init__(
+        self, machine: Machine, run: Invocation, config: Config, version: Version, url: str, output: str | None
+    ) -> None:
+        self._machine = machine
+        self._run = run
+        self._config = config
+        self._version = version
+        self._url = url
+        self._output = output
+        self.warnings: list[str] = []
+
+    def perform(self) -> Outcome:
+        """Transfer it, as often as --retry says. Raises UsageError, ProcessEndedError."""
+        try:
+            url = _split(self._url, self._config)
+            if self._config.flag("get") and self._config.data:
+                url = url._replace(query="&".join([*([url.query] if url.query else []), *self._config.data]))
+        except CurlError as error:
+            return Outcome(self._url, error.code, error.message)
+        path = path_of(self._config, self._output, url, self._run.directory)
+        continued = self._config.values.get("continue-at")
+        modern = self._version >= (8, 0)
+        output = Output(self._machine, path, self._config, append=continued is not None, modern=modern)
+        offset = output.kept if continued == "-" else int(continued or 0)
+        left = int(self._config.number("retry"))
+        started = time.monotonic()
+        tries = 0
+        try:
+            while True:
+                outcome = self._attempt(url, output, offset)
+                outcome.retries = tries
+                wait = self._delay(outcome, tries)
+                longest = self._config.number("retry-max-time")
+                if tries >= left or wait is None or (longest and time.monotonic() - started > longest):
+                    break
+                self._warn_of_retry(outcome, wait, left - tries)
+                tries += 1
+                output.restart()
+                if self._run.stop.wait(wait * self._machine.settings.time_scale):
+                    raise ProcessEndedError
+            if outcome.code and self._config.flag("remove-on-error"):
+                output.remove()
+        finally:
+            output.close()
+        outcome.printed = output.printed
+        return outcome
+
+    def _warn_of_retry(self, outcome: Outcome, wait: float, left: int) -> None:
+        why = "timeout" if outcome.code in _TRANSIENT else "connection refused" if outcome.refused else "HTTP error"
+        head = f"Problem : {why}." if self._version >= (7, 71) else f"Transient problem: {why}"
+        unit = "second" if wait == 1 else "seconds"
+        self.warnings.append(f"{head} Will retry in {wait:g} {unit}. {left} retries left.")
+
+    def _delay(self, outcome: Outcome, tries: int) -> float | None:
+        """Return how many seconds to wait before another attempt; None: the outcome is final."""
+        flag = self._config.flag
+        transient = (
+            outcome.code in _TRANSIENT
+            or (outcome.code in (0, errors.HTTP_RETURNED_ERROR) and outcome.status in _TRANSIENT_STATUS)
+            or (outcome.refused and flag("retry-connrefused"))
+            or (outcome.code != 0 and flag("retry-all-errors"))
+        )
+        if not transient:
+            return None
+        delay = self._config.number("retry-delay") or min(2.0**tries, _LONGEST_DELAY)
+        after = outcome.head.get("Retry-After") if outcome.head else ""
+        if after.isdigit() and self._version >= (7, 66):
+            delay = max(delay, float(after))
+        return delay
+
+    def _attempt(self, url: SplitResult, output: Output, offset: int) -> Outcome:
+        outcome = Outcome(self._url, path=output.path)
+        values = self._config
+        limits = Limits(
+            self._run.stop,
+            values.number("max-time"),
+            values.number("connect-timeout") or 300,
+            values.number("speed-limit") or float(bool(values.number("speed-time"))),
+            values.number("speed-time"),
+            values.number("limit-rate"),
+        )
+        try:
+            if url.scheme == "file":
+                self._file(url, output)
+            else:
+                self._follow(url, output, offset, limits, outcome)
+            output.finish()
+        except CurlError as error:
+            outcome.code, outcome.message, outcome.refused = error.code, error.message, error.refused
+        outcome.size = output.written
+        outcome.seconds = time.monotonic() - limits.started
+        return outcome
+
+    def _file(self, url: SplitResult, output: Output) -> None:
+        path = url.path.lstrip("/").replace("/", "\\")
+        if not self._machine.files.is_file(path):
+            raise CurlError(errors.FILE_COULDNT_READ_FILE, f"Couldn't open file {url.path.lstrip('/')}")
+        output.write(self._machine.files.read_bytes(path))
+
+    def _follow(self, url: SplitResult, output: Output, offset: int, limits: Limits, outcome: Outcome) -> None:
+        """Send requests until there is an answer that is no redirect, and take its body."""
+        config = self._config
+        body = "" if config.flag("get") else "&".join(config.data)
+        method = config.values.get("request") or ("HEAD" if config.flag("head") else "POST" if body else "GET")
+        request = Request(url, method, body.encode(), offset, True)
+        most = int(config.number("max-redirs", 50))
+        while True:
+            following = self._one(request, output, limits, outcome)
+            if following is None:
+                return
+            if 0 <= most <= outcome.redirects:
+                raise CurlError(errors.TOO_MANY_REDIRECTS, f"Maximum ({most}) redirects followed")
+            outcome.redirects += 1
+            outcome.url = following.geturl()
+            changes = outcome.status == 303 or (outcome.status in (301, 302) and request.method == "POST")
+            keep = not changes or "request" in config.values
+            same = (following.scheme, following.netloc) == (url.scheme, url.netloc)
+            request = Request(following, request.method if keep else "GET", request.body if keep else b"", offset, same)
+
+    def _one(self, request: Request, output: Output, limits: Limits, outcome: Outcome) -> SplitResult | None:
+        """Send one request and take the answer; returns where it redirects to, if that is to be followed."""
+        stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
+        try:
+            lines = headers(request, self._config, self._version, proxy)
+            http.send(stream, request.method, target_of(request.url, proxy), lines, request.body)
+            head = http.read_head(stream)
+            outcome.head, outcome.status, outcome.content_type = head, head.status, head.get("Content-Type")
+            location = head.get("Location")
+            if head.status in _REDIRECTS and location:
+                outcome.redirect_url = urljoin(request.url.geturl(), location)
+                if self._config.flag("location") or self._config.flag("location-trusted"):
+                    return _split(outcome.redirect_url, self._config)
+            self._take(request, head, output, limits, http.body(stream, head, request.method))
+        finally:
+            stream.close()
+        return None
+
+    def _take(self, request: Request, head: Head, output: Output, limits: Limits, pieces: object) -> None:
+        config = self._config
+        complete = request.offset > 0 and head.status == 416 and request.method == "GET" and self._version >= (7, 65)
+        if complete:
+            return
+        failed = head.status >= 400
+        reason = f" {head.reason}" if self._version < (7, 76) and head.reason else ""
+        error = CurlError(errors.HTTP_RETURNED_ERROR, f"The requested URL returned error: {head.status}{reason}")
+        if failed and config.flag("fail"):
+            raise error
+        if request.offset and head.status == 200 and not failed:
+            message = "HTTP server doesn't seem to support byte ranges. Cannot resume."
+            raise CurlError(errors.RANGE_ERROR, message)
+        most = int(config.number("max-filesize"))
+        limits.expected = head.length
+        if most and (head.length or 0) > most:
+            raise CurlError(errors.FILESIZE_EXCEEDED, "Maximum file size exceeded")
+        if config.flag("include") or config.flag("head"):
+            output.write(head.text.encode("latin-1"))
+        for piece in pieces:  # type: ignore[attr-defined]
+            limits.take(len(piece))
+            output.write(piece)
+        if config.flag("remote-time"):
+            self._date(head, output)
+        if failed and config.flag("fail-with-body"):
+            raise error
+
+    def _date(self, head: Head, output: Output) -> None:
+        try:
+            moment = parsedate_to_datetime(head.get("Last-Modified")).timestamp()
+        except (ValueError, TypeError):
+            return
+        output.finish()
+        if output.path:
+            os.utime(self._machine.files.real(output.path), (moment, moment))
+
+
+def _split(url: str, config: Config) -> SplitResult:
+    """Return the parts of a URL; one without a scheme is HTTP. Raises CurlError: 1, 3."""
+    if not config.flag("globoff") and any(char in url for char in "{}[]"):
+        raise CurlError(errors.URL_MALFORMAT, "the simulator does not model patterns in URLs (give --globoff)")
+    try:
+        parts = urlsplit(url if "://" in url else f"{config.values.get('proto-default', 'http')}://{url}")
+        _ = parts.port
+    except ValueError as error:
+        raise CurlError(
+            errors.URL_MALFORMAT, "URL rejected: Port number was not a decimal number between 0 and 65535"
+        ) from error
+    if parts.scheme not in ("http", "https", "file"):
+        raise CurlError(errors.UNSUPPORTED_PROTOCOL, f'Protocol "{parts.scheme}" not supported or disabled in libcurl')
+    allowed = config.values.get("proto", "")
+    if allowed.startswith("=") and parts.scheme not in allowed[1:].split(","):
+        raise CurlError(errors.UNSUPPORTED_PROTOCOL, f'Protocol "{parts.scheme}" not supported or disabled in libcurl')
+    if parts.scheme != "file" and (not parts.hostname or " " in url):
+        raise CurlError(errors.URL_MALFORMAT, "URL using bad/illegal format or missing URL")
+    return parts

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""--write-out: https://curl.se/docs/manpage.html#-w"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from simulator.windows.curl.errors import Version
+from simulator.windows.curl.transfer import Outcome
+
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def text(form: str, outcome: Outcome, version: Version) -> str:
+    """Return what a format says of a transfer."""
+    values = _values(outcome, version)
+
+    def replace(found: re.Match[str]) -> str:
+        token = found[0]
+        if token == "%%":
+            return "%"
+        if token.startswith("\\"):
+            return _ESCAPES.get(token[1], token)
+        if found[1] == "json" and version >= (7, 70):
+            return json.dumps(values)
+        return str(values.get(found[1], ""))
+
+    return re.sub(r"%%|%\{(\w+)\}|\\.", replace, form)
+
+
+def _values(outcome: Outcome, version: Version) -> dict[str, object]:
+    values: dict[str, object] = {
+        "http_code": f"{outcome.status:03d}",
+        "response_code": f"{outcome.status:03d}",
+        "size_download": outcome.size,
+        "speed_download": int(outcome.size / outcome.seconds) if outcome.seconds else 0,
+        "time_total": f"{outcome.seconds:.6f}",
+        "num_redirects": outcome.redirects,
+        "redirect_url": "" if outcome.redirects else outcome.redirect_url,
+        "url_effective": outcome.url,
+        "content_type": outcome.content_type,
+        "filename_effective": outcome.path or "",
+    }
+    if version >= (7, 75):
+        values |= {"errormsg": outcome.message, "exitcode": outcome.code}
+    if version >= (8, 9):
+        values["num_retries"] = outcome.retries
+    return values

@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A firewall rule, and how the cmdlets show it and its filters.
+
+Objects: https://learn.microsoft.com/powershell/module/netsecurity/get-netfirewallrule; enumerations as the CIM class
+MSFT_NetFirewallRule numbers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from simulator.machine.objects import Enumeration, PSObject
+from simulator.windows.common import cim
+
+NAMESPACE = "root/standardcimv2"
+ENUMS: Mapping[str, Mapping[str, int]] = {
+    "Enabled": {"True": 1, "False": 2},
+    "Direction": {"Inbound": 1, "Outbound": 2},
+    "Action": {"NotConfigured": 0, "Allow": 2, "Block": 4},
+    "Profile": {"Any": 0, "Domain": 1, "Private": 2, "Public": 4, "NotApplicable": 65535},
+    "EdgeTraversalPolicy": {"Block": 0, "Allow": 1, "DeferToUser": 2, "DeferToApp": 3},
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A firewall rule with what its filters say; addresses and ports are lists of what Windows would show."""
+
+    name: str
+    display_name: str
+    description: str = ""
+    group: str = ""
+    enabled: str = "True"
+    profile: str = "Any"
+    direction: str = "Inbound"
+    action: str = "Allow"
+    edge: str = "Block"
+    program: str = "Any"
+    package: str = ""
+    protocol: str = "Any"
+    local_port: tuple[str, ...] = ("Any",)
+    remote_port: tuple[str, ...] = ("Any",)
+    icmp_type: tuple[str, ...] = ("Any",)
+    local_address: tuple[str, ...] = ("Any",)
+    remote_address: tuple[str, ...] = ("Any",)
+    service: str = "Any"
+    interface_alias: tuple[str, ...] = ("Any",)
+    interface_type: str = "Any"
+
+
+@dataclass
+class Firewall:
+    """The rules by their names in lower case, and whether the profiles are on."""
+
+    rules: dict[str, Rule] = field(default_factory=dict)
+    profiles: dict[str, dict[str, object]] = field(default_factory=dict)
+
+
+def enumeration(kind: str, name: str) -> Enumeration:
+    numbers = ENUMS[kind]
+    return Enumeration(name, sum(numbers.get(part.strip(), 0) for part in name.split(",")), f"NetSecurity.{kind}")
+
+
+def _show(values: tuple[str, ...]) -> object:
+    """Return one value as a scalar, several as a list, as these cmdlets do."""
+    return values[0] if len(values) == 1 else list(values)
+
+
+def rule_object(rule: Rule) -> PSObject:
+    return cim(
+        "MSFT_NetFirewallRule",
+        {
+            "Name": rule.name,
+            "ID": rule.name,
+            "InstanceID": rule.name,
+            "ElementName": rule.display_name,
+            "DisplayName": rule.display_name,
+            "Description": rule.description or None,
+            "Group": rule.group or None,
+            "DisplayGroup": rule.group or None,
+            "RuleGroup": rule.group or None,
+            "Enabled": enumeration("Enabled", rule.enabled),
+            "Profile": enumeration("Profile", rule.profile),
+            "Platform": [],
+            "Direction": enumeration("Direction", rule.direction),
+            "Action": enumeration("Action", rule.action),
+            "EdgeTraversalPolicy": enumeration("EdgeTraversalPolicy", rule.edge),
+            "LooseSourceMapping": False,
+            "LocalOnlyMapping": False,
+            "Owner": None,
+            "PrimaryStatus": Enumeration("OK", 1),
+            "Status": "The rule was parsed successfully from the store. (65536)",
+            "PolicyStoreSource": "PersistentStore",
+            "PolicyStoreSourceType": Enumeration("Local", 1),
+        },
+        NAMESPACE,
+        text=f'MSFT_NetFirewallRule (CreationClassName = "", PolicyRuleName = "", InstanceID = "{rule.name}")',
+    )
+
+
+FILTERS: Mapping[str, tuple[str, Callable[[Rule], dict[str, object]]]] = {
+    "PortFilter": (
+        "MSFT_NetProtocolPortFilter",
+        lambda rule: {
+            "Protocol": rule.protocol,
+            "LocalPort": _show(rule.local_port),
+            "RemotePort": _show(rule.remote_port),
+            "IcmpType": _show(rule.icmp_type),
+            "DynamicTarget": Enumeration("Any", 0),
+            "DynamicTransport": Enumeration("Any", 0),
+        },
+    ),
+    "AddressFilter": (
+        "MSFT_NetAddressFilter",
+        lambda rule: {
+            "LocalAddress": _show(rule.local_address),
+            "LocalIP": _show(rule.local_address),
+            "RemoteAddress": _show(rule.remote_address),
+            "RemoteIP": _show(rule.remote_address),
+        },
+    ),
+    "ApplicationFilter": (
+        "MSFT_NetApplicationFilter",
+        lambda rule: {"Program": rule.program, "AppPath": rule.program, "Package": rule.package or None},
+    ),
+    "ServiceFilter": (
+        "MSFT_NetServiceFilter",
+        lambda rule: {"Service": rule.service, "ServiceName": rule.service},
+    ),
+    "InterfaceTypeFilter": (
+        "MSFT_NetInterfaceTypeFilter",
+        lambda rule: {"InterfaceType": rule.interface_type},
+    ),
+    "InterfaceFilter": (
+        "MSFT_NetInterfaceFilter",
+        lambda rule: {"InterfaceAlias": _show(rule.interface_alias)},
+    ),
+}

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Names to addresses, as a simulated server sees them.
+
+It knows addresses, its own name, `C:\\Windows\\System32\\drivers\\etc\\hosts` and the setting `hosts` (name: address).
+The world's DNS is asked only where the setting `internet` is true: a simulated server has no way out.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_HOSTS = r"C:\Windows\System32\drivers\etc\hosts"
+
+
+def resolve(machine: Machine, name: str) -> list[str]:
+    """Return the IPv4 addresses of a name; none if it cannot be resolved."""
+    try:
+        return [str(ipaddress.ip_address(name.strip("[]")))]
+    except ValueError:
+        pass
+    wanted = name.casefold().rstrip(".")
+    if wanted == "localhost":
+        return ["127.0.0.1"]
+    if wanted in (machine.name.casefold(), machine.host_name.casefold()):
+        return [machine.address]
+    found = _hosts_file(machine).get(wanted)
+    configured = machine.settings.option("hosts", {})
+    if found is None and isinstance(configured, Mapping):
+        found = next((str(address) for key, address in configured.items() if str(key).casefold() == wanted), None)
+    if found is not None:
+        return [found]
+    if machine.settings.option("internet", False) is not True:
+        return []
+    try:
+        entries = socket.getaddrinfo(wanted, None, socket.AF_INET, socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+
+
+def _hosts_file(machine: Machine) -> dict[str, str]:
+    if not machine.files.is_file(_HOSTS):
+        return {}
+    found: dict[str, str] = {}
+    for line in machine.files.read_text(_HOSTS).splitlines():
+        address, *names = line.partition("#")[0].split() or [""]
+        for name in names:
+            found.setdefault(name.casefold(), address)
+    return found

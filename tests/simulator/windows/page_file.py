@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Page files as the registry keeps them: `PagingFiles` under Session Manager\\Memory Management.
+
+`?:\\pagefile.sys` is automatic, `C:\\pagefile.sys 0 0` one whose size the system manages, `C:\\pagefile.sys 1024 2048`
+a fixed one (sizes in MB). What is in use changes at a boot.
+https://learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management"
+_AUTOMATIC = "?:\\pagefile.sys"
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A page file; sizes in MB, 0 and 0: the system decides."""
+
+    path: str
+    initial: int = 0
+    maximum: int = 0
+
+
+@dataclass
+class InUse:
+    """The page files since the last boot."""
+
+    files: list[PageFile] = field(default_factory=lambda: [PageFile("C:\\pagefile.sys")])
+
+
+def _entries(machine: Machine) -> list[str]:
+    data = machine.registry.data(KEY, "PagingFiles", [_AUTOMATIC])
+    return [str(item) for item in data] if isinstance(data, list) else [_AUTOMATIC]
+
+
+def is_automatic(machine: Machine) -> bool:
+    """Return whether Windows chooses page files for all drives."""
+    return any(entry.startswith("?:") for entry in _entries(machine))
+
+
+def configured(machine: Machine) -> list[PageFile]:
+    """Return the page files that are configured; none while they are automatic."""
+    found = []
+    for entry in _entries(machine):
+        parts = entry.split()
+        if parts and not entry.startswith("?:"):
+            sizes = [int(part) if part.isdigit() else 0 for part in parts[1:3]]
+            found.append(PageFile(parts[0], *sizes))
+    return found
+
+
+def active(machine: Machine) -> list[PageFile]:
+    """Return the page files in use."""
+    return machine.part(InUse).files
+
+
+def configure(machine: Machine, files: list[PageFile]) -> None:
+    """Write the page files that there shall be after the next boot."""
+    entries: list[object] = [f"{file.path} {file.initial} {file.maximum}" for file in files]
+    machine.registry.set(KEY, "PagingFiles", entries, "MultiString")
+
+
+def make_automatic(machine: Machine, automatic: bool) -> None:
+    """Switch the automatic choice on or off; off leaves the files that are in use."""
+    if automatic:
+        machine.registry.set(KEY, "PagingFiles", [_AUTOMATIC], "MultiString")
+    elif is_automatic(machine):
+        configure(machine, active(machine))
+
+
+def on_boot(machine: Machine) -> None:
+    """Use what is configured."""
+    machine.part(InUse).files = [PageFile("C:\\pagefile.sys")] if is_automatic(machine) else configured(machine)

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""netsh.exe winhttp: the machine's proxy, kept where WinHTTP keeps it.
+
+https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp. The value WinHttpSettings is a
+WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named proxy), two strings with their lengths.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from simulator.machine.objects import Invocation, Program, ProgramResult
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_KEY = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Internet Settings\Connections"
+_DIRECT, _NAMED = 1, 3
+_USAGE = (
+    "\r\nThe syntax supplied for this command is not valid. Check help for the correct syntax.\r\n\r\n"
+    "Usage: set proxy [proxy-server=]<server name> [bypass-list=]<hosts list>\r\n\r\n"
+)
+
+
+def read(machine: Machine) -> tuple[str, str]:
+    """Return the machine's WinHTTP proxy and its bypass list; two empty texts: direct access."""
+    data = machine.registry.data(_KEY, "WinHttpSettings")
+    if not isinstance(data, bytes) or len(data) < 16:
+        return "", ""
+    kind, length = struct.unpack_from("<II", data, 8)
+    if kind != _NAMED:
+        return "", ""
+    proxy = data[16 : 16 + length].decode()
+    (bypass,) = struct.unpack_from("<I", data, 16 + length)
+    return proxy, data[20 + length : 20 + length + bypass].decode()
+
+
+def write(machine: Machine, proxy: str, bypass: str) -> None:
+    """Set the machine's WinHTTP proxy; an empty one: direct access."""
+    head = struct.pack("<III", 0x28, 0, _NAMED if proxy else _DIRECT)
+    texts = b"".join(struct.pack("<I", len(text.encode())) + text.encode() for text in (proxy, bypass if proxy else ""))
+    machine.registry.set(_KEY, "WinHttpSettings", head + texts, "Binary")
+
+
+def _show(machine: Machine) -> str:
+    proxy, bypass = read(machine)
+    if not proxy:
+        return "\r\nCurrent WinHTTP proxy settings:\r\n\r\n    Direct access (no proxy server).\r\n\r\n"
+    return (
+        f"\r\nCurrent WinHTTP proxy settings:\r\n\r\n    Proxy Server(s) :  {proxy}\r\n"
+        f"    Bypass List     :  {bypass or '(none)'}\r\n\r\n"
+    )
+
+
+def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
+    """Return the values of parameters given by name (`proxy-server=…`) or place; None if they do not fit."""
+    values = dict.fromkeys(names, "")
+    places = list(names)
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if equals and key.casefold() in names:
+            values[key.casefold()] = value
+            places = [name for name in places if name != key.casefold()]
+        elif places:
+            values[places.pop(0)] = argument
+        else:
+            return None
+    return [values[name] for name in names]
+
+
+def netsh(machine: Machine, run: Invocation) -> ProgramResult:
+    """netsh.exe winhttp show|set|reset proxy."""
+    words = [argument.casefold() for argument in run.argv[:3]]
+    if words[:1] != ["winhttp"]:
+        return ProgramResult(1, f"the simulator does not model netsh {' '.join(run.argv[:2])}\r\n")
+    match words[1:]:
+        case ["show", "proxy"] if len(run.argv) == 3:
+            return ProgramResult(0, _show(machine))
+        case ["reset", "proxy"] if len(run.argv) == 3:
+            write(machine, "", "")
+            return ProgramResult(0, _show(machine))
+        case ["set", "proxy"]:
+            values = _named(run.argv[3:], ("proxy-server", "bypass-list"))
+            if values is None or not values[0]:
+                return ProgramResult(1, _USAGE)
+            write(machine, *values)
+            return ProgramResult(0, _show(machine))
+        case _:
+            return ProgramResult(1, f"The following command was not found: {' '.join(run.argv)}.\r\n")
+
+
+def _status(machine: Machine) -> object:
+    proxy, bypass = read(machine)
+    return {"proxy": proxy, "bypass": bypass}
+
+
+PROGRAMS: Mapping[str, Program] = {"netsh.exe": netsh}
+STATUS = {"winhttp_proxy": _status}

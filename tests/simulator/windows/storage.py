@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Disks, partitions and volumes: https://learn.microsoft.com/powershell/module/storage/
+
+A drive of the machine is a partition of the first disk. Setting `unallocated_gb`: what of that disk belongs to no
+partition (an image of 30 GB on a larger disk).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator.machine.files import GIGABYTE
+from simulator.machine.objects import (
+    Bound,
+    Cmdlet,
+    CmdletError,
+    Enumeration,
+    Invocation,
+    Program,
+    ProgramResult,
+    PSObject,
+)
+from simulator.windows.common import any_match, cim, objects
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_NAMESPACE = "root/Microsoft/Windows/Storage"
+_SMALLEST = 16 * GIGABYTE
+
+
+@dataclass
+class Resized:
+    """By how many bytes drive C: has grown since the machine was set up."""
+
+    bytes: int = 0
+
+
+def _unallocated(machine: Machine) -> int:
+    configured = machine.settings.option("unallocated_gb", 0)
+    total = int(float(configured) * GIGABYTE) if isinstance(configured, (int, float)) else 0
+    return max(0, total - machine.part(Resized).bytes)
+
+
+def _letters(machine: Machine) -> list[str]:
+    return [letter for letter in "CDEFGHIJ" if machine.files.drive_exists(f"{letter}:\\")]
+
+
+def _size(machine: Machine, letter: str) -> int:
+    return machine.files.capacity + (machine.part(Resized).bytes if letter == "C" else 0)
+
+
+def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
+    """Return the drive letters that a call names. Raises CmdletError if there is none."""
+    given = [str(item.get("DriveLetter")) for item in objects(bound, "InputObject", "Partition", "Volume")]
+    names = given or bound.texts("DriveLetter")
+    found = [letter for letter in _letters(machine) if not names or any_match(names, letter)]
+    if names and not found:
+        class_name = "MSFT_Volume" if "Volume" in command else "MSFT_Partition"
+        raise CmdletError(
+            "ObjectNotFound",
+            f"CmdletizationQuery_NotFound_DriveLetter,{command}",
+            f"No {class_name} objects found with property 'DriveLetter' equal to '{names[0]}'.  "
+            "Verify the value of the property and retry.",
+            "Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
+        )
+    return found
+
+
+def get_volume(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-Volume."""
+    for letter in _wanted(machine, bound, "Get-Volume"):
+        properties: dict[str, object] = {
+            "DriveLetter": letter,
+            "FileSystemLabel": "Windows" if letter == "C" else "Temporary Storage",
+            "FileSystem": "NTFS",
+            "FileSystemType": Enumeration("NTFS", 14),
+            "DriveType": Enumeration("Fixed", 3),
+            "HealthStatus": Enumeration("Healthy", 0),
+            "Size": _size(machine, letter),
+            "SizeRemaining": machine.files.free_space(letter) + (machine.part(Resized).bytes if letter == "C" else 0),
+        }
+        yield cim("MSFT_Volume", properties, _NAMESPACE)
+
+
+def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-Partition."""
+    for letter in _wanted(machine, bound, "Get-Partition"):
+        properties: dict[str, object] = {
+            "DiskNumber": 0 if letter == "C" else ord(letter) - ord("C"),
+            "PartitionNumber": 4 if letter == "C" else 1,
+            "DriveLetter": letter,
+            "Offset": 1 << 20,
+            "Size": _size(machine, letter),
+            "Type": "Basic",
+            "IsBoot": letter == "C",
+            "IsSystem": False,
+        }
+        yield cim("MSFT_Partition", properties, _NAMESPACE)
+
+
+def get_supported_size(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-PartitionSupportedSize."""
+    for letter in _wanted(machine, bound, "Get-PartitionSupportedSize"):
+        most = _size(machine, letter) + (_unallocated(machine) if letter == "C" else 0)
+        properties: dict[str, object] = {"SizeMin": min(_SMALLEST, most), "SizeMax": most}
+        yield PSObject("Microsoft.Management.Infrastructure.CimInstance", properties)
+
+
+def resize_partition(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Resize-Partition."""
+    for letter in _wanted(machine, bound, "Resize-Partition"):
+        size, now = bound.number("Size"), _size(machine, letter)
+        most = now + (_unallocated(machine) if letter == "C" else 0)
+        if size == now:
+            raise _storage_error(
+                "StorageWMI 4,Resize-Partition", "The size of the extent is less than the minimum of 1MB."
+            )
+        if size > most or size < min(_SMALLEST, now):
+            raise _storage_error("StorageWMI 4097,Resize-Partition", "Size Not Supported")
+        machine.part(Resized).bytes += size - now
+    return []
+
+
+def _storage_error(error_id: str, message: str) -> CmdletError:
+    return CmdletError("NotSpecified", error_id, message, "Microsoft.Management.Infrastructure.CimException")
+
+
+def get_disk(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-Disk."""
+    for number, letter in enumerate(_letters(machine)):
+        if "Number" in bound and str(number) not in bound.texts("Number"):
+            continue
+        properties: dict[str, object] = {
+            "Number": number,
+            "DiskNumber": number,
+            "FriendlyName": "Msft Virtual Disk",
+            "Size": _size(machine, letter) + (_unallocated(machine) if letter == "C" else 0),
+            "AllocatedSize": _size(machine, letter),
+            "PartitionStyle": Enumeration("GPT", 2),
+            "OperationalStatus": Enumeration("Online", 53264),
+            "HealthStatus": Enumeration("Healthy", 0),
+            "IsBoot": letter == "C",
+        }
+        yield cim("MSFT_Disk", properties, _NAMESPACE)
+
+
+def optimize_volume(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Optimize-Volume: nothing that anybody could see."""
+    _wanted(machine, bound, "Optimize-Volume")
+    return []
+
+
+def fsutil(machine: Machine, run: Invocation) -> ProgramResult:
+    """fsutil.exe volume diskfree, file createnew."""
+    words = [argument.casefold() for argument in run.argv[:2]]
+    if words == ["volume", "diskfree"] and len(run.argv) == 3:
+        free, total = machine.files.free_space(run.argv[2]), _size(machine, run.argv[2][:1].upper())
+        lines = (f"Total free bytes        : {free:,}", f"Total bytes             : {total:,}")
+        return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
+    if words == ["file", "createnew"] and len(run.argv) == 4 and run.argv[3].isdigit():
+        if machine.files.exists(run.argv[2]):
+            return ProgramResult(1, "Error:  The file exists.\r\n")
+        machine.files.write_bytes(run.argv[2], bytes(int(run.argv[3])))
+        return ProgramResult(0, f"File {run.argv[2]} is created\r\n")
+    return ProgramResult(1, f"the simulator does not model fsutil {' '.join(run.argv[:2])}\r\n")
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    "Get-Volume": get_volume,
+    "Get-Partition": get_partition,
+    "Get-PartitionSupportedSize": get_supported_size,
+    "Resize-Partition": resize_partition,
+    "Get-Disk": get_disk,
+    "Optimize-Volume": optimize_volume,
+}
+PROGRAMS: Mapping[str, Program] = {"fsutil.exe": fsutil}

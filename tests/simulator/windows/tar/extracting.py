@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Extracting: what bsdtar refuses, and how files land on the disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import IO, TYPE_CHECKING
+
+from simulator.machine.objects import Invocation, ProcessEndedError
+from simulator.windows.tar.arguments import Arguments
+from simulator.windows.tar.reading import Entry
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+# What Windows does not take in a name; bsdtar writes _ instead.
+_FORBIDDEN = re.compile(r'[:*?"<>|]')
+_CHUNK = 1 << 20
+
+
+class Refused(Exception):
+    """An entry is not extracted; the others go on. The text follows `tar: `."""
+
+
+class Extractor:
+    """Extracts entries below one folder of the node."""
+
+    def __init__(self, machine: Machine, run: Invocation, arguments: Arguments, folder: str) -> None:
+        self._machine = machine
+        self._run = run
+        self._arguments = arguments
+        self._folder = folder
+        self._free = machine.files.free_space(folder)
+        self.warnings: list[str] = []
+        self.printed = b""
+
+    def place(self, name: str) -> str | None:
+        """Return an entry's name on the disk; None: --strip-components leaves nothing. Raises Refused."""
+        text = name.replace("\\", "/")
+        if "P" not in self._arguments.flags:
+            stripped = re.sub(r"^(?://[?.]/)?(?:[A-Za-z]:)?/*", "", text)
+            if stripped != text:
+                what = "drive letter" if re.match(r"[A-Za-z]:", text) else "'/'"
+                warning = f"Removing leading {what} from member names"
+                self.warnings += [warning] if warning not in self.warnings else []
+                text = stripped
+            if ".." in text.split("/"):
+                raise Refused(f"{name}: Path contains '..'")
+        parts = [part for part in text.split("/") if part not in ("", ".")]
+        if len(parts) <= self._arguments.strip:
+            return None if self._arguments.strip else "" if not parts else "\\".join(parts)
+        return "\\".join(_FORBIDDEN.sub("_", part) for part in parts[self._arguments.strip :])
+
+    def extract(self, entry: Entry, content: IO[bytes] | None) -> None:
+        """Write one entry. Raises Refused."""
+        if self._run.stop.is_set():
+            raise ProcessEndedError
+        if "O" in self._arguments.flags:
+            self.printed += content.read() if content else b""
+            return
+        place = self.place(entry.name)
+        if not place:
+            return
+        path = f"{self._folder.rstrip(chr(92))}\\{place}"
+        files = self._machine.files
+        if entry.kind == "folder":
+            if files.is_file(path):
+                files.delete(path)
+            files.make_directory(path)
+            return
+        if files.is_file(path):
+            if "k" in self._arguments.flags:
+                return
+            if in_use(self._machine, path):
+                raise Refused(f"{entry.name}: Can't unlink already-existing object: Permission denied")
+            files.delete(path)
+        elif files.is_directory(path):
+            raise Refused(f"{entry.name}: Can't replace existing directory with non-directory: File exists")
+        files.make_directory(path.rpartition("\\")[0] + "\\")
+        if entry.kind in ("link", "hard link"):
+            self._link(entry, path)
+        elif content is not None:
+            self._write(entry, content, path)
+
+    def _write(self, entry: Entry, content: IO[bytes], path: str) -> None:
+        self._free -= entry.size
+        if self._free < 0:
+            raise Refused(f"{entry.name}: Write failed: No space left on device")
+        real = self._machine.files.real(path)
+        with real.open("wb") as file:
+            while data := content.read(_CHUNK):
+                if self._run.stop.is_set():
+                    raise ProcessEndedError
+                file.write(data)
+        if "m" not in self._arguments.flags:
+            os.utime(real, (entry.modified, entry.modified))
+
+    def _link(self, entry: Entry, path: str) -> None:
+        """Make a link as a copy of what it names: only within the folder, and only of what is there."""
+        base = entry.name.rpartition("/")[0] if entry.kind == "link" else ""
+        target = self.place(f"{base}/{entry.target}".lstrip("/"))
+        source = f"{self._folder.rstrip(chr(92))}\\{target}"
+        if target is None or not self._machine.files.exists(source):
+            raise Refused(f"{entry.name}: Can't create '{path}': No such file or directory")
+        real = self._machine.files.real(source)
+        if real.is_dir():
+            shutil.copytree(real, self._machine.files.real(path), dirs_exist_ok=True)
+        else:
+            shutil.copyfile(real, self._machine.files.real(path))
+
+
+def in_use(machine: Machine, path: str) -> bool:
+    """Return whether a running service executes a file: Windows lets nobody replace it then."""
+    wanted = path.casefold()
+    for name in machine.services.names():
+        service = machine.services.get(name)
+        if service and service.state == "Running" and service.argv:
+            program = service.argv[0].casefold()
+            if wanted in (program, f"{program}.exe"):
+                return True
+    return False

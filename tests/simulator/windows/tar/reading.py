@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Reading archives: one kind of entry for tar and zip."""
+
+from __future__ import annotations
+
+import datetime
+import lzma
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+
+Kind = Literal["file", "folder", "link", "hard link"]
+
+
+class ArchiveError(Exception):
+    """The archive cannot be opened, or is damaged from here on."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of an archive, in its order; `target` of a link; `modified` in seconds since 1970."""
+
+    name: str
+    kind: Kind
+    size: int
+    modified: float
+    mode: int
+    target: str = ""
+
+
+Item = tuple[Entry, IO[bytes] | None]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Iterator[Item]]:
+    """Open an archive and give its entries, each with its content. Raises ArchiveError."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                yield _zip_items(archive)
+        else:
+            with tarfile.open(path, "r:*") as archive:
+                yield _tar_items(archive)
+    except (tarfile.ReadError, zipfile.BadZipFile) as error:
+        raise ArchiveError("Error opening archive: Unrecognized archive format") from error
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        raise ArchiveError("Error opening archive: Truncated input file") from error
+
+
+def _tar_items(archive: tarfile.TarFile) -> Iterator[Item]:
+    try:
+        for member in archive:
+            kind: Kind = (
+                "folder" if member.isdir() else "link" if member.issym() else "hard link" if member.islnk() else "file"
+            )
+            entry = Entry(member.name, kind, member.size, member.mtime, member.mode, member.linkname)
+            yield entry, archive.extractfile(member) if member.isfile() else None
+    except (EOFError, zlib.error, lzma.LZMAError, tarfile.ReadError) as error:
+        raise ArchiveError("Truncated tar archive") from error
+
+
+def _zip_items(archive: zipfile.ZipFile) -> Iterator[Item]:
+    for member in archive.infolist():
+        modified = datetime.datetime(*member.date_time, tzinfo=datetime.UTC).timestamp()
+        kind: Kind = "folder" if member.is_dir() else "file"
+        entry = Entry(member.filename, kind, member.file_size, modified, 0o755 if member.is_dir() else 0o644)
+        try:
+            yield entry, None if member.is_dir() else archive.open(member)
+        except (zipfile.BadZipFile, zlib.error) as error:
+            raise ArchiveError(f"{member.filename}: ZIP bad CRC") from error
+
+
+def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
+    """Return whether a pattern selects an entry, as libarchive's archive_pathmatch does.
+
+    It matches the whole path or a folder above it; a leading `./` counts on neither side; `*` matches `/` too.
+    An exclusion (not `anchored`) may also begin at any folder.
+    """
+    wanted, shown = _plain(pattern), _plain(name)
+    parts = re.split(r"(\[[^\]]+\]|\*|\?)", wanted)
+    text = "".join(
+        ".*" if part == "*" else "." if part == "?" else part if part.startswith("[") else re.escape(part)
+        for part in parts
+    )
+    head = "" if anchored else "(?:.*/)?"
+    return re.fullmatch(f"{head}{text}(?:/.*)?", shown, re.DOTALL) is not None
+
+
+def _plain(path: str) -> str:
+    return re.sub(r"^(?:\./+)+", "", path.replace("\\", "/")).rstrip("/")

@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Small programs of Windows: powercfg.exe, bcdedit.exe, icacls.exe, as far as roles use them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simulator.machine.objects import Invocation, Program, ProgramResult
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_SCHEMES = {
+    "381b4222-f694-41f0-9685-ff5bb260df2e": "Balanced",
+    "8c5e7fda-e8bf-4a96-9a85-a6e23a8c635c": "High performance",
+    "a1841308-3541-4fab-bc81-f71556f20b4a": "Power saver",
+}
+_ALIASES = {"SCHEME_BALANCED": 0, "SCHEME_MIN": 1, "SCHEME_MAX": 2}
+# Well-known names and their SDDL abbreviations: https://learn.microsoft.com/windows/win32/secauthz/sid-strings
+_TRUSTEES = {
+    "administrators": "BA", "builtin\\administrators": "BA", "*s-1-5-32-544": "BA", "system": "SY",
+    "nt authority\\system": "SY",
+    "*s-1-5-18": "SY", "users": "BU", "builtin\\users": "BU", "*s-1-5-32-545": "BU", "everyone": "WD", "*s-1-1-0": "WD",
+    "authenticated users": "AU", "nt authority\\authenticated users": "AU", "*s-1-5-11": "AU",
+}  # fmt: skip
+_RIGHTS = {"F": "FA", "M": "0x1301bf", "RX": "0x1200a9", "R": "FR", "W": "FW", "D": "SD"}
+
+
+@dataclass
+class Boot:
+    """The power scheme, and boot options: as set, and as the last boot read them."""
+
+    scheme: str = "381b4222-f694-41f0-9685-ff5bb260df2e"
+    options: dict[str, str] = field(default_factory=dict)
+    active: dict[str, str] = field(default_factory=dict)
+
+
+def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
+    """powercfg.exe /getactivescheme, /setactive SCHEME, /list, /hibernate."""
+    words = [argument.casefold().lstrip("-/") for argument in run.argv]
+    boot = machine.part(Boot)
+    match words:
+        case ["getactivescheme"]:
+            return ProgramResult(0, f"Power Scheme GUID: {boot.scheme}  ({_SCHEMES[boot.scheme]})\r\n")
+        case ["l" | "list"]:
+            lines = [
+                f"Power Scheme GUID: {key}  ({name}){' *' if key == boot.scheme else ''}"
+                for key, name in _SCHEMES.items()
+            ]
+            return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
+        case ["s" | "setactive", wanted]:
+            keys = list(_SCHEMES)
+            key = keys[_ALIASES[wanted.upper()]] if wanted.upper() in _ALIASES else wanted
+            if key not in _SCHEMES:
+                text = 'Invalid Parameters -- try "/?" for help\r\n'
+                return ProgramResult(1, text)
+            boot.scheme = key
+            return ProgramResult(0)
+        case ["h" | "hibernate", "on" | "off"] | ["change" | "x", _, _]:
+            return ProgramResult(0)
+    return ProgramResult(1, 'Invalid Parameters -- try "/?" for help\r\n')
+
+
+def bcdedit(machine: Machine, run: Invocation) -> ProgramResult:
+    """bcdedit.exe /enum, /set [ID] NAME VALUE, /deletevalue [ID] NAME; options take effect at the next boot."""
+    words = list(run.argv)
+    verb = words.pop(0).casefold() if words else "/enum"
+    options = machine.part(Boot).options
+    if words and words[0].startswith("{") and verb != "/enum":
+        words.pop(0)
+    if verb == "/set" and len(words) == 2:
+        name, value = words[0].casefold(), words[1]
+        if name in ("testsigning", "nointegritychecks") and machine.settings.option("secure_boot", True) is True:
+            text = (
+                "An error has occurred setting the element data.\r\n"
+                "The value is protected by Secure Boot policy and cannot be modified or deleted.\r\n"
+            )
+            return ProgramResult(1, "", text)
+        options[name] = {"on": "Yes", "off": "No"}.get(value.casefold(), value)
+        return ProgramResult(0, "The operation completed successfully.\r\n")
+    if verb == "/deletevalue" and len(words) == 1:
+        if options.pop(words[0].casefold(), None) is None:
+            return ProgramResult(
+                1,
+                "",
+                "An error occurred while attempting to delete the specified data element.\r\nElement not found.\r\n",
+            )
+        return ProgramResult(0, "The operation completed successfully.\r\n")
+    if verb == "/enum":
+        lines = [
+            "",
+            "Windows Boot Loader",
+            "-------------------",
+            "identifier              {current}",
+            r"path                    \Windows\system32\winload.efi",
+        ]
+        lines += [f"{name:<24}{value}" for name, value in options.items()]
+        return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
+    return ProgramResult(1, "", f"the simulator does not model bcdedit {' '.join(run.argv)}\r\n")
+
+
+def icacls(machine: Machine, run: Invocation) -> ProgramResult:
+    """icacls.exe PATH, with /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /remove WHO."""
+    if not run.argv:
+        return ProgramResult(87, "", "ICACLS name /save aclfile [/T] [/C] [/L] [/Q]\r\n")
+    path, words = run.argv[0], list(run.argv[1:])
+    if not machine.files.exists(path):
+        text = f"{path}: The system cannot find the file specified.\r\n"
+        return ProgramResult(2, "Successfully processed 0 files; Failed processing 1 files\r\n", text)
+    sddl = machine.files.sddl(path)
+    mode = ""
+    for word in words:
+        low = word.casefold()
+        if low.startswith("/inheritance:"):
+            sddl = _inheritance(sddl, low[-1])
+        elif low.startswith(("/grant", "/remove")):
+            mode = low
+        elif low in ("/t", "/c", "/q", "/l"):
+            continue
+        elif mode:
+            changed = _change(sddl, mode, word)
+            if changed is None:
+                return ProgramResult(
+                    1332, "", f"{word}: No mapping between account names and security IDs was done.\r\n"
+                )
+            sddl = changed
+        else:
+            return ProgramResult(87, "", f'Invalid parameter "{word}"\r\n')
+    machine.files.set_sddl(path, sddl)
+    return ProgramResult(0, f"processed file: {path}\r\nSuccessfully processed 1 files; Failed processing 0 files\r\n")
+
+
+def _entries(sddl: str) -> tuple[str, list[str]]:
+    head, _, _ = sddl.partition("(")
+    return head, re.findall(r"\([^)]*\)", sddl)
+
+
+def _inheritance(sddl: str, letter: str) -> str:
+    """Return the list without inherited entries (r), or with copies of them (d), both protected; e inherits again."""
+    head, entries = _entries(sddl)
+    if letter == "e":
+        return head.replace("D:P", "D:") + "".join(entries)
+    kept = [entry for entry in entries if "ID" not in entry.split(";")[1]] if letter == "r" else entries
+    copied = [
+        ";".join([parts[0], parts[1].replace("ID", ""), *parts[2:]]) for parts in (entry.split(";") for entry in kept)
+    ]
+    return re.sub(r"D:(P?)(AI)?", "D:P", head) + "".join(copied)
+
+
+def _change(sddl: str, mode: str, word: str) -> str | None:
+    head, entries = _entries(sddl)
+    who, _, rights = word.rpartition(":") if mode.startswith("/grant") else (word, "", "")
+    trustee = _TRUSTEES.get(who.casefold())
+    if trustee is None:
+        return None
+    replace = mode.startswith("/remove") or mode.endswith(":r")
+    kept = [
+        entry
+        for entry in entries
+        if not (replace and entry.endswith(f";{trustee})") and "ID" not in entry.split(";")[1])
+    ]
+    if mode.startswith("/remove"):
+        return head + "".join(kept)
+    flags = "".join(re.findall(r"\((OI|CI|IO|NP)\)", rights))
+    simple = re.sub(r"\((?:OI|CI|IO|NP)\)", "", rights).strip("()")
+    if simple not in _RIGHTS:
+        return None
+    return head + f"(A;{flags};{_RIGHTS[simple]};;;{trustee})" + "".join(kept)
+
+
+def on_boot(machine: Machine) -> None:
+    """Boot options take effect."""
+    boot = machine.part(Boot)
+    boot.active = dict(boot.options)
+
+
+PROGRAMS: Mapping[str, Program] = {"powercfg.exe": powercfg, "bcdedit.exe": bcdedit, "icacls.exe": icacls}
+ON_BOOT = on_boot

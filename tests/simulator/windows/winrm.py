@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The settings of WinRM: listeners and authentication, by the WSMan cmdlets and winrm's resource URIs.
+
+https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance; defaults:
+https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
+A fresh simulated server is set up for Ansible: basic authentication and an HTTPS listener. Windows itself, and so a
+machine that starts from a generalized disk, has neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+KEY = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WSMAN"
+_SCHEMA = "http://schemas.microsoft.com/wbem/wsman/1/config/"
+_PORTS = {"HTTP": 5985, "HTTPS": 5986}
+# setting: (value in the registry, Windows' default)
+_AUTH = {
+    "Basic": ("auth_basic", False),
+    "Kerberos": ("auth_kerberos", True),
+    "Negotiate": ("auth_negotiate", True),
+    "Certificate": ("auth_certificate", False),
+    "CredSSP": ("auth_credssp", False),
+}
+_SERVICE = {"AllowUnencrypted": ("allow_unencrypted", False), "AllowRemoteAccess": ("allow_remote_requests", True)}
+
+
+def _settings(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[str, bool]:
+    data = machine.registry.data
+    return {name: bool(data(f"{KEY}\\Service", value, default)) for name, (value, default) in table.items()}
+
+
+def basic_allowed(machine: Machine) -> bool:
+    """Return whether WinRM takes basic authentication."""
+    return _settings(machine, _AUTH)["Basic"]
+
+
+def listeners(machine: Machine) -> list[str]:
+    """Return the transports that are listened on: `HTTP`, `HTTPS`."""
+    if not machine.registry.key_exists(f"{KEY}\\Listener"):
+        return ["HTTP"]
+    return sorted(name.rpartition("+")[2] for name in machine.registry.subkeys(f"{KEY}\\Listener"))
+
+
+def _resource(bound: Bound) -> str:
+    uri = bound.text("ResourceURI").casefold()
+    return uri.removeprefix(_SCHEMA).removeprefix("winrm/config/").strip("/")
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {str(key): str(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
+
+
+def _transport(machine: Machine, bound: Bound) -> str:
+    """Return which listener a selector names. Raises CmdletError if it is not there."""
+    selectors = {key.casefold(): value for key, value in _texts(bound.get("SelectorSet")).items()}
+    transport = selectors.get("transport", "").upper()
+    if selectors.get("address") != "*" or transport not in _PORTS:
+        raise _error(
+            "The WS-Management service cannot process the request because the request contained invalid selectors "
+            "for the resource.",
+            bound,
+        )
+    return transport
+
+
+def _error(message: str, bound: Bound) -> CmdletError:
+    class_name = bound.command.replace("-", "") + "Command"
+    return CmdletError(
+        "InvalidOperation",
+        f"WsManError,Microsoft.WSMan.Management.{class_name}",
+        message,
+        "System.InvalidOperationException",
+    )
+
+
+def _missing(bound: Bound) -> CmdletError:
+    return _error("The service cannot find the resource identified by the resource URI and selectors.", bound)
+
+
+def _listener_object(transport: str) -> PSObject:
+    properties: dict[str, object] = {
+        "Address": "*",
+        "Transport": transport,
+        "Port": str(_PORTS[transport]),
+        "Enabled": "true",
+        "URLPrefix": "wsman",
+    }
+    return PSObject("System.Xml.XmlElement", properties, "cfg:Listener")
+
+
+def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-WSManInstance."""
+    resource = _resource(bound)
+    if resource == "listener":
+        if bound.flag("Enumerate"):
+            return [_listener_object(transport) for transport in listeners(machine)]
+        transport = _transport(machine, bound)
+        if transport not in listeners(machine):
+            raise _missing(bound)
+        return [_listener_object(transport)]
+    tables = {"service/auth": _AUTH, "service": _SERVICE}
+    if resource not in tables:
+        raise NotModelled(f"the resource {bound.text('ResourceURI')}")
+    shown = {name: str(on).lower() for name, on in _settings(machine, tables[resource]).items()}
+    return [PSObject("System.Xml.XmlElement", dict(shown), f"cfg:{resource.rpartition('/')[2].title()}")]
+
+
+def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Set-WSManInstance."""
+    resource = _resource(bound)
+    table = {"service/auth": _AUTH, "service": _SERVICE}.get(resource)
+    if table is None:
+        raise NotModelled(f"changing the resource {bound.text('ResourceURI')}")
+    names = {name.casefold(): value for name, (value, _) in table.items()}
+    for name, text in _texts(bound.get("ValueSet")).items():
+        if name.casefold() not in names or text.casefold() not in ("true", "false"):
+            message = "The WS-Management service cannot process the configuration request; the XML is invalid."
+            raise _error(message, bound)
+        machine.registry.set(f"{KEY}\\Service", names[name.casefold()], int(text.casefold() == "true"), "DWord")
+    return get_instance(machine, bound)
+
+
+def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
+    """New-WSManInstance: a listener."""
+    if _resource(bound) != "listener":
+        raise NotModelled(f"making the resource {bound.text('ResourceURI')}")
+    transport = _transport(machine, bound)
+    present = listeners(machine)
+    if transport in present:
+        message = "The WS-Management service cannot create the resource because it already exists."
+        raise _error(message, bound)
+    if transport == "HTTPS" and not _texts(bound.get("ValueSet")).get("CertificateThumbprint"):
+        message = (
+            "Cannot create a WinRM listener on HTTPS because this machine does not have an appropriate certificate."
+        )
+        raise _error(message, bound)
+    _write(machine, [*present, transport])
+    return [_listener_object(transport)]
+
+
+def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Remove-WSManInstance: a listener."""
+    if _resource(bound) != "listener":
+        raise NotModelled(f"removing the resource {bound.text('ResourceURI')}")
+    transport = _transport(machine, bound)
+    present = listeners(machine)
+    if transport not in present:
+        raise _missing(bound)
+    _write(machine, [name for name in present if name != transport])
+    return []
+
+
+def _write(machine: Machine, transports: Iterable[str]) -> None:
+    machine.registry.delete_key(f"{KEY}\\Listener")
+    machine.registry.create_key(f"{KEY}\\Listener")
+    for transport in transports:
+        machine.registry.write(f"{KEY}\\Listener\\*+{transport}", {"Port": _PORTS[transport], "enabled": 1})
+
+
+def _lay_down(machine: Machine) -> None:
+    _write(machine, _PORTS)
+    machine.registry.write(f"{KEY}\\Service", {"auth_basic": 1, "allow_unencrypted": 1})
+
+
+def _status(machine: Machine) -> object:
+    return {"listeners": listeners(machine), "basic": basic_allowed(machine)}
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    "Get-WSManInstance": get_instance,
+    "Set-WSManInstance": set_instance,
+    "New-WSManInstance": new_instance,
+    "Remove-WSManInstance": remove_instance,
+}
+STATUS = {"winrm": _status}
+BASELINE = _lay_down

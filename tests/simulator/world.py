@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Everything that a fleet file names, started together: servers, artifact server, container registry, cluster.
+
+nodes: […]                                          # see fleet.py
+artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 takes a free one
+registry: {address: 127.50.0.1, port: 5000}         # optional
+cluster: {address: 127.50.0.1, kind: auto, …}       # optional; further keys as start_cluster takes them
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from simulator.artifacts.server import ArtifactServer
+from simulator.cluster.cluster import Cluster, start_cluster
+from simulator.fleet import HTTP_PORT, HTTPS_PORT, Fleet, FleetFile
+from simulator.kubernetes_node.registry import Registry
+
+
+class World:
+    """What a fleet file describes. A context manager.
+
+    Parameters:
+        file: the fleet file, read.
+        state: folder for the nodes' files; a temporary one by default.
+        http_port, https_port: of every node.
+    """
+
+    def __init__(
+        self, file: FleetFile, state: Path | None = None, *, http_port: int = HTTP_PORT, https_port: int = HTTPS_PORT
+    ) -> None:
+        self._file = file
+        self._stack = contextlib.ExitStack()
+        self.fleet = Fleet(file.nodes, state, http_port=http_port, https_port=https_port)
+        self.artifacts: ArtifactServer | None = None
+        self.registry: Registry | None = None
+        self.cluster: Cluster | None = None
+
+    def __enter__(self) -> World:
+        """Start it all; what was started is stopped again where something fails."""
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop it all, the servers first: their kubelets speak to the cluster."""
+        self._stack.close()
+
+    def _start(self) -> None:
+        if self._file.cluster:
+            options: dict[str, Any] = dict(self._file.cluster)
+            self.cluster = start_cluster(**options)
+            self._stack.callback(self.cluster.stop)
+        if self._file.artifacts:
+            self.artifacts = ArtifactServer(*_endpoint(self._file.artifacts))
+            self.artifacts.start()
+            self._stack.callback(self.artifacts.close)
+        if self._file.registry:
+            self.registry = Registry(*_endpoint(self._file.registry))
+            self._stack.callback(self.registry.stop)
+        self.fleet.start()
+        self._stack.callback(self.fleet.stop)
+
+
+def _endpoint(entry: Any) -> tuple[str, int]:
+    return str(entry.get("address", "127.0.0.1")), int(entry.get("port", 0))

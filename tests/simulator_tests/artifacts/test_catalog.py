@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the artifact server has: names, layouts, checksum files."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from simulator.artifacts import catalog
+from simulator.machine.executables import identify
+
+TESTS = Path(__file__).parents[2]
+NODE = "dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz"
+CONTAINERD = "github.com/containerd/containerd/releases/download/v2.4.2/containerd-2.4.2-windows-amd64.tar.gz"
+CRICTL = "github.com/kubernetes-sigs/cri-tools/releases/download/v1.37.0/crictl-v1.37.0-windows-amd64.tar.gz"
+PLUGINS = "github.com/containernetworking/plugins/releases/download/v1.9.0/cni-plugins-windows-amd64-v1.9.0.tgz"
+FLANNELD = "github.com/flannel-io/flannel/releases/download/v0.28.0/flanneld.exe"
+FLANNEL = "github.com/flannel-io/flannel/releases/download/v0.28.0/flannel-v0.28.0-windows-amd64.tar.gz"
+FLANNEL_CNI = (
+    "github.com/flannel-io/cni-plugin/releases/download/v1.9.1-flannel1/"
+    "cni-plugin-flannel-windows-amd64-v1.9.1-flannel1.tgz"
+)
+
+
+def file(url: str) -> bytes:
+    found = catalog.content(url)
+    assert found is not None, url
+    return found
+
+
+def members(url: str) -> dict[str, bytes]:
+    if url.endswith(".zip"):
+        with zipfile.ZipFile(io.BytesIO(file(url))) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    with tarfile.open(fileobj=io.BytesIO(file(url))) as archive:
+        return {entry.name: archive.extractfile(entry).read() for entry in archive if entry.isfile()}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("url", "path", "program", "version"),
+    [
+        (NODE, "kubernetes/node/bin/kubelet.exe", "kubelet", "1.37.1"),
+        (NODE, "kubernetes/node/bin/kubeadm.exe", "kubeadm", "1.37.1"),
+        (CONTAINERD, "bin/containerd.exe", "containerd", "2.4.2"),
+        (CONTAINERD, "bin/containerd-shim-runhcs-v1.exe", "containerd-shim-runhcs-v1", "2.4.2"),
+        (CRICTL, "crictl.exe", "crictl", "1.37.0"),
+        (PLUGINS, "./win-overlay.exe", "win-overlay", "1.9.0"),
+        (FLANNEL, "flanneld.exe", "flanneld", "0.28.0"),
+        (FLANNEL_CNI, "flannel-amd64.exe", "flannel", "1.9.1-flannel1"),
+        ("nssm.cc/release/nssm-2.24.zip", "nssm-2.24/win64/nssm.exe", "nssm", "2.24"),
+    ],
+)
+def test_an_archive_holds_the_programs_of_its_version(url: str, path: str, program: str, version: str) -> None:
+    assert identify(members(url)[path]) == (program, version)
+
+
+def test_a_single_executable_is_the_one_of_the_archive() -> None:
+    assert file(FLANNELD) == members(FLANNEL)["flanneld.exe"]
+    assert file("dl.k8s.io/v1.37.1/bin/windows/amd64/kubelet.exe") == members(NODE)["kubernetes/node/bin/kubelet.exe"]
+
+
+@pytest.mark.parametrize(
+    ("url", "suffix", "text"),
+    [
+        (NODE, ".sha256", "{hash}"),
+        (NODE, ".sha512", "{hash}"),
+        (CONTAINERD, ".sha256sum", "{hash}  {name}\n"),
+        (CRICTL, ".sha256", "{hash}\n"),
+        (PLUGINS, ".sha512", "{hash}  {name}\n"),
+    ],
+)
+def test_checksum_files_have_their_publishers_form(url: str, suffix: str, text: str) -> None:
+    digest = hashlib.new("sha512" if "512" in suffix else "sha256", file(url)).hexdigest()
+    assert file(url + suffix).decode() == text.format(hash=digest, name=url.rpartition("/")[2])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        NODE.replace("1.37.1", "latest"),
+        FLANNEL + ".sha256",
+        CONTAINERD.replace("containerd-2.4.2", "containerd-2.4.1"),
+        "dl.k8s.io/v1.37.1/kubernetes-node-linux-arm64.tar.gz",
+        "example.com/file.zip",
+        "",
+    ],
+)
+def test_what_upstream_does_not_have_is_not_there(url: str) -> None:
+    assert catalog.content(url) is None
+
+
+def test_another_process_makes_the_same_bytes() -> None:
+    code = "import hashlib; from simulator.artifacts import catalog; "
+    code += f"print(hashlib.sha256(catalog.content({NODE!r})).hexdigest())"
+    other = subprocess.run([sys.executable, "-c", code], cwd=TESTS, capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == hashlib.sha256(file(NODE)).hexdigest()
+
+
+def test_another_version_has_other_bytes() -> None:
+    assert file(NODE) != file(NODE.replace("1.37.1", "1.37.0"))

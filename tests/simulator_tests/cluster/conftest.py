@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Both kinds of cluster, started once per session and shared by tests that use names of their own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from simulator_tests.cluster.node_client import Client, admin_client, eventually
+
+from simulator.cluster import Cluster, real_unavailable, start_cluster
+
+
+@pytest.fixture(scope="session", params=["memory", pytest.param("real", marks=pytest.mark.control_plane)])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A running cluster of each kind."""
+    if request.param == "real" and (reason := real_unavailable()):
+        pytest.skip(reason)
+    with start_cluster(request.param) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def admin(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Client:
+    """The administrator, over plain HTTPS."""
+    return admin_client(cluster, tmp_path_factory.mktemp("admin"))
+
+
+@pytest.fixture
+def namespace(admin: Client) -> str:
+    """A namespace of the test's own, in which pods can be made."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    code, body = admin.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    assert code == 201, body
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    eventually(lambda: admin.request("GET", account)[0] == 200, "the default service account exists")
+    return name

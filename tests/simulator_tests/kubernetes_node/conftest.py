@@ -1,0 +1,252 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Machines prepared as nodes, a registry of container images, clusters; no transport."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from simulator.cluster import Cluster, real_unavailable, start_cluster
+from simulator.kubernetes_node.api import Client, read_kubeconfig
+from simulator.kubernetes_node.registry import Registry
+from simulator.machine import families
+from simulator.machine.executables import make
+from simulator.machine.machine import Machine
+from simulator.machine.objects import ProgramResult
+from simulator.machine.settings import Settings
+
+CONTAINERD = r"C:\containerd"
+CONF_DIR, BIN_DIR = r"C:\etc\cni\net.d", r"C:\opt\cni\bin"
+CONFIG_V2 = r"""version = 2
+[plugins.'io.containerd.grpc.v1.cri']
+  sandbox_image = 'registry.k8s.io/pause:3.10.2'
+  [plugins.'io.containerd.grpc.v1.cri'.cni]
+    bin_dir = 'C:\opt\cni\bin'
+    conf_dir = 'C:\etc\cni\net.d'
+  [plugins.'io.containerd.grpc.v1.cri'.registry]
+    config_path = 'C:\certs.d'
+"""
+KUBELET = (
+    r"C:\k\kubelet.exe --windows-service --bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf "
+    r"--kubeconfig=C:\etc\kubernetes\kubelet.conf --config=C:\var\lib\kubelet\config.yaml "
+    r"--cert-dir=C:\var\lib\kubelet\pki"
+)
+
+
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+    """Wait until a condition gives something true, and return that."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        time.sleep(0.1)
+
+
+def own_families() -> families.Families:
+    """What a node of these tests has: this room's families, and what they need of Windows."""
+    wanted = ("core.hosts", "core.cmd", "core.sc", "windows.features", "windows.network", "kubernetes_node")
+    return families.load(name for name in families.NAMES if any(part in name for part in wanted))
+
+
+@dataclass
+class Node:
+    """A machine on which programs of a node can be put and run."""
+
+    machine: Machine
+    kubernetes: str = "1.37.1"
+    containerd: str = "2.4.2"
+    installed: set[str] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        """The node's name in the cluster."""
+        return self.machine.name.lower()
+
+    def put(self, path: str, program: str, version: str) -> None:
+        """Put a simulated program's executable somewhere."""
+        self.machine.files.make_directory(path.rpartition("\\")[0])
+        self.machine.files.write_bytes(path, make(program, version))
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file and its folders."""
+        self.machine.files.make_directory(path.rpartition("\\")[0])
+        self.machine.files.write_text(path, text)
+
+    def run(self, program: str, *arguments: str, **options: Any) -> ProgramResult:
+        """Run a program by its path."""
+        return self.machine.programs.run(program, list(arguments), **options)
+
+    def ctr(self, *arguments: str, **options: Any) -> ProgramResult:
+        """Run ctr."""
+        return self.run(f"{CONTAINERD}\\ctr.exe", "-n", "k8s.io", *arguments, **options)
+
+    def start_containerd(self, config: str = CONFIG_V2) -> None:
+        """Install containerd and start it as a service."""
+        for program in ("containerd", "ctr"):
+            self.put(f"{CONTAINERD}\\{program}.exe", program, self.containerd)
+        self.write(f"{CONTAINERD}\\config.toml", config)
+        self.machine.services.create(
+            "containerd", rf"{CONTAINERD}\containerd.exe --run-service --config {CONTAINERD}\config.toml", Start=2
+        )
+        self.machine.services.start("containerd")
+
+    def mirror(self, registry: Registry) -> None:
+        """Make a registry the mirror of upstream's."""
+        for host in ("registry.k8s.io", "mcr.microsoft.com"):
+            text = f"server = 'https://{host}'\n[host.'{registry.url}']\n  capabilities = ['pull', 'resolve']\n"
+            self.write(rf"C:\certs.d\{host}\hosts.toml", text)
+
+    def install_kubernetes(self, service: str = KUBELET) -> None:
+        """Install kubelet (as a service that is stopped), kubeadm and kube-proxy."""
+        for program in ("kubelet", "kubeadm", "kube-proxy"):
+            self.put(rf"C:\k\{program}.exe", program, self.kubernetes)
+        self.machine.services.create("kubelet", service, Start=2, DependOnService=["containerd"])
+
+    def install_cni(self, conf: str = CONF_DIR, binaries: str = BIN_DIR) -> None:
+        """Put flannel's CNI configuration and the plugins where they are told to be."""
+        for program in ("flannel", "win-bridge", "win-overlay", "host-local"):
+            self.put(rf"{binaries}\{program}.exe", program, "1.9.0")
+        document = {"name": "cbr0", "cniVersion": "1.0.0", "type": "flannel", "delegate": {"type": "win-bridge"}}
+        self.write(rf"{conf}\10-flannel.conf", json.dumps(document))
+
+    def join_configuration(self, cluster: Cluster, token: str, **changes: Any) -> None:
+        """Write C:\\join.yaml."""
+        api = "v1beta3" if self.kubernetes.startswith("1.30") else "v1beta4"
+        bootstrap = {
+            "apiServerEndpoint": cluster.server.removeprefix("https://"),
+            "token": token,
+            "caCertHashes": [cluster.ca_hash],
+        }
+        document: dict[str, Any] = {
+            "apiVersion": f"kubeadm.k8s.io/{api}",
+            "kind": "JoinConfiguration",
+            "discovery": {"bootstrapToken": {**bootstrap, **changes}},
+            "nodeRegistration": {
+                "name": self.name,
+                "criSocket": "npipe:////./pipe/containerd-containerd",
+                "taints": [],
+            },
+        }
+        if api == "v1beta3":
+            document["discovery"]["timeout"] = "5s"
+        else:
+            document["timeouts"] = {"discovery": "5s", "kubeletHealthCheck": "8s", "tlsBootstrap": "15s"}
+        self.write(r"C:\join.yaml", json.dumps(document))
+
+    def join(self) -> ProgramResult:
+        """Run kubeadm join."""
+        return self.run(r"C:\k\kubeadm.exe", "join", "--config", r"C:\join.yaml")
+
+
+@pytest.fixture(scope="session")
+def registry() -> Iterator[Registry]:
+    """A registry with upstream's images."""
+    with Registry() as found:
+        yield found
+
+
+@pytest.fixture
+def make_node(tmp_path: Path) -> Iterator[Callable[..., Node]]:
+    """Make a machine with the feature Containers: `make_node("2019", containerd="1.7.35")`."""
+    numbers = itertools.count(21)
+    nodes: list[Node] = []
+
+    def make(windows: str = "2022", *, kubernetes: str = "1.37.1", containerd: str = "2.4.2", **entry: object) -> Node:
+        number = next(numbers)
+        name = f"WIN-{uuid.uuid4().hex[:6]}".upper()  # clusters are shared: no two nodes of one name
+        known: dict[str, object] = {
+            "name": name,
+            "address": f"127.0.9.{number}",
+            "windows": windows,
+            "features": ["Containers"],
+            "link_drop_seconds": 0.2,
+            "reboot_seconds": 0.05,
+            "time_scale": 0.02,
+        }
+        machine = Machine(Settings.read({**known, **entry}), tmp_path / name, own_families())
+        machine.power_on()
+        nodes.append(Node(machine, kubernetes, containerd))
+        return nodes[-1]
+
+    yield make
+    for node in nodes:
+        node.machine.power.power_off()
+
+
+@pytest.fixture
+def node(make_node: Callable[..., Node], registry: Registry) -> Node:
+    """A Windows Server 2022 with containerd running and images at hand."""
+    found = make_node()
+    found.mirror(registry)
+    found.start_containerd()
+    return found
+
+
+@dataclass
+class Admin:
+    """A cluster and its administrator's connection."""
+
+    cluster: Cluster
+    client: Client
+
+    def token(self) -> str:
+        """Make a bootstrap token."""
+        name, secret = uuid.uuid4().hex[:6], uuid.uuid4().hex[:16]
+        self.client.create(
+            "/api/v1/namespaces/kube-system/secrets",
+            {
+                "metadata": {"name": f"bootstrap-token-{name}"},
+                "type": "bootstrap.kubernetes.io/token",
+                "stringData": {
+                    "token-id": name,
+                    "token-secret": secret,
+                    "usage-bootstrap-authentication": "true",
+                    "usage-bootstrap-signing": "true",
+                    "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+                },
+            },
+        )
+        return f"{name}.{secret}"
+
+    def ready(self, name: str) -> tuple[str, str]:
+        """Return a node's (status, message) of Ready."""
+        found = self.client.find(f"/api/v1/nodes/{name}")
+        for condition in ((found or {}).get("status") or {}).get("conditions") or []:
+            if condition["type"] == "Ready":
+                return condition["status"], condition["message"]
+        return "", ""
+
+    def wait_ready(self, name: str, status: str, message: str = "") -> None:
+        """Wait until a node says that it is (not) ready, for a reason."""
+        wait_for(
+            lambda: self.ready(name)[0] == status and message in self.ready(name)[1],
+            f"Ready={status} ({message}); it is {self.ready(name)}",
+        )
+
+
+@pytest.fixture(scope="session", params=["memory", "real"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Admin]:
+    """A cluster of each kind."""
+    if request.param == "real" and (reason := real_unavailable()):
+        pytest.skip(reason)
+    with start_cluster(kind=request.param) as found:
+        yield Admin(found, _administrator(found))
+
+
+def _administrator(cluster: Cluster) -> Client:
+    # What a connection asks of a machine: its link, and its files; here this host's own.
+    files = SimpleNamespace(is_file=lambda path: Path(path).is_file(), read_text=lambda path: Path(path).read_text())
+    host: Any = SimpleNamespace(network=SimpleNamespace(is_up=True), files=files)
+    return Client(host, read_kubeconfig(host, str(cluster.kubeconfig)))

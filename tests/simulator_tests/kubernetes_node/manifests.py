@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Objects for the API: HostProcess pods of flannel and kube-proxy, and ordinary ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+BASE = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0"
+VOLUME = r"C:\var\lib\kubelet\pods\$(POD_UID)\volumes\kubernetes.io~projected\access"
+NETWORKS = {
+    "host-gw": {"Network": "10.244.0.0/16", "Backend": {"Name": "cbr0", "Type": "host-gw"}},
+    "vxlan": {
+        "Network": "10.244.0.0/16",
+        "Backend": {"Name": "flannel.4096", "Type": "vxlan", "VNI": 4096, "Port": 4789},
+    },
+}
+
+
+def pod(name: str, node: str, containers: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
+    """A pod bound to a node, in the namespace default."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"nodeName": node, "containers": containers, "tolerations": [{"operator": "Exists"}], **spec},
+    }
+
+
+def host_process(name: str, node: str, containers: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
+    """A HostProcess pod."""
+    options = {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}
+    return pod(name, node, containers, hostNetwork=True, securityContext={"windowsOptions": options}, **spec)
+
+
+def field(name: str, path: str) -> dict[str, Any]:
+    """An environment variable of the pod's own fields."""
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+ENVIRONMENT = [field("POD_UID", "metadata.uid"), field("NODE_NAME", "spec.nodeName"), field("HOST_IP", "status.hostIP")]
+MOUNTS = [{"name": "access", "mountPath": "/var/run/access", "readOnly": True}]
+
+
+def kubeconfig(server: str) -> str:
+    """A kubeconfig that takes the token and the CA from files beside it."""
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "default",
+            "clusters": [{"name": "default", "cluster": {"server": server, "certificate-authority": "ca.crt"}}],
+            "contexts": [{"name": "default", "context": {"cluster": "default", "user": "default"}}],
+            "users": [{"name": "default", "user": {"tokenFile": "token"}}],
+        }
+    )
+
+
+def access(config_map: str) -> dict[str, Any]:
+    """The volume `access`: a token, the cluster's CA, and a ConfigMap's files."""
+    return {
+        "name": "access",
+        "projected": {
+            "sources": [
+                {"serviceAccountToken": {"path": "token"}},
+                {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                {"configMap": {"name": config_map}},
+            ]
+        },
+    }
+
+
+def flannel(node: str, config_map: str, conf_dir: str = r"C:\etc\cni\net.d") -> dict[str, Any]:
+    """Flannel's pod: an init container that copies the CNI configuration, and flanneld from the node's own disk."""
+    install = {
+        "name": "install-cni",
+        "image": BASE,
+        "command": ["cmd.exe"],
+        "env": ENVIRONMENT,
+        "volumeMounts": MOUNTS,
+        "args": ["/c", "copy", "/Y", rf"{VOLUME}\cni-conf.json", rf"{conf_dir}\10-flannel.conf"],
+    }
+    run = {
+        "name": "kube-flannel",
+        "image": BASE,
+        "command": [r"C:\opt\flannel\flanneld.exe"],
+        "env": ENVIRONMENT,
+        "volumeMounts": MOUNTS,
+        "args": [
+            "-kube-subnet-mgr",
+            rf"-kubeconfig-file={VOLUME}\kubeconfig.conf",
+            rf"-net-config-path={VOLUME}\net-conf.json",
+            "-iface=$(HOST_IP)",
+        ],
+    }
+    return host_process(f"flannel-{node}", node, [run], initContainers=[install], volumes=[access(config_map)])
+
+
+def flannel_config(name: str, server: str, backend: str) -> dict[str, Any]:
+    """Flannel's ConfigMap."""
+    network = NETWORKS[backend]
+    delegate = {"type": "win-bridge" if backend == "host-gw" else "win-overlay"}
+    conf = {"name": network["Backend"]["Name"], "cniVersion": "1.0.0", "type": "flannel", "delegate": delegate}  # type: ignore[index]
+    data = {
+        "cni-conf.json": json.dumps(conf),
+        "net-conf.json": json.dumps(network),
+        "kubeconfig.conf": kubeconfig(server),
+    }
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}

@@ -1,0 +1,212 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A machine becomes a node: discovery, TLS bootstrap, registration, and Ready for its causes only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import yaml
+
+from simulator.kubernetes_node.registry import Registry
+
+from .conftest import CONFIG_V2, Admin, Node
+
+
+def test_a_join_makes_a_node_that_is_ready_with_containerd_and_cni(node: Node, cluster: Admin) -> None:
+    node.install_kubernetes()
+    node.install_cni()
+    node.join_configuration(cluster.cluster, cluster.token())
+
+    result = node.join()
+
+    assert result.exit_code == 0, result.stderr
+    assert "This node has joined the cluster" in result.stdout
+    cluster.wait_ready(node.name, "True", "kubelet is posting ready status")
+    found = cluster.client.get(f"/api/v1/nodes/{node.name}")
+    assert found["metadata"]["labels"]["kubernetes.io/os"] == "windows"
+    assert found["metadata"]["labels"]["node.kubernetes.io/windows-build"] == "10.0.20348"
+    info = found["status"]["nodeInfo"]
+    assert (info["kubeletVersion"], info["containerRuntimeVersion"]) == ("v1.37.1", "containerd://2.4.2")
+    assert info["kernelVersion"] == node.machine.windows.full
+    files = node.machine.files
+    assert files.exists(r"C:\etc\kubernetes\pki\ca.crt")
+    assert not files.exists(r"C:\etc\kubernetes\bootstrap-kubelet.conf")
+    settings = yaml.safe_load(files.read_text(r"C:\var\lib\kubelet\config.yaml"))
+    assert settings["resolvConf"] == ""
+    assert settings["authentication"]["x509"]["clientCAFile"] == r"C:\etc\kubernetes\pki\ca.crt"
+    assert settings["staticPodPath"] == r"C:\etc\kubernetes\manifests"
+    assert settings["containerRuntimeEndpoint"] == "npipe:////./pipe/containerd-containerd"
+    instance = yaml.safe_load(files.read_text(r"C:\var\lib\kubelet\instance-config.yaml"))
+    assert instance["containerRuntimeEndpoint"] == "npipe:////./pipe/containerd-containerd"
+    assert (
+        cluster.client.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{node.name}")["spec"][
+            "holderIdentity"
+        ]
+        == node.name
+    )
+
+
+@pytest.mark.parametrize("version", ["1.30.4", "1.33.2", "1.34.4", "1.36.3", "1.36.0"])
+def test_every_kubeadm_joins(make_node: Callable[..., Node], registry: Registry, cluster: Admin, version: str) -> None:
+    node = make_node(kubernetes=version, containerd="1.7.35")
+    node.mirror(registry)
+    node.start_containerd()
+    node.install_kubernetes()
+    node.install_cni()
+    node.join_configuration(cluster.cluster, cluster.token())
+
+    result = node.join()
+
+    assert result.exit_code == 0, result.stderr
+    cluster.wait_ready(node.name, "True")
+    flags = node.machine.files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env")
+    old = version < "1.34"
+    assert ("--container-runtime-endpoint=npipe:////./pipe/containerd-containerd" in flags) is old
+    annotation = cluster.client.get(f"/api/v1/nodes/{node.name}")["metadata"]["annotations"].get(
+        "kubeadm.alpha.kubernetes.io/cri-socket"
+    )
+    assert annotation == ("npipe:////./pipe/containerd-containerd" if old else None)
+
+
+def joined(node: Node, cluster: Admin) -> None:
+    node.install_kubernetes()
+    node.join_configuration(cluster.cluster, cluster.token())
+    result = node.join()
+    assert result.exit_code == 0, result.stderr
+
+
+def test_not_ready_without_a_runtime(node: Node, cluster: Admin) -> None:
+    node.install_cni()
+    joined(node, cluster)
+    cluster.wait_ready(node.name, "True")
+    node.machine.services.configure("kubelet", DependOnService=None)
+
+    node.machine.services.stop("containerd", force=True)
+
+    cluster.wait_ready(node.name, "False", "container runtime is down")
+    node.machine.services.start("containerd")
+    cluster.wait_ready(node.name, "True")
+
+
+def test_not_ready_without_a_cni_configuration(node: Node, cluster: Admin) -> None:
+    node.install_cni()
+    node.machine.files.delete(r"C:\etc\cni\net.d\10-flannel.conf")
+
+    joined(node, cluster)
+
+    said = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:"
+    said += "Network plugin returns error: "
+    cluster.wait_ready(node.name, "False", said + "cni plugin not initialized")
+
+
+def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) -> None:
+    node.install_cni()
+    node.machine.files.delete(r"C:\opt\cni\bin\flannel.exe")
+
+    joined(node, cluster)
+
+    cluster.wait_ready(node.name, "False", r'failed to find plugin "flannel" in path [C:\opt\cni\bin]')
+
+
+@pytest.mark.parametrize("key", ["conf_dir", "bin_dir"])
+def test_not_ready_when_containerd_looks_elsewhere(
+    make_node: Callable[..., Node], registry: Registry, cluster: Admin, key: str
+) -> None:
+    node = make_node()
+    node.mirror(registry)
+    place = {"conf_dir": r"'C:\etc\cni\net.d'", "bin_dir": r"'C:\opt\cni\bin'"}[key]
+    node.start_containerd(CONFIG_V2.replace(f"{key} = {place}", rf"{key} = 'C:\elsewhere'"))
+    node.install_cni()
+
+    joined(node, cluster)
+
+    cluster.wait_ready(
+        node.name, "False", "cni plugin not initialized" if key == "conf_dir" else r"in path [C:\elsewhere]"
+    )
+
+
+def test_a_wrong_ca_hash_is_refused(node: Node, cluster: Admin) -> None:
+    node.install_kubernetes()
+    node.join_configuration(cluster.cluster, cluster.token(), caCertHashes=["sha256:" + "0" * 64])
+
+    result = node.join()
+
+    assert result.exit_code == 1
+    assert "cluster CA found in cluster-info ConfigMap is invalid: none of the public keys" in result.stderr
+    assert not node.machine.files.exists(r"C:\etc\kubernetes\kubelet.conf")
+
+
+@pytest.mark.parametrize("kubernetes", ["1.37.1", "1.36.0"])
+def test_an_unknown_token_is_refused(make_node: Callable[..., Node], cluster: Admin, kubernetes: str) -> None:
+    node = make_node(kubernetes=kubernetes)
+    node.start_containerd()
+    node.install_kubernetes()
+    node.join_configuration(cluster.cluster, "zzzzzz.0123456789abcdef")
+
+    result = node.join()
+
+    assert result.exit_code == 1
+    assert 'could not find a JWS signature in the cluster-info ConfigMap for token ID "zzzzzz"' in result.stderr
+
+
+def test_a_forged_token_is_refused(make_node: Callable[..., Node], cluster: Admin) -> None:
+    node = make_node(kubernetes="1.36.0")
+    node.start_containerd()
+    node.install_kubernetes()
+    token = cluster.token()
+    node.join_configuration(cluster.cluster, token[:7] + "0" * 16)
+
+    result = node.join()
+
+    assert result.exit_code == 1
+    assert "can't trust this API Server" in result.stderr or "could not find a JWS signature" in result.stderr
+
+
+def test_a_second_join_is_refused(node: Node, cluster: Admin) -> None:
+    node.install_cni()
+    joined(node, cluster)
+
+    result = node.join()
+
+    assert result.exit_code == 2
+    assert (
+        r"[ERROR FileAvailable--etc-kubernetes-kubelet.conf]: \etc\kubernetes\kubelet.conf already exists"
+        in result.stderr
+    )
+    assert "[ERROR Port-10250]: Port 10250 is in use" in result.stderr
+
+
+def test_reset_undoes_a_join(node: Node, cluster: Admin) -> None:
+    node.install_cni()
+    joined(node, cluster)
+
+    result = node.run(r"C:\k\kubeadm.exe", "reset", "--force")
+
+    assert result.exit_code == 0, result.stderr
+    assert not node.machine.files.exists(r"C:\etc\kubernetes\kubelet.conf")
+    service = node.machine.services.get("kubelet")
+    assert service is not None
+    assert service.state == "Stopped"
+    cluster.client.delete(f"/api/v1/nodes/{node.name}")
+    node.join_configuration(cluster.cluster, cluster.token())
+    assert node.join().exit_code == 0
+
+
+def test_a_joined_node_comes_back_after_a_reboot(node: Node, cluster: Admin) -> None:
+    node.install_cni()
+    joined(node, cluster)
+    cluster.wait_ready(node.name, "True")
+    before = cluster.client.get(f"/api/v1/nodes/{node.name}")["status"]["nodeInfo"]["bootID"]
+
+    node.machine.power.reset()
+
+    def came_back() -> bool:
+        found = cluster.client.get(f"/api/v1/nodes/{node.name}")["status"]["nodeInfo"]["bootID"]
+        return bool(found != before)
+
+    from .conftest import wait_for
+
+    wait_for(came_back, "the kubelet reports the new boot")
+    cluster.wait_ready(node.name, "True")

@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What Ansible's wrapper sends: read, refused, done."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from ansible.executor.powershell.module_manifest import _bootstrap_powershell_script, _create_powershell_wrapper
+
+from simulator.machine import ansible_actions, ansible_wrapper
+from simulator.machine.ansible_wrapper import ManifestError, read
+from simulator.machine.machine import Machine
+from simulator.machine.modules import MODULES
+from simulator.machine.modules.facts import GROUPS, choose
+from simulator.machine.objects import ProgramResult
+from simulator.machine.session import Session
+
+EXEC_WRAPPER = '{"name": "exec_wrapper", "script": "param()"}'
+INVOKE_CALLS = b"#!powershell\n# a stand-in: the machine never reads more than the first line\n"
+
+
+def wrapped(name: str, text: bytes, arguments: Mapping[str, Any], **options: Any) -> list[str]:
+    """Return the lines that Ansible's own code sends for a module."""
+    settings: dict[str, Any] = {
+        "environment": {},
+        "async_timeout": 0,
+        "become_plugin": None,
+        "substyle": "powershell",
+        "task_vars": {},
+        "profile": "legacy",
+        **options,
+    }
+    data = _create_powershell_wrapper(
+        name=name, module_data=text, module_path=f"/x/{name}.ps1", module_args=dict(arguments), **settings
+    )
+    return data.decode().split("\n")
+
+
+def answer(result: ProgramResult) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_ansibles_own_bootstrap_is_known() -> None:
+    script, lines = _bootstrap_powershell_script("powershell_mkdtemp.ps1", {"Directory": "C:\\", "Name": "x"})
+    assert ansible_wrapper.is_bootstrap(script)
+    assert not ansible_wrapper.is_bootstrap("Get-Item C:\\")
+    manifest = read(lines.decode().split("\n"))
+    assert [action.name for action in manifest.actions] == ["powershell_mkdtemp.ps1"]
+
+
+def test_a_batch_reaches_invoke_calls(session: Session) -> None:
+    batch = {"calls": [{"id": "a", "command": "hostname.exe"}]}
+    lines = wrapped("winkube.node.invoke_calls", INVOKE_CALLS, {"batch": json.dumps(batch)})
+    found = answer(ansible_actions.run(session, lines))
+    assert found["changed"] is False
+    assert found["observation"]["calls"]["a"]["stdout"] == "win-a\r\n"
+
+
+def test_the_script_itself_has_to_be_sent(session: Session) -> None:
+    for text in (b"# nothing", b""):
+        lines = wrapped("winkube.node.invoke_calls", text, {"batch": "{}"})
+        assert answer(ansible_actions.run(session, lines))["failed"]
+
+
+def test_a_batch_of_more_than_a_megabyte_is_refused(session: Session) -> None:
+    write = {"id": "a", "command": "@write-file", "parameters": {"path": "C:\\x", "content": "x" * 1_000_000}}
+    batch = json.dumps({"calls": [write]})
+    found = answer(ansible_actions.run(session, wrapped("winkube.node.invoke_calls", INVOKE_CALLS, {"batch": batch})))
+    assert found["failed"]
+    assert "below 1 MB" in found["msg"]
+
+
+def test_environment_of_a_task(session: Session) -> None:
+    batch = {"calls": [{"id": "a", "command": "cmd.exe", "arguments": ["/c", "echo %DEMO%"]}]}
+    lines = wrapped(
+        "winkube.node.invoke_calls", INVOKE_CALLS, {"batch": json.dumps(batch)}, environment={"DEMO": "set"}
+    )
+    assert answer(ansible_actions.run(session, lines))["observation"]["calls"]["a"]["stdout"] == "set\r\n"
+
+
+def start_async(session: Session, batch: Mapping[str, Any]) -> dict[str, Any]:
+    folder = "%USERPROFILE%\\.ansible_async"
+    lines = wrapped(
+        "winkube.node.invoke_calls",
+        INVOKE_CALLS,
+        {"batch": json.dumps(batch)},
+        environment={"ANSIBLE_ASYNC_DIR": folder},
+        async_timeout=60,
+    )
+    started = answer(ansible_actions.run(session, lines))
+    assert (started["started"], started["finished"]) == (True, False)
+    return started
+
+
+def file_of(machine: Machine, started: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(machine.files.read_text(started["results_file"]))
+    return found
+
+
+def test_async_outlives_its_shell(session: Session) -> None:
+    sleep = {"id": "s", "command": "Start-Sleep", "parameters": {"Milliseconds": 300}}
+    started = start_async(session, {"key": "async-key-1", "calls": [sleep]})
+    # The shell that it came by is gone.
+    session.machine.processes.kill(session.process)
+    end = time.monotonic() + 5
+    while not (found := file_of(session.machine, started))["finished"]:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert found["observation"]["calls"]["s"]["ok"]
+    assert found["ansible_job_id"] == started["ansible_job_id"]
+
+
+def test_async_dies_with_the_machine(session: Session) -> None:
+    sleep = {"id": "s", "command": "Start-Sleep", "parameters": {"Seconds": 60}}
+    started = start_async(session, {"key": "async-key-2", "calls": [sleep]})
+    session.machine.power.reset()
+    time.sleep(0.2)
+    assert file_of(session.machine, started)["finished"] is False
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["{}"], "four NULs"),
+        (["nope", "\0\0\0\0", "{}"], "no JSON"),
+        (['{"name": "other", "script": "param()"}', "\0\0\0\0", "{}"], "not exec_wrapper"),
+        ([EXEC_WRAPPER, "\0\0\0\0", '{"actions": []}'], "no action"),
+        ([EXEC_WRAPPER, "\0\0\0\0", '{"actions": [{"name": "x.ps1"}]}'], "Could not find"),
+    ],
+)
+def test_what_is_no_manifest_is_refused(session: Session, lines: list[str], message: str) -> None:
+    with pytest.raises(ManifestError, match=message):
+        read(lines)
+    assert answer(ansible_actions.run(session, lines))["failed"]
+
+
+def test_a_module_that_needs_a_newer_windows(session: Session) -> None:
+    text = b"#!powershell\n#AnsibleRequires -OSVersion 10.1\n#Requires -Module Ansible.ModuleUtils.Legacy\n"
+    found = answer(ansible_actions.run(session, wrapped("ansible.windows.win_ping", text, {})))
+    assert "minimum version of 10.1" in found["msg"]
+
+
+def test_put_files_are_written(session: Session) -> None:
+    _, lines = _bootstrap_powershell_script("winrm_put_file.ps1", {"Path": "C:\\put"}, has_input=True)
+    content = [base64.b64encode(part).decode() for part in (b"hello ", b"there")]
+    result = ansible_actions.run(session, [*lines.decode().split("\n"), *content])
+    assert result.exit_code == 0
+    assert session.machine.files.read_bytes(r"C:\put") == b"hello there"
+    assert json.loads(result.stdout)["sha1"] == "6e71b3cac15d32fe2d36c270887df9479c25c640"
+
+
+def test_become_as_somebody_unknown_fails(session: Session) -> None:
+    _, lines = _bootstrap_powershell_script("become_wrapper.ps1", {"BecomeUser": "nobody"})
+    found = answer(ansible_actions.run(session, lines.decode().split("\n")))
+    assert "nobody" in found["msg"]
+
+
+def test_fact_subsets() -> None:
+    everything = {name for names in GROUPS.values() for name in names}
+    assert choose(["all"]) == (everything, [])
+    assert choose(["!all"])[0] == set(GROUPS["min"])
+    assert choose(["!all", "!min", "uptime"])[0] == {"uptime"}
+    assert choose(["!hardware", "memory"])[0] == everything - set(GROUPS["hardware"]) | {"memory"}
+    assert choose(["nope"])[1] == ["invalid value nope specified in gather_subset"]
+
+
+def test_modules_are_named() -> None:
+    assert {"setup", "win_ping", "win_copy", "invoke_calls", "async_status"} <= MODULES.keys()

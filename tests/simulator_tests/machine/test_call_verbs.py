@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The calls that are verbs of the module itself: files, registry, environment, ports."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from typing import Any
+
+from simulator_tests.batches import observe
+
+from simulator.machine.session import Session
+
+
+def one(session: Session, verb: str, **parameters: object) -> dict[str, Any]:
+    """Return the result of one verb; its output's first object is under `first`."""
+    selected = [
+        "path",
+        "exists",
+        "type",
+        "size",
+        "sha256",
+        "content",
+        "sddl",
+        "name",
+        "key_exists",
+        "value",
+        "kind",
+        "values",
+        "subkeys",
+        "open",
+        "free",
+        "total",
+        "destination",
+        "algorithm",
+        "expected",
+    ]
+    call = {"id": "a", "command": verb, "parameters": parameters, "select": selected, "on_error": "continue"}
+    result: dict[str, Any] = observe(session, call)["calls"]["a"]
+    return result | {"first": result["output"][0] if result.get("output") else None}
+
+
+def test_files_by_verb(session: Session) -> None:
+    wanted = hashlib.sha256(b"hello").hexdigest()
+    written = one(session, "@write-file", path=r"C:\k\a\x.txt", content="hello", sddl="D:P(A;;FA;;;SY)")["first"]
+    assert (written["sha256"], written["size"]) == (wanted, 5)
+    looked = one(session, "@read-file", paths=[r"c:\K\A\X.TXT"], hash=True, content=True, acl=True)["first"]
+    assert (looked["exists"], looked["type"], looked["content"]) == (True, "file", "hello")
+    assert (looked["sddl"], looked["sha256"]) == ("D:P(A;;FA;;;SY)", wanted)
+    missing = one(session, "@read-file", paths=[r"C:\nope"], hash=True)["first"]
+    assert (missing["exists"], missing["type"], missing["sha256"]) == (False, None, None)
+    one(session, "@write-file", path=r"C:\k\b", content="AAEC", encoding="base64")
+    assert session.machine.files.read_bytes(r"C:\k\b") == b"\0\1\2"
+    assert (
+        one(session, "@write-file", path=r"C:\k\b", content="!", encoding="base64")["error"]["category"]
+        == "InvalidArgument"
+    )
+    assert one(session, "@set-acl", path=r"C:\k\b", sddl="D:(A;;FA;;;BA)")["ok"]
+    assert session.machine.files.sddl(r"C:\k\b") == "D:(A;;FA;;;BA)"
+    one(session, "@write-file", path=r"C:\new\f", content="new")
+    assert one(session, "@move-path", path=r"C:\new", destination=r"C:\k")["ok"]
+    assert [entry.name for entry in session.machine.files.listing(r"C:\k")] == ["f"]
+    space = one(session, "@free-space", path="C:\\")["first"]
+    assert 0 < space["free"] < space["total"]
+
+
+def test_full_disk_by_verb(session: Session) -> None:
+    session.machine.files.reserved = session.machine.files.capacity
+    error = one(session, "@write-file", path=r"C:\x", content="x" * 100)["error"]
+    assert error["category"] == "WriteError"
+    assert "not enough space" in error["message"]
+
+
+def test_commit_of_downloads(session: Session) -> None:
+    files, good = session.machine.files, hashlib.sha256(b"data").hexdigest()
+
+    def download() -> None:
+        files.make_directory(r"C:\d")
+        files.write_bytes(r"C:\d\x.part", b"data")
+
+    download()
+    done = one(session, "@commit-file", path=r"C:\d\x.part", destination=r"C:\d\sub\x.zip", sha256=good.upper())[
+        "first"
+    ]
+    assert (done["sha256"], done["algorithm"], done["expected"]) == (good, "SHA256", good)
+    assert files.read_bytes(r"C:\d\sub\x.zip") == b"data"
+    download()
+    wrong = one(session, "@commit-file", path=r"C:\d\x.part", destination=r"C:\d\y.zip", sha256="0" * 64)["error"]
+    assert wrong["id"] == "ChecksumMismatch"
+    assert good in wrong["message"]
+    assert "0" * 64 in wrong["message"]
+    assert not files.exists(r"C:\d\x.part")
+    assert not files.exists(r"C:\d\y.zip")
+    download()
+    lines = f"{'1' * 128}  other.zip\n{hashlib.sha512(b'data').hexdigest()} *dir/x.zip\n"
+    files.write_text(r"C:\d\sums", lines)
+    named = {"checksum_path": r"C:\d\sums", "checksum_name": "x.zip", "algorithm": "SHA512"}
+    assert one(session, "@commit-file", path=r"C:\d\x.part", destination=r"C:\d\y.zip", **named)["ok"]
+    download()
+    files.write_text(r"C:\d\sums", good.upper() + "\r\n")
+    bare = {"checksum_path": r"C:\d\sums", "checksum_name": "x.zip"}
+    assert one(session, "@commit-file", path=r"C:\d\x.part", destination=r"C:\d\z.zip", **bare)["ok"]
+
+
+def test_registry_by_verb(session: Session) -> None:
+    path = r"HKLM:\SOFTWARE\Demo"
+    session.machine.registry.set(path, "A", "%X%", "ExpandString")
+    session.machine.registry.create_key(path + "\\Sub")
+    value = one(session, "@read-registry", values=[{"path": path, "name": "a"}])["first"]
+    assert (value["exists"], value["value"], value["kind"]) == (True, "%X%", "ExpandString")
+    key = one(session, "@read-registry", values=[{"path": path}])["first"]
+    assert key["values"] == {"A": {"value": "%X%", "kind": "ExpandString"}}
+    assert key["subkeys"] == ["Sub"]
+    gone = one(session, "@read-registry", values=[{"path": path + "\\x", "name": "a"}])["first"]
+    assert (gone["exists"], gone["key_exists"], gone["value"]) == (False, False, None)
+
+
+def test_environment_by_verb(session: Session) -> None:
+    assert one(session, "@set-environment", name="DEMO", value=r"%SystemRoot%\x", kind="ExpandString")["ok"]
+    assert session.machine.environment()["DEMO"] == r"C:\Windows\x"
+    one(session, "@set-environment", name="demo", value=None)
+    assert "DEMO" not in session.machine.environment()
+
+
+def test_waiting_for_a_port(session: Session) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert one(session, "@wait-port", host="127.0.0.1", port=port, timeout=2)["first"]["open"]
+    assert not one(session, "@wait-port", host="127.0.0.1", port=port, timeout=0.2)["first"]["open"]
