@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Run every measurement, print a table and write build/bench.json.
+
+A measurement is a module `bench.measure_NAME` with a docstring that says what it measures and a function
+`measure() -> Mapping[str, float]`, whose keys carry their unit (`seconds`, `megabytes_pss`, `remote_commands`).
+`python -m bench NAME ...`, from tests/, runs only those.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+from pathlib import Path
+
+import bench
+
+PREFIX = "measure_"
+RESULT = Path(__file__).resolve().parents[2] / "build" / "bench.json"
+
+
+def measurements() -> list[str]:
+    """Return the names of all measurements, without their prefix."""
+    return sorted(
+        found.name.removeprefix(PREFIX)
+        for found in pkgutil.iter_modules(bench.__path__)
+        if found.name.startswith(PREFIX)
+    )
+
+
+def main(wanted: list[str]) -> int:
+    """Measure what is wanted (all, if nothing is named) and return the exit status."""
+    known = measurements()
+    unknown = sorted(set(wanted) - set(known))
+    if unknown:
+        print(f"no such measurement: {', '.join(unknown)} (there are: {', '.join(known) or 'none'})", file=sys.stderr)
+        return 2
+    results = {}
+    for name in wanted or known:
+        results[name] = dict(importlib.import_module(f"bench.{PREFIX}{name}").measure())
+        for key, value in results[name].items():
+            print(f"{name:<32} {key:<28} {value:>12.6g}", flush=True)
+    if not results:
+        print("there is nothing to measure: tests/bench holds no module measure_*.py", file=sys.stderr)
+        return 1
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What every test needs before it is imported: the collection under its Ansible name, and the tools of the tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+COLLECTION = Path("ansible_collections", "winkube", "node")
+
+
+def collections_root() -> Path:
+    """Return a folder that holds this checkout as ansible_collections/winkube/node.
+
+    The checkout may itself lie there (as ansible-test wants it), or an entry of ANSIBLE_COLLECTIONS_PATH may link to it
+    (the Makefile makes one); else a link is made under build/.
+    """
+    if ROOT.parts[-3:] == COLLECTION.parts:
+        return ROOT.parents[2]
+    for entry in os.environ.get("ANSIBLE_COLLECTIONS_PATH", "").split(os.pathsep):
+        if entry and (Path(entry) / COLLECTION).resolve() == ROOT:
+            return Path(entry)
+    made = ROOT / "build" / "collections"
+    link = made / COLLECTION
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.resolve() != ROOT:
+        # Workers of xdist come here at the same moment: make it aside, then rename, which is atomic.
+        aside = link.with_name(f"node.{os.getpid()}")
+        aside.symlink_to(ROOT, target_is_directory=True)
+        aside.replace(link)
+    return made
+
+
+def import_collection() -> None:
+    """Make the collection importable by its Ansible name, and findable by every ansible-playbook that tests start."""
+    root = collections_root()
+    others = [entry for entry in os.environ.get("ANSIBLE_COLLECTIONS_PATH", "").split(os.pathsep) if entry]
+    # Before the first import of ansible: it reads its configuration once.
+    os.environ["ANSIBLE_COLLECTIONS_PATH"] = os.pathsep.join(dict.fromkeys([str(root), *others]))
+    # A configuration of the machine or of the current folder must not change what tests see.
+    os.environ.setdefault("ANSIBLE_CONFIG", str(ROOT / "tests" / "ansible.cfg"))
+    from ansible.plugins.loader import init_plugin_loader
+    from ansible.utils.collection_loader import AnsibleCollectionConfig
+
+    if AnsibleCollectionConfig.collection_finder is None:
+        init_plugin_loader([str(root)])
+
+
+def find_control_plane() -> None:
+    """Name a real control plane in KUBEBUILDER_ASSETS where this machine has the shared tools and nobody named one."""
+    unpack = ROOT.parent / "shared" / "tools" / "unpack.sh"
+    if "KUBEBUILDER_ASSETS" in os.environ or not unpack.is_file():
+        return
+    answer = subprocess.run(["sh", str(unpack)], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if answer.returncode == 0:
+        os.environ["KUBEBUILDER_ASSETS"] = answer.stdout.strip().splitlines()[-1]
+
+
+import_collection()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Find the control plane once, in xdist's controller: its workers inherit the environment."""
+    if not hasattr(config, "workerinput"):
+        find_control_plane()
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root folder of the checkout."""
+    return ROOT

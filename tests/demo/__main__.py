@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The demo's script: three servers in place, one through an image; everything is counted, nothing is left running."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client, config
+
+from demo.controller import ROOT, Controller, Ran
+from demo.outcome import NodeOutcome, table, write
+from simulator.fleet import read_fleet
+from simulator.world import World
+
+BUILD = ROOT / "build" / "demo"
+FLEET = ROOT / "inventories" / "demo" / "fleet.yml"
+IN_PLACE = ("win-2019", "win-2022", "win-2025")
+BUILDER, IMAGE = "win-build", "win-image"
+IMAGE_ADDRESS = "127.50.0.31"
+
+
+def main() -> int:
+    """Runs the demo; the exit status says whether all of it came true."""
+    shutil.rmtree(BUILD, ignore_errors=True)
+    BUILD.mkdir(parents=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="winkube-demo-") as state:
+        _say("starting four servers, an artifact server, a registry and a cluster")
+        with World(read_fleet(FLEET), Path(state) / "fleet") as world:
+            assert world.cluster is not None
+            _say(f"cluster: {world.cluster.kind}, Kubernetes {world.cluster.version}, {world.cluster.server}")
+            good = play(world, Controller(BUILD, world.fleet, Path(world.cluster.kubeconfig)))
+    _say(f"{BUILD.relative_to(ROOT)}/summary.json and report.html; {time.monotonic() - began:.0f} s")
+    return 0 if good else 1
+
+
+def play(world: World, controller: Controller) -> bool:
+    """All runs, in order; says whether everything is as it should be."""
+    runs = {
+        "first": controller.play("first", "site.yml"),
+        "second": controller.play("second", "site.yml"),
+        "plan": controller.play("plan", "plan.yml", "-e", f"winkube_plan_report={BUILD / 'plan.json'}"),
+    }
+    image_runs, image = golden_image(world, controller)
+    assert world.cluster is not None
+    known = cluster_nodes(str(world.cluster.kubeconfig))
+    image["ready"] = known.get(IMAGE, {}).get("ready", False)
+    nodes = [
+        NodeOutcome(
+            name=name,
+            key=name.upper(),
+            os=world.fleet.machine(name.upper()).windows.key,
+            version=known.get(name, {}).get("version", ""),
+            ready=known.get(name, {}).get("ready", False),
+            runs=runs,
+        )
+        for name in IN_PLACE
+    ]
+    print(f"\n{table(nodes)}\n\nimage: {', '.join(f'{key} {value}' for key, value in image.items())}", flush=True)
+    every = [*runs.values(), *image_runs]
+    write(BUILD, nodes, image, every)
+    unchanged = all(runs["second"].changed(name) == 0 for name in IN_PLACE)
+    return (
+        all(ran.status == 0 for ran in every)
+        and unchanged
+        and all(image.values())
+        and all(node.ready for node in nodes)
+    )
+
+
+def golden_image(world: World, controller: Controller) -> tuple[list[Ran], dict[str, Any]]:
+    """Builds an image, starts a new machine from it, and joins that."""
+    outcome: dict[str, Any] = {"generalized": False, "started_as_new_machine": False, "ready": False}
+    built = controller.play("image", "build_image.yml")
+    machine = world.fleet.machine(BUILDER.upper())
+    end = time.monotonic() + 30
+    while machine.power.state != "off" and time.monotonic() < end:
+        time.sleep(0.2)
+    outcome["generalized"] = machine.generalized and machine.power.state == "off"
+    if not outcome["generalized"]:
+        return [built], outcome
+    new = world.fleet.deploy_image(BUILDER.upper(), IMAGE.upper(), IMAGE_ADDRESS)
+    outcome["started_as_new_machine"] = new.machine.sid != machine.sid and new.machine.name != machine.name
+    joined = controller.play("join-image", "join_nodes.yml", "-e", "winkube_hosts=from_image")
+    return [built, joined], outcome
+
+
+def cluster_nodes(kubeconfig: str) -> dict[str, dict[str, Any]]:
+    """What the cluster itself says of its nodes, by name."""
+    core = client.CoreV1Api(config.new_client_from_config(config_file=kubeconfig))
+    return {
+        node.metadata.name: {
+            "version": node.status.node_info.kubelet_version,
+            "ready": any(item.type == "Ready" and item.status == "True" for item in node.status.conditions or ()),
+        }
+        for node in core.list_node().items
+    }
+
+
+def _say(text: str) -> None:
+    print(f"demo: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Runs a playbook as a user does, and measures it by what the servers counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simulator.fleet import Fleet
+from simulator.transport.counters import Counters
+
+ROOT = Path(__file__).resolve().parents[2]
+INVENTORY = ROOT / "inventories" / "demo" / "hosts.yml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What one node saw of one run."""
+
+    commands: int
+    """Remote commands: WSMan commands and PSRP pipelines that the server ran."""
+    requests: int
+    """HTTP requests."""
+    bytes_sent: int
+    """Bytes from the controller to the node."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """One run of a playbook."""
+
+    name: str
+    status: int
+    """ansible-playbook's exit status."""
+    seconds: float
+    report: dict[str, Any]
+    """report.json of the collection's callback."""
+    nodes: dict[str, Counted]
+    """By the name in the fleet file."""
+
+    def changed(self, host: str) -> int:
+        """How many tasks changed something on a host."""
+        return sum(1 for task in self.report["nodes"].get(host, ()) if task["changed"])
+
+
+class Controller:
+    """The machine that Ansible runs on.
+
+    Parameters:
+        build: folder for reports.
+        fleet: the servers.
+        kubeconfig: of the cluster.
+    """
+
+    def __init__(self, build: Path, fleet: Fleet, kubeconfig: Path) -> None:
+        self._build, self._fleet, self._kubeconfig = build, fleet, kubeconfig
+
+    def play(self, name: str, playbook: str, *arguments: str) -> Ran:
+        """Runs a playbook of the collection; its output goes to the terminal.
+
+        Parameters:
+            name: of the run; its report lies in a folder of this name.
+            playbook: file name in playbooks/.
+            arguments: further arguments of ansible-playbook.
+        """
+        for node in self._fleet.nodes.values():
+            node.server.counters.reset()
+        folder = self._build / name
+        environment = {
+            **os.environ,
+            "ANSIBLE_CONFIG": str(Path(__file__).parent / "ansible.cfg"),
+            "KUBECONFIG": str(self._kubeconfig),
+            "WINKUBE_REPORT_DIR": str(folder),
+            "ANSIBLE_FORCE_COLOR": "1" if sys.stdout.isatty() else "0",
+        }
+        program = Path(sys.executable).parent / "ansible-playbook"
+        command = [str(program), "-i", str(INVENTORY), str(ROOT / "playbooks" / playbook), *arguments]
+        began = time.monotonic()
+        status = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False).returncode
+        seconds = round(time.monotonic() - began, 1)
+        file = folder / "report.json"
+        report = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"nodes": {}}
+        counted = {key: _counted(node.server.counters) for key, node in self._fleet.nodes.items()}
+        return Ran(name=name, status=status, seconds=seconds, report=report, nodes=counted)
+
+
+def _counted(counters: Counters) -> Counted:
+    values = counters.snapshot()
+    return Counted(commands=values["remote_commands"], requests=values["http_requests"], bytes_sent=values["bytes_in"])

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the demo found, for people and for machines: a table, summary.json, report.html."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible.plugins.loader import init_plugin_loader
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+
+from demo.controller import Ran
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeOutcome:
+    """One server of the demo."""
+
+    name: str
+    key: str
+    """Its name in the fleet file."""
+    os: str
+    version: str
+    """The kubelet's version; empty if the cluster does not know the node."""
+    ready: bool
+    runs: Mapping[str, Ran]
+    """By what they are: first, second, plan."""
+
+    def summary(self) -> dict[str, Any]:
+        """Its entry of summary.json."""
+        runs = {
+            name: {"changed": self._changed(name, ran), **asdict(ran.nodes[self.key]), "seconds": ran.seconds}
+            for name, ran in self.runs.items()
+        }
+        return {"name": self.name, "os": self.os, "version": self.version, "ready": self.ready, **runs}
+
+    def _changed(self, name: str, ran: Ran) -> int:
+        return len(self._drift(ran)) if name == "plan" else ran.changed(self.name)
+
+    def _drift(self, ran: Ran) -> Sequence[Any]:
+        return [change for task in ran.report["nodes"].get(self.name, ()) for change in task["changes"]]
+
+
+HEAD = ("NODE", "VERSION", "READY", "CHANGED", "REMOTE COMMANDS", "SECONDS")
+
+
+def rows(nodes: Sequence[NodeOutcome]) -> list[tuple[str, str, str, str, str, str]]:
+    """A row for each node; figures are those of its runs, in order."""
+    result = []
+    for node in nodes:
+        summary = node.summary()
+        figures = [
+            " / ".join(str(summary[run][key]) for run in node.runs) for key in ("changed", "commands", "seconds")
+        ]
+        result.append((f"{node.name} ({node.os})", node.version or "-", "yes" if node.ready else "no", *figures))
+    return result
+
+
+def table(nodes: Sequence[NodeOutcome]) -> str:
+    """The table that the demo prints."""
+    lines = [HEAD, *rows(nodes)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def _report() -> Any:
+    """The collection's module that makes the page; importable once Ansible's finder of collections is there."""
+    if AnsibleCollectionConfig.collection_finder is None:
+        init_plugin_loader()
+    return importlib.import_module("ansible_collections.winkube.node.plugins.plugin_utils.report")
+
+
+def write(build: Path, nodes: Sequence[NodeOutcome], image: Mapping[str, Any], runs: Sequence[Ran]) -> None:
+    """Writes summary.json and report.html into the build folder."""
+    document = {"nodes": [node.summary() for node in nodes], "image": dict(image)}
+    (build / "summary.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    overview = {
+        "title": "Nodes: first run / second run / plan",
+        "head": [word.capitalize() for word in HEAD],
+        "rows": [list(row) for row in rows(nodes)],
+    }
+    golden = {
+        "title": "Golden image",
+        "head": ["Generalized", "Started as a new machine", "Ready"],
+        "rows": [[image["generalized"], image["started_as_new_machine"], image["ready"]]],
+    }
+    report = _report()
+    pages = [
+        report.Run.from_document({**ran.report, "playbook": f"{ran.name}: {ran.report['playbook']}"})
+        for ran in runs
+        if ran.report["nodes"]
+    ]
+    page = report.page("winkube.node: from plain Windows Servers to cluster nodes", pages, [overview, golden])
+    (build / "report.html").write_text(page, encoding="utf-8")

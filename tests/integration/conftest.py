@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Worlds of simulated servers for the integration tests, on addresses that no other worker uses."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from integration.playbooks import Site, describe
+
+from simulator.cluster.cluster import real_unavailable
+from simulator.world import World
+
+SiteFactory = Callable[..., Site]
+_NETWORKS = itertools.count(1)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what needs a cluster on the one in memory, and on a real control plane where there is one.
+
+    Each kind is a group of its own, so that two workers share the work.
+    """
+    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "cluster_kind" in metafunc.fixturenames and "cluster_kind" not in own:
+        module = metafunc.module.__name__.rpartition(".")[2]
+        kinds = [
+            pytest.param("memory", marks=pytest.mark.xdist_group(f"{module}-memory")),
+            pytest.param(
+                "real",
+                marks=[
+                    pytest.mark.control_plane,
+                    pytest.mark.xdist_group(f"{module}-real"),
+                    pytest.mark.skipif(bool(real_unavailable()), reason=real_unavailable()),
+                ],
+            ),
+        ]
+        metafunc.parametrize("cluster_kind", kinds, scope="module")
+
+
+def _network() -> str:
+    """Return the first three numbers of addresses that are free: one for each worker, process and call."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw") or 0)
+    return f"127.{70 + worker % 10}.{(os.getpid() + next(_NETWORKS)) % 250 + 1}"
+
+
+@pytest.fixture(scope="module")
+def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteFactory]:
+    """A function that starts a world: `start_site({"name": "win22", "windows": "2022"}, …, cluster={"kind": …})`.
+
+    Further keywords are variables of all hosts. Worlds are stopped after the module's tests.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def start(*nodes: Mapping[str, object], cluster: Mapping[str, object] | None = None, **variables: Any) -> Site:
+            folder = tmp_path_factory.mktemp("site")
+            world = stack.enter_context(World(describe(nodes, _network(), cluster), folder / "fleet"))
+            return Site(world, folder / "controller", variables)
+
+        yield start

@@ -1,0 +1,279 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The collection's playbooks on a world of simulated servers, by Ansible's own command line, and what came of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client, config
+
+from simulator.fleet import FleetFile, Node
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+from simulator.world import World
+
+ROOT = Path(__file__).resolve().parents[2]
+PASSWORD = "Integration-Passw0rd"
+_RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
+
+
+def link_variables(connection: str = "psrp", scheme: str = "http", auth: str = "ntlm") -> dict[str, Any]:
+    """Return the variables of a connection plugin (winrm, psrp), scheme (http, https) and logon (basic, ntlm)."""
+    variables: dict[str, Any] = {
+        "ansible_connection": connection,
+        "ansible_user": "Administrator",
+        "ansible_password": PASSWORD,
+        "ansible_port": 5986 if scheme == "https" else 5985,
+    }
+    if connection == "winrm":
+        return variables | {
+            "ansible_winrm_scheme": scheme,
+            "ansible_winrm_transport": auth,
+            "ansible_winrm_server_cert_validation": "ignore",
+            "ansible_winrm_read_timeout_sec": 30,
+        }
+    return variables | {
+        "ansible_psrp_protocol": scheme,
+        "ansible_psrp_auth": auth,
+        "ansible_psrp_cert_validation": "ignore",
+        "ansible_psrp_read_timeout": 25,
+        "ansible_psrp_operation_timeout": 20,
+        # Basic has no encryption of its own.
+        "ansible_psrp_message_encryption": "never" if auth == "basic" else "auto",
+    }
+
+
+@dataclass(frozen=True)
+class PlayRun:
+    """A run of ansible-playbook that has ended.
+
+    Parameters:
+        exit_code: 0, 2 (a host failed), 4 (a host is unreachable), …
+        output: all that it printed.
+        report: report.json of the collection's callback.
+        recap: counters by host, as Ansible's last lines have them.
+    """
+
+    exit_code: int
+    output: str
+    report: Mapping[str, Any] = field(repr=False)
+    recap: Mapping[str, Mapping[str, int]]
+
+    def changes(self, host: str) -> list[str]:
+        """Return what was changed on a host, as `TYPE NAME`."""
+        return [f"{change['type']} {change['name']}" for task in self._tasks(host) for change in task["changes"]]
+
+    def changed_tasks(self, host: str) -> list[str]:
+        """Return the names of a host's tasks that changed something."""
+        return [task["name"] for task in self._tasks(host) if task["changed"]]
+
+    def messages(self, host: str) -> str:
+        """Return what a host's failed tasks said."""
+        return "\n".join(task["message"] for task in self._tasks(host) if task["status"] != "ok")
+
+    def commands(self, host: str) -> int:
+        """Return how many remote commands the actions say they sent."""
+        return sum(task["remote_commands"] for task in self._tasks(host))
+
+    def _tasks(self, host: str) -> list[Mapping[str, Any]]:
+        return list(self.report.get("nodes", {}).get(host, ()))
+
+    def expect(self, exit_code: int = 0) -> PlayRun:
+        """Return itself. Raises AssertionError with the output if it ended otherwise."""
+        assert self.exit_code == exit_code, f"exit {self.exit_code}, not {exit_code}:\n{self.output[-20000:]}"
+        return self
+
+
+class Site:
+    """A world, and a controller with an inventory of it.
+
+    Parameters:
+        world: started.
+        folder: the controller's: inventory, reports, Ansible's own files; it is the working folder of all runs.
+        variables: of all hosts, over `link_variables()`.
+    """
+
+    def __init__(self, world: World, folder: Path, variables: Mapping[str, Any] | None = None) -> None:
+        self.world = world
+        self.folder = folder
+        self.variables: dict[str, Any] = dict(variables or {})
+        self.host_variables: dict[str, dict[str, Any]] = {}
+        self.counted: dict[str, dict[str, dict[str, int]]] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def node(self, host: str) -> Node:
+        """Return a simulated server by its inventory name, which is its name in the fleet too."""
+        return self.world.fleet.nodes[host]
+
+    def machine(self, host: str) -> Machine:
+        """Return the machine of a server."""
+        return self.node(host).machine
+
+    def counters(self, host: str) -> dict[str, int]:
+        """Return what a server's network carried since the last run of a playbook began."""
+        return self.node(host).server.counters.snapshot()
+
+    def hosts(self) -> list[str]:
+        """Return all hosts of the inventory."""
+        return list(self.world.fleet.nodes)
+
+    def inventory(self) -> dict[str, Any]:
+        """Return the inventory: all servers of the world in `node-windows`; their nodes are named by `node_name`."""
+        hosts = {
+            name: {"ansible_host": node.machine.address, "kubernetes_node_hostname": node_name(name)}
+            | self.host_variables.get(name, {})
+            for name, node in self.world.fleet.nodes.items()
+        }
+        return {"node-windows": {"hosts": hosts, "vars": self._cluster_variables() | self.variables}}
+
+    def _cluster_variables(self) -> dict[str, Any]:
+        variables: dict[str, Any] = link_variables()
+        if self.world.cluster is not None:
+            variables |= {"kubeconfig": str(self.world.cluster.kubeconfig), "kube_version": self.world.cluster.version}
+        if self.world.artifacts is not None:
+            variables["artifact_mirror"] = self.world.artifacts.url
+        if self.world.registry is not None:
+            mirror = {"mirrors": [self.world.registry.url]}
+            variables["container_runtime_registries"] = {"registry.k8s.io": mirror, "mcr.microsoft.com": mirror}
+        return variables
+
+    def run(
+        self,
+        playbook: str | Sequence[Mapping[str, Any]],
+        *options: str,
+        variables: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> PlayRun:
+        """Run a playbook; all counters begin at zero.
+
+        Parameters:
+            playbook: the name of one of the collection's (`site.yml`), or plays.
+            options: of ansible-playbook.
+            variables: extra variables, for this run.
+            environment: more environment variables.
+        """
+        command = self.command(playbook, *options, variables=variables)
+        for node in self.world.fleet.nodes.values():
+            node.server.counters.reset()
+        ended = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment() | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        return self.result(ended.returncode, ended.stdout)
+
+    def command(
+        self, playbook: str | Sequence[Mapping[str, Any]], *options: str, variables: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        """Return the command line of a run, and write the files that it names."""
+        inventory = self.folder / "hosts.yml"
+        inventory.write_text(json.dumps(self.inventory(), indent=1), encoding="utf-8")
+        path = ROOT / "playbooks" / playbook if isinstance(playbook, str) else self.folder / "playbook.yml"
+        if not isinstance(playbook, str):
+            path.write_text(json.dumps(list(playbook)), encoding="utf-8")
+        command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory), str(path), *options]
+        return command + (["-e", json.dumps(dict(variables))] if variables else [])
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a run: nothing of the user's own configuration."""
+        others = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "NO_PROXY")}
+        return others | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_HOME": str(self.folder / "ansible"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report",
+            "WINKUBE_REPORT_DIR": str(self.folder / "report"),
+        }
+
+    def result(self, exit_code: int, output: str) -> PlayRun:
+        """Return what came of a run whose process has ended."""
+        report = self.folder / "report" / "report.json"
+        document = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+        report.unlink(missing_ok=True)
+        recap = {
+            host: {name: int(number) for name, number in (pair.split("=") for pair in counters.split())}
+            for host, counters in _RECAP.findall(output)
+        }
+        return PlayRun(exit_code, output, document, recap)
+
+    def plan(self) -> tuple[PlayRun, dict[str, Any]]:
+        """Run the drift check; return it and build/plan.json's nodes."""
+        run = self.run("plan.yml")
+        document = json.loads((self.folder / "build" / "plan.json").read_text(encoding="utf-8"))
+        return run, dict(document["nodes"])
+
+    def converge(self, resources: Sequence[Mapping[str, Any]], *options: str, **more: Any) -> PlayRun:
+        """Run one task of node_state with these resources."""
+        task = {"name": "Converge", "winkube.node.node_state": {"resources": list(resources), **more}}
+        return self.run([{"hosts": "all", "gather_facts": False, "tasks": [task]}], *options)
+
+
+def describe(
+    nodes: Sequence[Mapping[str, object]], address: str, cluster: Mapping[str, object] | None = None
+) -> FleetFile:
+    """Return a fleet file of these nodes, with artifact server and registry, and a cluster if there are its options.
+
+    Parameters:
+        nodes: entries of the fleet file, without address, user and password.
+        address: first three numbers of the addresses, such as `127.70.3`.
+        cluster: options of the cluster; none: there is no cluster.
+    """
+    settings = [
+        Settings.read({"password": PASSWORD, "address": f"{address}.{number}", "reboot_seconds": 0.5, **node})
+        for number, node in enumerate(nodes, start=11)
+    ]
+    servers = {"address": f"{address}.1", "port": 0}
+    return FleetFile(
+        tuple(settings), servers, servers, {} if cluster is None else {"address": f"{address}.1", **cluster}
+    )
+
+
+def node_name(host: str) -> str:
+    """Return the name that a host gets in the cluster; before, it has the one of the fleet."""
+    return f"node-{host}"
+
+
+def cluster_nodes(site: Site) -> dict[str, dict[str, Any]]:
+    """Return what the cluster says of its nodes, by name: ready, version, runtime, labels, pod_cidr."""
+    found = {}
+    for node in _core(site).list_node().items:
+        ready = [condition.status for condition in node.status.conditions or () if condition.type == "Ready"]
+        found[node.metadata.name] = {
+            "ready": ready == ["True"],
+            "version": node.status.node_info.kubelet_version,
+            "runtime": node.status.node_info.container_runtime_version,
+            "labels": dict(node.metadata.labels),
+            "pod_cidr": node.spec.pod_cidr,
+        }
+    return found
+
+
+def bootstrap_tokens(site: Site) -> dict[str, str]:
+    """Return the secret halves of the cluster's bootstrap tokens, by id."""
+    found = _core(site).list_namespaced_secret("kube-system", field_selector="type=bootstrap.kubernetes.io/token")
+    return {
+        base64.b64decode(item.data["token-id"]).decode(): base64.b64decode(item.data["token-secret"]).decode()
+        for item in found.items
+    }
+
+
+def _core(site: Site) -> client.CoreV1Api:
+    assert site.world.cluster is not None
+    return client.CoreV1Api(config.new_client_from_config(str(site.world.cluster.kubeconfig)))

@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Bad input is refused before any node is touched, by messages that say what would be accepted."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+from integration.conftest import SiteFactory
+from integration.playbooks import PlayRun, Site
+from integration.states import state_of
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bad_input")]
+
+# Mistakes by host, and what the message has to name: the variable, the value, what would be accepted.
+MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "good": ({}, []),
+    "unknown": (
+        {"container_runtime_containerd_verison": "2.3.6"},
+        ["container_runtime_containerd_verison", "'2.3.6'", "container_runtime_containerd_version"],
+    ),
+    "shared": (
+        {"flannel_backend_type": "udp"},
+        ["cni_flannel_backend", "flannel_backend_type", "'udp'", "host-gw, vxlan"],
+    ),
+    "mistyped": ({"node_prepare_timeout": "soon"}, ["node_prepare_timeout", "'soon'", "int"]),
+    "listed": ({"windows_features_names": {"a": 1}}, ["windows_features_names", "{'a': 1}", "list of str"]),
+    "pair": (
+        {"kube_version": "1.38.0"},
+        ["kubernetes_node_version", "container_runtime_containerd_version", "1.38.0", "1.30 to 1.37"],
+    ),
+    "old": (
+        {"container_runtime_containerd_version": "1.5.0"},
+        ["container_runtime_containerd_version", "1.5.0", "1.6, 1.7, 2.0"],
+    ),
+    "fraction": ({"kube_version": "1.37"}, ["kube_version", "'1.37'", "MAJOR.MINOR.PATCH"]),
+    "template": ({"cni_pods_subnet": "{{ nothing_of_the_sort }}"}, ["cni_pods_subnet", "nothing_of_the_sort"]),
+    "collides": (
+        {"kubernetes_node_hostname": "Windows-Worker-West-1"},
+        ["kubernetes_node_hostname of collides-too", "'windows-worker-west-2'", "15", "collides"],
+    ),
+    "collides-too": ({"kubernetes_node_hostname": "windows-worker-west-2"}, []),
+    "underscore": ({"kubernetes_node_hostname": "a_b"}, ["kubernetes_node_hostname of underscore", "'a_b'", "hyphens"]),
+}
+
+
+@pytest.fixture(scope="module")
+def site(start_site: SiteFactory) -> Site:
+    """A server for each mistake; the play ends before anybody needs more of them than their counters."""
+    site = start_site(*({"name": name} for name in MISTAKES))
+    site.host_variables = {name: variables for name, (variables, _) in MISTAKES.items()}
+    return site
+
+
+@pytest.fixture(scope="module", params=["site.yml", "build_image.yml", "join_nodes.yml"])
+def refused(request: pytest.FixtureRequest, site: Site) -> PlayRun:
+    """A run with all of the mistakes, by each of the playbooks that change nodes."""
+    run = site.run(request.param, variables={"winkube_image_hosts": "all", "kubeconfig": "/nonexistent"})
+    assert run.exit_code == 2, run.output
+    return run
+
+
+def test_no_node_is_touched(site: Site, refused: PlayRun) -> None:
+    # Not even the good one: a fleet is changed together or not at all.
+    for host in MISTAKES:
+        assert site.counters(host)["connections"] == 0, host
+
+
+@pytest.mark.parametrize("host", [name for name, (_, named) in MISTAKES.items() if named])
+def test_the_message_names_variable_value_and_what_is_accepted(refused: PlayRun, host: str) -> None:
+    # Names are checked for all hosts together, by the first.
+    messages = refused.messages("good" if "hostname" in str(MISTAKES[host]) else host)
+    assert messages, refused.output
+    for text in MISTAKES[host][1]:
+        assert text in messages
+
+
+class TestResources:
+    """Lists of resources that cannot be meant."""
+
+    @pytest.mark.parametrize(
+        ("resource", "named"),
+        [
+            ({"type": "Direktory", "name": r"C:\k"}, ["Direktory", "Directory"]),
+            ({"type": "Directory", "name": r"C:\k", "akl": "x"}, ["akl", "acl"]),
+            (
+                {"type": "Registry", "key": r"HKLM:\SOFTWARE\X", "value_name": "a", "value": 1, "value_type": "Word"},
+                ["Word", "DWord"],
+            ),
+        ],
+        ids=["type", "property", "choice"],
+    )
+    def test_are_refused(self, site: Site, resource: dict[str, Any], named: list[str]) -> None:
+        run = site.converge([{"type": "Directory", "name": r"C:\before"}, resource], "--limit", "good,unknown")
+        run.expect(2)
+        for host in ("good", "unknown"):
+            assert site.counters(host)["connections"] == 0
+            for text in named:
+                assert text in run.messages(host)
+
+
+ONE_FOLDER = ({"type": "Directory", "name": r"C:\k"},)
+
+
+@pytest.fixture(scope="module")
+def versions(start_site: SiteFactory) -> Site:
+    """An Insider build, and the oldest version that is accepted."""
+    return start_site({"name": "insider", "windows": "insider"}, {"name": "win19", "windows": "2019"})
+
+
+@pytest.fixture(scope="module")
+def strict(versions: Site) -> PlayRun:
+    """A run that does not allow unsupported versions."""
+    before = state_of(versions.machine("insider"))
+    run = versions.converge(ONE_FOLDER).expect(2)
+    assert state_of(versions.machine("insider")) == before
+    return run
+
+
+class TestWindows:
+    """Versions of Windows."""
+
+    def test_an_unknown_one_is_refused(self, strict: PlayRun) -> None:
+        for text in ("29531", "20348", "26100", "17763", "allow_unsupported_windows"):
+            assert text in strict.messages("insider")
+
+    def test_2019_goes_on_with_a_warning(self, strict: PlayRun) -> None:
+        assert strict.changes("win19") == [r"Directory C:\k"]
+        assert "Kubernetes lists only 2022 and 2025" in strict.output
+
+    def test_an_unknown_one_may_be_allowed(self, versions: Site, strict: PlayRun) -> None:
+        run = versions.converge(ONE_FOLDER, "--limit", "insider", allow_unsupported_windows=True).expect()
+        assert versions.machine("insider").files.is_directory(r"C:\k")
+        assert "is treated as Windows Server 2025" in run.output
+
+
+class TestChecksums:
+    """A download with other bytes than its publisher's."""
+
+    NAME = "cni-plugins-windows-amd64-v1.9.0.tgz"
+    PATH = rf"C:\cache\{NAME}"
+
+    def test_a_wrong_file_is_deleted_and_the_next_run_finishes(self, start_site: SiteFactory) -> None:
+        site = start_site({"name": "unlucky"}, {"name": "lucky"})
+        server = site.world.artifacts
+        assert server is not None
+        url = f"github.com/containernetworking/plugins/releases/download/v1.9.0/{self.NAME}"
+        content, checksum = server.content(url), server.content(f"{url}.sha256")
+        assert content is not None
+        assert checksum is not None
+        wrong = b"not what was asked for"
+        server.put(f"wrong/{url}", wrong)
+        server.put(f"wrong/{url}.sha256", checksum)
+        resources = [
+            {
+                "type": "Artifact",
+                "name": "cni-plugins 1.9.0",
+                "path": self.PATH,
+                "urls": ["{{ mirror }}/" + url],
+                "checksum_url": "{{ mirror }}/" + url + ".sha256",
+            },
+            {"type": "Directory", "name": r"C:\after"},
+        ]
+        site.host_variables = {"unlucky": {"mirror": f"{server.url}/wrong"}, "lucky": {"mirror": server.url}}
+        run = site.converge(resources).expect(2)
+        for named in (checksum.split()[0].decode(), hashlib.sha256(wrong).hexdigest()):
+            assert named.lower() in run.messages("unlucky").lower()
+        unlucky, lucky = site.machine("unlucky").files, site.machine("lucky").files
+        left = [entry.path for entry in unlucky.walk(r"C:\cache") if not entry.is_directory]
+        assert left in ([], [f"{self.PATH}.checksum"])
+        # The other node and the other resource go on.
+        assert lucky.read_bytes(self.PATH) == content
+        assert unlucky.is_directory(r"C:\after")
+
+        site.host_variables["unlucky"]["mirror"] = server.url
+        run = site.converge(resources).expect()
+        assert run.changes("unlucky") == ["Artifact cni-plugins 1.9.0"]
+        assert unlucky.read_bytes(self.PATH) == content

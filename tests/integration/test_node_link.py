@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A node over Ansible's real connection plugins, whose link breaks at every request in turn: no batch runs twice."""
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.playbook.play_context import PlayContext
+from ansible.playbook.task import Task
+from ansible.plugins import loader as plugin_loader
+from ansible.plugins.action import ActionBase
+from ansible.template import Templar
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call
+from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, Node, Patience
+from simulator.fleet import Fleet
+from simulator.machine.settings import Settings
+from simulator.transport.faults import Fault
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_link")]
+
+ADDRESS, PORT = "127.41.7.1", 25985
+PASSWORD = "Passw0rd!"
+CONNECTIONS: dict[str, dict[str, t.Any]] = {
+    "winrm": {"ansible_winrm_scheme": "http", "ansible_winrm_transport": "ntlm", "ansible_winrm_read_timeout_sec": 30},
+    "psrp": {
+        "ansible_psrp_protocol": "http",
+        "ansible_psrp_auth": "ntlm",
+        "ansible_psrp_reconnection_retries": 0,
+        "ansible_psrp_read_timeout": 25,
+        "ansible_psrp_operation_timeout": 20,
+    },
+}
+NUMBERS = itertools.count()
+
+
+class Probe(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+    """An action with nothing of its own."""
+
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        return {}
+
+
+@pytest.fixture
+def fleet() -> t.Iterator[Fleet]:
+    settings = Settings(name="LINK", address=ADDRESS, password=PASSWORD, reboot_seconds=0.5)
+    with Fleet([settings], http_port=PORT, https_port=PORT + 1) as fleet:
+        yield fleet
+
+
+@pytest.fixture(params=CONNECTIONS)
+def node(request: pytest.FixtureRequest, fleet: Fleet) -> t.Iterator[Node]:
+    variables = {
+        "ansible_host": ADDRESS,
+        "ansible_port": PORT,
+        "ansible_user": "Administrator",
+        "ansible_password": PASSWORD,
+        **CONNECTIONS[request.param],
+    }
+    context = PlayContext()
+    connection = plugin_loader.connection_loader.get(f"ansible.builtin.{request.param}", context)
+    connection.set_options(var_options={**variables, "_extras": {}})
+    connection._shell.set_options(var_options={})
+    task, loader = Task(), DataLoader()
+    task.action, task.environment = "winkube.node.node_state", []
+    action = Probe(task, connection, context, loader, Templar(loader=loader), plugin_loader)
+    fleet.nodes["LINK"].server.faults.clear()
+    yield Node(
+        t.cast("t.Any", action), {"inventory_hostname": "link"}, patience=Patience(reconnect=30, first_contact=10)
+    )
+    fleet.nodes["LINK"].server.faults.clear()
+    connection.close()
+
+
+def once(key: str, *, long: bool) -> Batch:
+    """A batch that fails if it runs twice: a key of the registry that exists is not made without Force."""
+    path = {"Path": f"HKLM:\\SOFTWARE\\Once-{key}"}
+    return Batch(calls=(Call(id="make", command="New-Item", parameters=path, select=(), long=long),))
+
+
+def break_link(fleet: Fleet, kind: str, request: int, **more: t.Any) -> None:
+    fleet.nodes["LINK"].server.set_fault(Fault(kind=kind, request=request, **more))
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["direct", "detached"])
+@pytest.mark.parametrize("kind", ["before", "after", "during"])
+def test_a_batch_runs_once_wherever_the_link_breaks(node: Node, fleet: Fleet, kind: str, long: bool) -> None:
+    node.observe((Call(id="free", command="@free-space", parameters={"path": "C:\\"}),))
+    # An execution is four requests; a detached batch is two executions.
+    for request in range(1, 9 if long else 5):
+        key = f"{next(NUMBERS)}"
+        break_link(fleet, kind, request)
+        try:
+            answer = node.run(once(key, long=long), step=f"request {request}")
+        except BatchLost:
+            # psrp's reset ends a direct command: then nobody may claim that it ran; what it did is looked at.
+            assert not long
+        else:
+            assert answer.calls["make"].ok, (request, answer.calls["make"].error)
+            assert fleet.machine("LINK").registry.key_exists(f"HKLM:\\SOFTWARE\\Once-{key}")
+        fleet.nodes["LINK"].server.faults.clear()
+
+
+def test_nothing_is_left_on_the_node(node: Node, fleet: Fleet) -> None:
+    for long in (False, True):
+        node.run(once(f"{next(NUMBERS)}", long=long))
+    node.observe((Call(id="free", command="@free-space", parameters={"path": "C:\\"}),))
+    left = [entry.path for entry in fleet.machine("LINK").files.listing("C:\\ProgramData\\winkube\\batches")]
+    assert left == []
+
+
+def test_work_goes_on_while_the_link_is_down(node: Node, fleet: Fleet) -> None:
+    wait = Call(id="wait", command="Start-Sleep", parameters={"Seconds": 3}, long=True)
+    key = f"{next(NUMBERS)}"
+    break_link(fleet, "link_down", 6, seconds=2)
+    answer = node.run(Batch(calls=(wait, *once(key, long=True).calls)))
+    assert answer.stopped is None
+    assert answer["make"].ok
+
+
+def test_a_shell_that_is_gone_is_a_broken_link(node: Node, fleet: Fleet) -> None:
+    node.run(once(f"{next(NUMBERS)}", long=False))
+    fleet.nodes["LINK"].server.forget_shells()
+    assert node.run(once(f"{next(NUMBERS)}", long=False))["make"].ok
+
+
+def test_a_reboot_in_the_middle_loses_the_work(node: Node, fleet: Fleet) -> None:
+    wait = Call(id="wait", command="Start-Sleep", parameters={"Seconds": 60}, long=True)
+    power = fleet.machine("LINK").power
+    break_link(fleet, "call", 8, callback=power.reboot)
+    with pytest.raises(BatchLost, match="link: apply: the node lost the work at wait"):
+        node.run(Batch(calls=(wait,)))

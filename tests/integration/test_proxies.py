@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A proxy reaches all of a node: the machine's environment, WinHTTP, each service's own environment, downloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from integration.conftest import SiteFactory
+from integration.playbooks import PlayRun, Site
+
+from simulator.machine.machine import ENVIRONMENT
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("proxies")]
+
+HOST = "behind"
+PODS, SERVICES = "10.244.0.0/16", "10.96.0.0/12"
+PREPARE = [
+    {
+        "name": "Prepare",
+        "hosts": "node-windows",
+        "gather_facts": False,
+        "tasks": [
+            {"name": "Prepare", "ansible.builtin.import_role": {"name": "winkube.node.node_prepare"}},
+        ],
+    }
+]
+
+
+@pytest.fixture(scope="module")
+def site(start_site: SiteFactory) -> Site:
+    """A server behind a proxy: the artifact server is its own proxy, and counts who asks it as one."""
+    site = start_site({"name": HOST, "windows": "2022"})
+    server = site.world.artifacts
+    assert server is not None
+    proxy = f"http://{server.address}:{server.port}"
+    site.variables |= {
+        "http_proxy": proxy,
+        "https_proxy": proxy,
+        "no_proxy": ".example.org",
+        "kube_pods_subnet": PODS,
+        "kube_service_addresses": SERVICES,
+        "cluster_name": "cluster.example",
+        "loadbalancer_apiserver": {"address": "192.0.2.10", "port": 6443},
+        # Pulls are others' tests.
+        "image_cache_base_images": [],
+    }
+    return site
+
+
+@pytest.fixture(scope="module")
+def run(site: Site) -> PlayRun:
+    return site.run(PREPARE).expect()
+
+
+@pytest.fixture(scope="module")
+def proxy(site: Site) -> str:
+    return str(site.variables["http_proxy"])
+
+
+def excepted(value: Any) -> set[str]:
+    return set(str(value).split(","))
+
+
+def wanted(site: Site) -> set[str]:
+    """What is reached without the proxy: the user's, pods, services, the API server, nodes, `.svc`, the domain."""
+    machine = site.machine(HOST)
+    users = set(site.variables["no_proxy"].split(","))
+    return users | {PODS, SERVICES, "192.0.2.10", HOST, machine.address, ".svc", ".cluster.example", "localhost"}
+
+
+def test_the_machines_environment(site: Site, run: PlayRun, proxy: str) -> None:
+    registry = site.machine(HOST).registry
+    assert registry.data(ENVIRONMENT, "HTTP_PROXY") == proxy
+    assert registry.data(ENVIRONMENT, "HTTPS_PROXY") == proxy
+    assert wanted(site) <= excepted(registry.data(ENVIRONMENT, "NO_PROXY"))
+
+
+def test_winhttp_which_windows_update_uses(site: Site, run: PlayRun, proxy: str) -> None:
+    shown = site.machine(HOST).programs.run("netsh.exe", ["winhttp", "show", "proxy"])
+    text = str(shown.stdout)
+    assert proxy.removeprefix("http://") in text
+    for pattern in ("*.example.org", "10.244.*", "10.96.*", "192.0.2.10", "*.svc", "*.cluster.example"):
+        assert pattern in text
+
+
+@pytest.mark.parametrize("service", ["containerd", "kubelet"])
+def test_each_services_environment(site: Site, run: PlayRun, proxy: str, service: str) -> None:
+    lines = site.machine(HOST).registry.data(rf"HKLM\SYSTEM\CurrentControlSet\Services\{service}", "Environment")
+    own = dict(str(line).split("=", 1) for line in lines)  # type: ignore[union-attr]
+    assert own["HTTP_PROXY"] == own["HTTPS_PROXY"] == proxy
+    assert wanted(site) <= excepted(own["NO_PROXY"])
+
+
+def test_downloads_go_through_it(site: Site, run: PlayRun) -> None:
+    assert site.world.artifacts is not None
+    status = site.world.artifacts.status()
+    assert status["proxied"] == sum(status["requests"].values()) > 0
+
+
+def test_nothing_changes_again(site: Site, run: PlayRun) -> None:
+    again = site.run(PREPARE).expect()
+    assert again.changes(HOST) == []

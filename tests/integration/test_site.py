@@ -1,0 +1,241 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Plain servers become nodes of a cluster: what site.yml makes of them, and what plan.yml says of them afterwards."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from integration.conftest import SiteFactory
+from integration.playbooks import ROOT, PlayRun, Site, bootstrap_tokens, cluster_nodes, node_name
+from integration.states import state_of
+
+from simulator.kubernetes_node import containerd_config
+
+pytestmark = pytest.mark.integration
+
+HOSTS = {"win19": "2019", "win22": "2022", "win25": "2025"}
+CONTAINERD = r"C:\Program Files\containerd"
+STATE_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\hns\State"
+UPDATES = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU"
+ON_MEMORY = pytest.mark.parametrize(
+    "cluster_kind", [pytest.param("memory", marks=pytest.mark.xdist_group("test_site-memory"))], scope="module"
+)
+
+
+@pytest.fixture(scope="module")
+def site(cluster_kind: str, start_site: SiteFactory) -> Site:
+    """Three plain servers, and a cluster without nodes."""
+    nodes = [{"name": name, "windows": windows} for name, windows in HOSTS.items()]
+    return start_site(*nodes, cluster={"kind": cluster_kind})
+
+
+@pytest.fixture(scope="module")
+def checked(site: Site) -> PlayRun:
+    """A dry run on the plain servers."""
+    before = {host: state_of(site.machine(host)) for host in HOSTS}
+    run = site.run("site.yml", "--check").expect()
+    assert {host: state_of(site.machine(host)) for host in HOSTS} == before
+    assert not cluster_nodes(site)
+    return run
+
+
+@pytest.fixture(scope="module")
+def own_tokens(site: Site) -> dict[str, str]:
+    """The bootstrap tokens that the cluster came with: `kubeadm init` makes one."""
+    return bootstrap_tokens(site)
+
+
+@pytest.fixture(scope="module")
+def first(site: Site, own_tokens: dict[str, str], cluster_kind: str, request: pytest.FixtureRequest) -> PlayRun:
+    """The first run, with the counters of the nodes' networks in `Site.counted`."""
+    if cluster_kind == "memory":
+        request.getfixturevalue("checked")
+    run = site.run("site.yml").expect()
+    site.counted["first"] = {host: site.counters(host) for host in HOSTS}
+    return run
+
+
+@pytest.fixture(scope="module")
+def second(site: Site, first: PlayRun) -> PlayRun:
+    """The second run."""
+    run = site.run("site.yml").expect()
+    site.counted["second"] = {host: site.counters(host) for host in HOSTS}
+    return run
+
+
+@ON_MEMORY
+def test_a_dry_run_says_what_would_change(site: Site, checked: PlayRun, cluster_kind: str) -> None:
+    for host in HOSTS:
+        assert {"WindowsFeature Containers", "Service kubelet", f"ComputerName {node_name(host)}"} <= set(
+            checked.changes(host)
+        )
+
+
+def test_the_nodes_are_ready(site: Site, first: PlayRun) -> None:
+    nodes = cluster_nodes(site)
+    assert {name: node["ready"] for name, node in nodes.items()} == {node_name(host): True for host in HOSTS}
+    builds = {"2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100"}
+    for host, windows in HOSTS.items():
+        node = nodes[node_name(host)]
+        assert node["labels"]["kubernetes.io/os"] == "windows"
+        assert node["labels"]["node.kubernetes.io/windows-build"] == builds[windows]
+        assert node["version"] == f"v{site.world.cluster.version}"  # type: ignore[union-attr]
+        assert node["runtime"] == "containerd://2.3.7"
+
+
+def test_the_bootstrap_token_is_gone(site: Site, own_tokens: dict[str, str], first: PlayRun) -> None:
+    # The task that makes it says nothing: it has no_log.
+    assert "winkube.node.node_join : Delete the bootstrap token" in first.changed_tasks("win19")
+    assert bootstrap_tokens(site) == own_tokens
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_services_run_as_they_should(site: Site, first: PlayRun, host: str) -> None:
+    services = site.machine(host).services
+    containerd, kubelet = services.get("containerd"), services.get("kubelet")
+    assert containerd is not None and kubelet is not None  # noqa: PT018 - one fact: both are there
+    assert (containerd.state, containerd.start_mode) == ("Running", "Automatic")
+    assert (kubelet.state, kubelet.start_mode, kubelet.dependencies) == ("Running", "Automatic", ["containerd"])
+    # What kubeadm leaves for the kubelet is on its command line, so that it lasts beyond kubeadm's own start of it.
+    left = site.machine(host).files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env").partition("=")[2].strip(' "\r\n')
+    assert left
+    assert all(flag in kubelet.argv for flag in left.split())
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_containerd_takes_its_configuration_without_a_warning(site: Site, first: PlayRun, host: str) -> None:
+    text = site.machine(host).files.read_text(rf"{CONTAINERD}\config.toml")
+    config = containerd_config.load(text, "2.3.7", "config.toml")
+    assert config.warnings == []
+    assert config.version == 4
+    assert config.cni_conf_dir == r"C:\etc\cni\net.d"
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_windows_is_set_up(site: Site, first: PlayRun, host: str) -> None:
+    status: Any = site.node(host).status()
+    assert status["hostname"] == node_name(host)
+    assert not status["pending_reboot"]
+    # The name and the features share one.
+    assert status["boots"] == 2
+    assert status["features"]["Containers"] == "Installed"
+    assert status["firewall"]["kubelet-in-tcp"]["local_port"] == ["10250"]
+    assert r"C:\Program Files\containerd" in status["defender"]["ExclusionPath"]
+    path = status["environment"]["Path"].split(";")
+    assert {rf"{CONTAINERD}\bin", rf"{CONTAINERD}\crictl", r"C:\k"} <= set(path)
+    assert len(path) == len(set(path))
+    assert site.machine(host).registry.data(UPDATES, "NoAutoUpdate") == 1
+    images = {image["name"] for image in status["container_images"]}
+    assert "registry.k8s.io/pause:3.10.2" in images
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_registry_switches_are_those_of_the_windows_version(site: Site, first: PlayRun, host: str) -> None:
+    data = json.loads((ROOT / "plugins/plugin_utils/data/windows-registry-fixes.json").read_text(encoding="utf-8"))
+    fixes = [entry for entry in data["entries"] if entry["os"] in ("*", HOSTS[host])]
+    registry = site.machine(host).registry
+    wrong = [entry for entry in fixes if registry.data(entry["path"], entry["name"]) != entry["value"]]
+    assert fixes
+    assert wrong == []
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_network_came_from_flannels_pod(site: Site, first: PlayRun, host: str) -> None:
+    status: Any = site.node(host).status()
+    (network,) = [item for item in status["hns"]["networks"] if item["name"] == "cbr0"]
+    assert network["type"] == "L2Bridge"
+    assert network["subnet"] == cluster_nodes(site)[node_name(host)]["pod_cidr"]
+    running = {item["name"] for item in status["containers"] if item["state"] == "RUNNING"}
+    assert {"kube-flannel", "kube-proxy"} <= running
+    folder = r"C:\etc\cni\net.d"
+    (conf,) = [entry.path for entry in site.machine(host).files.listing(folder)]
+    assert json.loads(site.machine(host).files.read_text(conf))["name"] == "cbr0"
+    # No run of ours wrote it: it is no resource, and lies there because the pod ran.
+    assert not [change for change in first.changes(host) if folder in change and "Directory" not in change]
+
+
+def test_the_first_run_is_small(site: Site, first: PlayRun) -> None:
+    for host, counters in site.counted["first"].items():
+        assert counters["remote_commands"] <= 20, host
+        assert counters["bytes_in"] <= 4_000_000, host
+        assert first.commands(host) <= counters["remote_commands"], host
+
+
+def test_the_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
+    assert {host: counters["changed"] for host, counters in second.recap.items()} == dict.fromkeys(HOSTS, 0)
+    for host, counters in site.counted["second"].items():
+        assert second.changes(host) == []
+        assert counters["remote_commands"] <= 8, host
+
+
+def test_plan_finds_nothing(site: Site, second: PlayRun) -> None:
+    run, nodes = site.plan()
+    run.expect()
+    assert nodes == {host: {"status": "in_sync"} for host in HOSTS}
+    assert {host: site.counters(host)["remote_commands"] for host in HOSTS} == dict.fromkeys(HOSTS, 1)
+
+
+@ON_MEMORY
+def test_drift_is_found_and_repaired(site: Site, second: PlayRun, cluster_kind: str) -> None:
+    machine = site.machine("win22")
+    config = machine.files.read_text(rf"{CONTAINERD}\config.toml")
+    machine.files.write_text(rf"{CONTAINERD}\config.toml", config + "# by hand\n")
+    machine.registry.set(STATE_KEY, "EnableCompartmentNamespace", 0, "DWord")
+    machine.services.configure("kubelet", Start=4)
+    site.machine("win25").power.power_off()
+
+    run, nodes = site.plan()
+    assert run.exit_code != 0
+    assert nodes["win19"] == {"status": "in_sync"}
+    assert nodes["win25"]["status"] == "error"
+    assert nodes["win25"]["message"]
+    assert nodes["win22"]["status"] == "drift"
+    drift = {f"{item['type']} {item['name']}" for item in nodes["win22"]["drift"]}
+    assert drift == {
+        rf"File {CONTAINERD}\config.toml",
+        rf"Registry {STATE_KEY}\EnableCompartmentNamespace",
+        "Service kubelet",
+    }
+    assert machine.registry.data(STATE_KEY, "EnableCompartmentNamespace") == 0, "plan.yml changed it"
+
+    site.machine("win25").power_on()
+    run = site.run("site.yml").expect()
+    assert set(run.changes("win22")) == drift
+    assert run.changes("win19") == run.changes("win25") == []
+    assert machine.files.read_text(rf"{CONTAINERD}\config.toml") == config
+    assert machine.registry.data(STATE_KEY, "EnableCompartmentNamespace") == 1
+    kubelet = machine.services.get("kubelet")
+    assert kubelet is not None
+    assert (kubelet.start_mode, kubelet.state) == ("Automatic", "Running")
+
+
+@pytest.fixture(scope="module")
+def overlay(start_site: SiteFactory) -> tuple[Site, PlayRun]:
+    """One node with flannel's overlay."""
+    site = start_site({"name": "overlay", "windows": "2022"}, cluster={"kind": "memory"}, flannel_backend_type="vxlan")
+    return site, site.run("site.yml").expect()
+
+
+@pytest.mark.xdist_group("test_site-overlay")
+def test_an_overlay_network(overlay: tuple[Site, PlayRun]) -> None:
+    site, _ = overlay
+    node = cluster_nodes(site)[node_name("overlay")]
+    assert node["ready"]
+    status: Any = site.node("overlay").status()
+    (network,) = [item for item in status["hns"]["networks"] if item["name"] == "flannel.4096"]
+    assert (network["type"], network["vni"], network["subnet"]) == ("Overlay", 4096, node["pod_cidr"])
+    machine = site.machine("overlay")
+    proxy = machine.files.read_text(r"C:\k\kube-proxy\config.yaml")
+    (source_vip,) = [line.split()[1] for line in proxy.splitlines() if "sourceVip" in line]
+    # host-local gives it to no pod: a file of its name is how it knows.
+    assert machine.files.is_file(rf"C:\var\lib\cni\networks\flannel.4096\{source_vip}")
+
+
+@pytest.mark.xdist_group("test_site-overlay")
+def test_an_overlay_network_stays(overlay: tuple[Site, PlayRun]) -> None:
+    site, _ = overlay
+    run = site.run("site.yml").expect()
+    assert run.recap["overlay"]["changed"] == 0

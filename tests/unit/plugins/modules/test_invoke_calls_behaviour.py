@@ -1,0 +1,285 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the module does, run by PowerShell 7 where it is on PATH: against stub cmdlets, real files and real programs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import typing as t
+import uuid
+from pathlib import Path
+
+import ansible.module_utils.powershell
+import pytest
+
+PWSH = shutil.which("pwsh")
+pytestmark = [pytest.mark.pwsh, pytest.mark.skipif(PWSH is None, reason="PowerShell 7 (pwsh) is not on PATH")]
+
+HOSTILE = ["$(throw 1)", "a b", 'q"uo"te', "back\\slash\\", "`n", "é😀", "x;y|z&&", "%PATH%", "", "-dash", "'"]
+
+Run = t.Callable[..., dict[str, t.Any]]
+
+
+@pytest.fixture
+def run(repository: Path, tmp_path: Path) -> Run:
+    """Return a function that runs a batch, and returns its observation."""
+    parser = Path(ansible.module_utils.powershell.__path__[0]) / "Ansible.ModuleUtils.ArgvParser.psm1"
+    utilities = os.pathsep.join(
+        str(path) for path in [parser, *(repository / "plugins/module_utils").glob("_Call*.psm1")]
+    )
+    module = str(repository / "plugins/modules/invoke_calls.ps1")
+    harness = Path(__file__).parent / "powershell" / "harness.ps1"
+    (tmp_path / "data").mkdir()
+
+    def run_batch(*calls: dict[str, t.Any], **batch: t.Any) -> dict[str, t.Any]:
+        document = tmp_path / f"{uuid.uuid4()}.json"
+        document.write_text(json.dumps({"calls": list(calls), **batch}), encoding="utf-8")
+        done = subprocess.run(
+            [str(PWSH), "-NoProfile", "-NonInteractive", "-File", str(harness), module, utilities, str(document)],
+            capture_output=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, "ProgramData": str(tmp_path / "data"), "NO_COLOR": "1"},
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        answer = json.loads(done.stdout.decode("ascii"))
+        assert answer.keys() == {"changed", "observation"}
+        return t.cast("dict[str, t.Any]", answer["observation"])
+
+    return run_batch
+
+
+def program(folder: Path, name: str, code: str) -> str:
+    """An executable of that name, written in Python."""
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\nimport os, sys, time\n{code}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def unrolled(value: t.Any) -> t.Any:
+    """As the recorded cases have it: they were written by a pipeline, which unrolls lists."""
+    if isinstance(value, dict):
+        # The recorder gave hashtables of another type.
+        return {key: unrolled(item) for key, item in value.items() if key != "Map.type"}
+    if isinstance(value, list):
+        return None if not value else unrolled(value[0]) if len(value) == 1 else [unrolled(item) for item in value]
+    return value
+
+
+def test_cmdlets_behave_as_recorded(run: Run, repository: Path, tmp_path: Path) -> None:
+    recorded = json.loads(
+        (repository / "tests/simulator/contracts/powershell-behaviour.json").read_text(encoding="utf-8")
+    )
+    (tmp_path / "d2").mkdir()
+    (tmp_path / "d2" / "child").touch()
+    cases = json.loads(json.dumps(recorded["cases"]).replace("DIR/", f"{tmp_path}/"))
+    # Windows' names where Linux has none, and what a machine without network says.
+    cases = [case for case in cases if case["command"] not in ("Invoke-WebRequest",)]
+    calls: list[dict[str, t.Any]] = []
+    for number, case in enumerate(cases):
+        call = {
+            "id": f"c{number}",
+            "command": case["command"],
+            "on_error": "continue",
+            "parameters": case["parameters"],
+        }
+        if "select" in case:
+            call["select"] = case["select"]
+        if "input" in case:
+            calls.append({"id": f"c{number}.in", **case["input"], "select": []})
+            call["input"] = {"from": f"c{number}.in"}
+        calls.append(call)
+    seen = run(*calls)["calls"]
+    for number, case in enumerate(cases):
+        result = seen[f"c{number}"]
+        if "error" in case:
+            error = result["error"]
+            wanted = (case["error"]["category"], case["error"]["fqid"], case["error"]["type"])
+            assert (error["category"], error["id"], error["type"]) == wanted, case["note"]
+        else:
+            assert result["ok"], (case["note"], result)
+            assert unrolled(result["output"]) == unrolled(case["output"]), case["note"]
+    assert seen[next(f"c{n}" for n, case in enumerate(cases) if case["command"] == "Get-Warn")]["warnings"] == [
+        "careful"
+    ]
+
+
+def test_values_travel_as_the_wire_says(run: Run) -> None:
+    names = [
+        "Enum",
+        "When",
+        "One",
+        "None",
+        "Bytes",
+        "Span",
+        "Nothing",
+        "Text",
+        "Deep",
+        "Big",
+        "Half",
+        "Missing",
+        "Name.Length",
+    ]
+    (values,) = run({"id": "v", "command": "Get-Values", "select": names})["calls"]["v"]["output"]
+    assert list(values) == names
+    assert values["Enum"] == "Friday"
+    assert values["When"] == "2026-11-21T01:02:03.0000000Z"
+    assert (values["One"], values["None"], values["Bytes"]) == (["x"], [], [1, 2])
+    assert (values["Span"], values["Nothing"], values["Missing"]) == ("00:01:30", None, None)
+    assert values["Text"] == 'aé\n"\\😀'
+    assert values["Deep"]["a"]["b"]["c"] == "System.Collections.Hashtable"
+    assert (values["Big"], values["Half"], values["Name.Length"]) == (2**63 - 1, 0.5, 1)
+
+
+def test_hostile_values_stay_data(run: Run, tmp_path: Path) -> None:
+    say = program(tmp_path, "say.exe", "sys.stdout.write('\\0'.join(sys.argv[1:]) + '|' + os.environ['WORD'])")
+    for value in HOSTILE[:-1]:
+        seen = run(
+            {"id": "stub", "command": "Get-Stub", "parameters": {"Name": value or "x"}},
+            {"id": "say", "command": say, "arguments": [value, "last"], "environment": {"WORD": value}},
+            {"id": "write", "command": "@write-file", "parameters": {"path": str(tmp_path / "v"), "content": value}},
+        )["calls"]
+        assert seen["stub"]["output"][0]["Name"] == (value or "x")
+        assert seen["say"]["stdout"] == f"{value}\0last|{value}"
+        assert (tmp_path / "v").read_text(encoding="utf-8") == value
+
+
+def test_programs(run: Run, tmp_path: Path) -> None:
+    echo = program(
+        tmp_path, "echo.exe", "data = sys.stdin.buffer.read(); sys.stdout.write(data.hex()); sys.exit(len(data))"
+    )
+    loud = program(
+        tmp_path, "loud.exe", "sys.stdout.write('a' * 300000 + 'end'); sys.stderr.write('b' * 300000 + 'END')"
+    )
+    slow = program(tmp_path, "slow.exe", "print('begun', flush=True); time.sleep(60)")
+    seen = run(
+        {"id": "bom", "command": echo, "stdin": "é", "success_codes": [2]},
+        {"id": "none", "command": echo},
+        {"id": "code", "command": echo, "stdin": "abc", "on_error": "continue"},
+        {"id": "loud", "command": loud, "output_limit": 10},
+        {"id": "slow", "command": slow, "timeout": 2, "on_error": "continue"},
+        {"id": "gone", "command": "/nope/nope.exe", "on_error": "continue"},
+    )["calls"]
+    assert (seen["bom"]["stdout"], seen["bom"]["exit_code"], seen["bom"]["ok"]) == ("c3a9", 2, True)
+    assert (seen["none"]["stdout"], seen["none"]["exit_code"]) == ("", 0)
+    assert (seen["code"]["ok"], seen["code"]["exit_code"], seen["code"]["error"]["id"]) == (
+        False,
+        3,
+        "NativeCommandError",
+    )
+    assert (seen["loud"]["stdout"], seen["loud"]["stderr"]) == ("aaaaaaaend", "bbbbbbbEND")
+    assert (seen["slow"]["error"]["id"], seen["slow"]["stdout"].strip()) == ("ProgramTimeout", "begun")
+    assert seen["gone"]["error"]["id"] == "CommandNotFoundException"
+
+
+def test_the_order_of_calls(run: Run, tmp_path: Path) -> None:
+    observation = run(
+        {"id": "stub", "command": "Get-Stub", "parameters": {"Name": "a", "Count": 2}, "select": []},
+        {"id": "none", "command": "Use-Stub", "input": {"from": ["stub"], "where": {"Name": "b"}}},
+        {"id": "some", "command": "Use-Stub", "input": {"from": "stub", "where": {"Name": ["B", "A"], "Count": 2}}},
+        {"id": "bound", "command": "Get-Stub", "input": {"from": "stub", "parameter": "Name", "property": "Name"}},
+        {"id": "bad", "command": "Get-Throw", "on_error": "continue"},
+        {"id": "needs", "command": "Get-Empty", "needs": ["bad"]},
+        {"id": "go-on", "command": "@stop-if", "input": {"from": "stub", "where": {"Name": "b"}}},
+        {"id": "stop", "command": "@stop-if", "input": {"from": "stub", "where": {"Name": "a"}}},
+        {"id": "never", "command": "Get-Empty"},
+        {"id": "always", "command": "Get-Empty", "always": True},
+    )
+    seen = observation["calls"]
+    assert list(seen) == ["stub", "none", "some", "bound", "bad", "needs", "go-on", "stop", "always"]
+    assert observation["stopped"] == {"id": "stop", "reason": "barrier"}
+    assert seen["stub"]["output"] == []
+    assert (seen["none"]["skipped"], seen["none"]["ok"]) == ("no input", True)
+    assert seen["some"]["output"] == [{"got": "a", "count": 2}]
+    assert seen["bound"]["output"][0]["Name"] == "a"
+    assert (seen["needs"]["ok"], seen["needs"]["skipped"]) == (False, "needs bad")
+    assert (seen["go-on"]["output"], seen["stop"]["output"]) == ([0], [1])
+
+
+def test_attempts(run: Run, tmp_path: Path) -> None:
+    counted = {"command": "Get-Counted", "until": {"State": "ready"}, "delay": 0.1}
+    seen = run(
+        {"id": "met", **counted, "parameters": {"Path": str(tmp_path / "a")}, "retries": 5},
+        {"id": "unmet", **counted, "parameters": {"Path": str(tmp_path / "b")}, "retries": 1},
+    )
+    assert (seen["calls"]["met"]["ok"], seen["calls"]["met"]["attempts"]) == (True, 3)
+    assert (seen["calls"]["unmet"]["attempts"], seen["calls"]["unmet"]["error"]["id"]) == (2, "UntilNotMet")
+    assert seen["stopped"] == {"id": "unmet", "reason": "error"}
+
+
+def test_a_secret_call_tells_nothing(run: Run, tmp_path: Path) -> None:
+    leak = program(tmp_path, "leak.exe", "print('hunter2'); sys.exit(4)")
+    secret = {"secret": True, "on_error": "continue"}
+    observation = run(
+        {"id": "program", "command": leak, **secret},
+        {"id": "stub", "command": "Get-Stub", "parameters": {"Name": "hunter2"}, **secret},
+        {"id": "bad", "command": "Get-Stub", "parameters": {"Name": "a", "Mode": "hunter2"}, **secret},
+    )
+    assert "hunter2" not in json.dumps(observation)
+    assert observation["calls"]["program"]["exit_code"] == 4
+    assert observation["calls"]["bad"]["error"].keys() == {"category", "id"}
+
+
+def test_files(run: Run, tmp_path: Path) -> None:
+    new, part = tmp_path / "deep" / "new.txt", tmp_path / "x.part"
+    part.write_bytes(b"abc")
+    digest = hashlib.sha256(b"abc").hexdigest()
+    (tmp_path / "sums").write_text(f"{'0' * 64}  other\n{digest.upper()} *x\n")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / "in").touch()
+    seen = run(
+        {"id": "w1", "command": "@write-file", "parameters": {"path": str(new), "content": "old"}},
+        {"id": "w2", "command": "@write-file", "parameters": {
+            "path": str(new), "content": "AP/+", "encoding": "base64"}},
+        {"id": "wrong", "command": "@commit-file", "on_error": "continue", "parameters": {
+            "path": str(new), "destination": str(tmp_path / "z"), "sha256": "0" * 64}},
+        {"id": "right", "command": "@commit-file", "parameters": {
+            "path": str(part), "destination": str(tmp_path / "x"), "checksum_path": str(tmp_path / "sums"),
+            "checksum_name": "x"}},
+        {"id": "move", "command": "@move-path", "parameters": {
+            "path": str(tmp_path / "newer"), "destination": str(tmp_path / "old")}},
+        {"id": "read", "command": "@read-file", "parameters": {
+            "paths": [str(tmp_path / "x"), str(tmp_path), "/nope"], "hash": True, "content": True, "limit": 2}},
+        {"id": "space", "command": "@free-space", "parameters": {"path": str(tmp_path)}},
+    )["calls"]  # fmt: skip
+    assert seen["w2"]["output"][0]["sha256"] == hashlib.sha256(b"\0\xff\xfe").hexdigest()
+    assert seen["wrong"]["error"]["id"] == "ChecksumMismatch"
+    assert "0" * 64 in seen["wrong"]["error"]["message"]
+    assert not new.exists()
+    assert seen["right"]["output"][0]["expected"] == digest
+    file, folder, nothing = seen["read"]["output"]
+    assert (file["type"], file["size"], file["sha256"], file["content"]) == ("file", 3, digest, "ab")
+    assert (folder["type"], folder["exists"], nothing["exists"], nothing["type"]) == ("directory", True, False, None)
+    assert [path.name for path in (tmp_path / "old").iterdir()] == ["in"]
+    assert [path.name for path in tmp_path.iterdir() if path.suffix in (".part", ".old")] == []
+    assert 0 < seen["space"]["output"][0]["free"] <= seen["space"]["output"][0]["total"]
+
+
+def test_keys(run: Run, tmp_path: Path) -> None:
+    key, counter = str(uuid.uuid4()), tmp_path / "counter"
+    call = {"id": "count", "command": "Get-Counted", "parameters": {"Path": str(counter)}}
+    assert run(call, key=key)["state"] == "finished"
+    assert run(call, key=key)["state"] == "known"
+    assert counter.read_text() == "x"
+    collected = run(mode="collect", key=key, wait=0)
+    assert (collected["state"], collected["calls"]["count"]["ok"]) == ("finished", True)
+    run(forget=[key])
+    assert list((tmp_path / "data/winkube/batches").iterdir()) == []
+    assert run(mode="collect", key=key, wait=1)["state"] == "unknown"
+
+
+def test_a_key_whose_process_is_gone_is_lost(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "data/winkube/batches"
+    folder.mkdir(parents=True)
+    (folder / "lost-key.claim").write_text(json.dumps({"process": 4_000_000, "started": "1", "boot": None}))
+    (folder / "lost-key.progress").write_text(json.dumps({"id": "b", "done": 1, "total": 3}))
+    lost = run(mode="collect", key="lost-key", wait=5)
+    assert (lost["state"], lost["progress"]) == ("lost", {"id": "b", "done": 1, "total": 3})

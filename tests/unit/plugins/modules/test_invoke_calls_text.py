@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The text of the module: valid for Windows PowerShell 5.1, without code made of texts, and true to docs/wire.md."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+import tree_sitter
+import tree_sitter_powershell
+from ansible.executor.powershell.module_manifest import _create_powershell_wrapper
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Input
+
+MODULE = "plugins/modules/invoke_calls.ps1"
+PARTS = ("_CallJson", "_CallObjects", "_CallPrograms", "_CallVerbs")
+FILES = (MODULE, *(f"plugins/module_utils/{part}.psm1" for part in PARTS))
+
+# Words of code that makes code: none of them has a place in a program that takes values as data.
+CODE_FROM_TEXT = re.compile(
+    r"Invoke-Expression|\biex\b|\[scriptblock\]|AddScript|NewScriptBlock|ExpandString\(|InvokeScript|Invoke-Command",
+    re.I,
+)
+# What Windows PowerShell 5.1 cannot parse or does not have.
+ONLY_IN_7 = {
+    "ternary": r"\?\s[^{]*\s:\s",
+    "null-coalescing": r"\?\?",
+    "null-conditional": r"\$\{?\w+\}?\?[.\[]",
+    "pipeline chain": r"&&|\|\|",
+    "hashtables from JSON": r"-AsHashtable",
+    "parallel": r"-Parallel\b",
+    "argument list": r"\.ArgumentList\b",
+    "tick count": r"TickCount64",
+    "move over": r"File\]::Move\([^)]*\$true\)",
+    "hash in one go": r"SHA256\]::HashData",
+    "clean block": r"\bclean\s*\{",
+}
+
+
+@pytest.fixture(params=FILES)
+def source(request: pytest.FixtureRequest, repository: Path) -> bytes:
+    return (repository / request.param).read_bytes()
+
+
+def tree(source: bytes) -> tree_sitter.Node:
+    language = tree_sitter.Language(tree_sitter_powershell.language())
+    return tree_sitter.Parser(language).parse(source).root_node
+
+
+def walk(node: tree_sitter.Node) -> t.Iterator[tree_sitter.Node]:
+    yield node
+    for child in node.children:
+        yield from walk(child)
+
+
+def code(source: bytes) -> str:
+    """The source with comments, and texts that are no code, blanked."""
+    blanked = bytearray(source)
+    for node in walk(tree(source)):
+        if node.type in ("comment", "verbatim_string_characters"):
+            blanked[node.start_byte : node.end_byte] = b" " * (node.end_byte - node.start_byte)
+    return blanked.decode()
+
+
+def all_code(repository: Path) -> str:
+    return "\n".join(code((repository / file).read_bytes()) for file in FILES)
+
+
+def test_it_parses(source: bytes) -> None:
+    wrong = [node.start_point.row + 1 for node in walk(tree(source)) if node.type == "ERROR" or node.is_missing]
+    assert wrong == []
+
+
+def test_it_is_small_and_plain(source: bytes) -> None:
+    lines = source.decode("ascii").splitlines()
+    assert len(lines) < 320
+    assert [number for number, line in enumerate(lines, 1) if len(line) > 120 or line != line.rstrip()] == []
+    assert b"\r" not in source
+
+
+def test_what_is_uploaded_stays_small(repository: Path) -> None:
+    # Every execution uploads it 1.78 times; a first build has up to 20 executions.
+    assert sum((repository / file).stat().st_size for file in FILES) < 42_000
+
+
+def test_no_text_becomes_code(source: bytes) -> None:
+    assert CODE_FROM_TEXT.findall(code(source)) == []
+    # `& NAME` runs what a variable names only where that is a command that was looked up.
+    assert set(re.findall(r"(?:^|[|=(\s])&\s+(\S+)", code(source))) <= {"$command"}
+
+
+@pytest.mark.parametrize("name", ONLY_IN_7)
+def test_windows_powershell_can_read_it(source: bytes, name: str) -> None:
+    assert re.search(ONLY_IN_7[name], code(source), re.I) is None
+
+
+def test_the_checks_find_what_they_look_for() -> None:
+    bad = b"$a = $b ? 1 : 2\n$c ?? 1\n$d?.e\nx && y\nInvoke-Expression $z\n[scriptblock]::Create($q)\n# iex\n"
+    found = [name for name, pattern in ONLY_IN_7.items() if re.search(pattern, code(bad), re.I)]
+    assert {"ternary", "null-coalescing", "null-conditional", "pipeline chain"} <= set(found)
+    assert CODE_FROM_TEXT.findall(code(bad)) == ["Invoke-Expression", "[scriptblock]"]
+    assert any(node.type == "ERROR" for node in walk(tree(b"if ($a {")))
+
+
+def test_ansible_basic_is_left_out(repository: Path) -> None:
+    text = "".join((repository / file).read_text(encoding="utf-8") for file in FILES)
+    assert not re.search(r"#\s*AnsibleRequires.*(Ansible\.Basic|CSharpUtil)|#\s*Requires\s+-Module", text, re.I)
+    assert "Add-Type" not in text
+
+
+def test_ansible_finds_all_its_parts(repository: Path) -> None:
+    path = repository / MODULE
+    wrapped = _create_powershell_wrapper(
+        name="ansible_collections.winkube.node.plugins.modules.invoke_calls",
+        module_data=path.read_bytes(),
+        module_path=str(path),
+        module_args={"batch": "{}"},
+        environment={},
+        async_timeout=0,
+        become_plugin=None,
+        substyle="powershell",
+        task_vars={},
+        profile="legacy",
+    )
+    manifest = json.loads(wrapped.split(b"\n\0\0\0\0\n")[1])
+    names = [name.rsplit(".", 2)[-2] for name in manifest["scripts"] if name.endswith(".psm1")]
+    assert sorted(names) == ["ArgvParser", *sorted(PARTS)]
+    script = manifest["scripts"]["ansible_collections.winkube.node.plugins.modules.invoke_calls.ps1"]["script"]
+    assert base64.b64decode(script) == path.read_bytes()
+
+
+def test_every_function_that_is_called_exists_and_is_used(repository: Path) -> None:
+    text = all_code(repository)
+    defined = set(re.findall(r"^function ([\w-]+)", text, re.M))
+    exported = set(re.findall(r"^Export-ModuleMember -Function ([\w-]+)", text, re.M))
+    assert exported <= defined
+    assert [name for name in defined if len(re.findall(rf"(?<![\w-]){name}(?![\w-])", text)) < 2] == []
+    for part in PARTS:
+        own = code((repository / f"plugins/module_utils/{part}.psm1").read_bytes())
+        functions = set(re.findall(r"^function ([\w-]+)", own, re.M))
+        elsewhere = text.replace(own, "")
+        used = {name for name in functions if re.search(rf"(?<![\w-]){name}(?![\w-])", elsewhere)}
+        assert used <= exported, f"{part} hides {used - exported}"
+
+
+def table(wire: str, heading: str) -> list[str]:
+    """The first column's names of the table under a heading."""
+    section = wire.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"^\| `([^`]+)` \|", section, re.M)
+
+
+@pytest.fixture
+def wire(repository: Path) -> str:
+    return (repository / "docs" / "wire.md").read_text(encoding="utf-8")
+
+
+def test_its_verbs_are_those_of_the_wire(repository: Path, wire: str) -> None:
+    verbs = (repository / "plugins/module_utils/_CallVerbs.psm1").read_text(encoding="utf-8")
+    assert re.findall(r"^        '(@[a-z-]+)' \{", verbs, re.M) == table(wire, "Verbs")
+
+
+def test_its_keys_are_those_of_the_wire(repository: Path, wire: str) -> None:
+    text = "".join((repository / file).read_text(encoding="utf-8") for file in FILES)
+    assert set(re.findall(r"\$Call\['(\w+)'\]", text, re.I)) == set(table(wire, "Call"))
+    assert set(re.findall(r"\$Batch\['(\w+)'\]", text, re.I)) == set(table(wire, "Batch"))
+    wanted = set(re.findall(r"`(\w+)`", wire.split("\n`input`: ")[1].split("\nComparison")[0])) & {
+        "from",
+        "where",
+        "parameter",
+        "property",
+    }
+    assert set(re.findall(r"(?:\$Source|\['input'\])\['(\w+)'\]", text, re.I)) == wanted
+
+
+def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:
+    call = Call(
+        id="a",
+        command="x.exe",
+        parameters={"P": 1},
+        arguments=("a",),
+        stdin="in",
+        environment={"E": "1"},
+        input=Input(calls=("b",), where={"w": 1}, parameter="p", property="q"),
+        select=("s",),
+        success_codes=(0, 1),
+        output_limit=1,
+        on_error="continue",
+        retries=1,
+        delay=2.0,
+        until={"u": 1},
+        timeout=1.0,
+        needs=("b",),
+        always=True,
+        secret=True,
+        long=True,
+    )
+    assert call.to_wire().keys() == set(table(wire, "Call"))
+    assert t.cast("dict[str, t.Any]", call.to_wire()["input"]).keys() == {"from", "where", "parameter", "property"}
+    batch = Batch(mode="collect", key="k" * 8, wait=1, forget=("f" * 8,), calls=(call,))
+    assert batch.to_wire().keys() == set(table(wire, "Batch"))
+
+
+def test_one_object_is_all_that_it_outputs(repository: Path) -> None:
+    program = tree((repository / MODULE).read_bytes())
+    statements = [node for part in program.children for node in part.children if part.type == "statement_list"]
+    loose = [
+        node.text.decode()
+        for node in statements
+        if node.type == "pipeline" and node.text and not re.match(rb"\s*(\$\w+\s*=|Set-Variable\b)", node.text)
+    ]
+    assert loose == ["'{\"changed\":false,\"observation\":' + $observation + '}'"]
+
+
+def test_lists_never_pass_through_an_if(repository: Path) -> None:
+    # `$list = if …` unrolls a list with one member, and makes an empty one $null.
+    risky = re.findall(r"\$\w+ = if \([^\n]*", all_code(repository))
+    assert [line for line in risky if "@(" in line or "::new" in line or "BaseObject" in line] == []

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Machine-wide variables and PATH entries."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.resource_answers import answer, must, one, planned
+
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.environment import (
+    Environment,
+    with_entries,
+    without_entries,
+)
+
+
+def seen(value: str | None = None, kind: str = "String") -> t.Any:
+    return answer({"exists": value is not None, "key_exists": True, "value": value, "kind": kind})
+
+
+def test_a_variable() -> None:
+    variable = one(type="Environment", name="HTTP_PROXY", value="http://p:3128")
+    assert planned(variable, value=seen("http://p:3128")) is None
+    change = must(variable, value=seen())
+    assert change.before["state"] == "absent"
+    assert change.calls[0].parameters == {"name": "HTTP_PROXY", "value": "http://p:3128", "kind": "String"}
+    assert must(variable, value=seen("http://q")).why == "value is http://q, wanted http://p:3128"
+
+
+def test_a_variable_that_names_others_is_kept_to_be_expanded() -> None:
+    variable = one(type="Environment", name="K", value="%SystemDrive%\\k")
+    assert must(variable, value=seen("%SystemDrive%\\k")).after == {"kind": "ExpandString"}
+    assert planned(variable, value=seen("%SystemDrive%\\k", "ExpandString")) is None
+
+
+def test_absence() -> None:
+    variable = one(type="Environment", name="K", state="absent")
+    assert planned(variable, value=seen()) is None
+    assert must(variable, value=seen("x")).calls[0].parameters["value"] is None
+
+
+def test_path_entries_are_added_to_what_is_there_and_its_kind() -> None:
+    path = one(type="Environment", name="PATH", path_entries=["C:\\k", "C:\\Program Files\\containerd\\bin"])
+    assert planned(path, value=seen("c:\\K\\;%SystemRoot%;C:\\Program Files\\Containerd\\bin", "ExpandString")) is None
+    change = must(path, value=seen("%SystemRoot%;C:\\k;", "ExpandString"))
+    assert change.calls[0].parameters == {
+        "name": "PATH",
+        "value": "%SystemRoot%;C:\\k;C:\\Program Files\\containerd\\bin",
+        "kind": "ExpandString",
+    }
+
+
+def test_path_entries_are_removed() -> None:
+    path = one(type="Environment", name="PATH", path_entries=["C:\\old"], state="absent")
+    assert planned(path, value=seen("C:\\new")) is None
+    assert must(path, value=seen("C:\\new;c:\\OLD\\;C:\\x")).calls[0].parameters["value"] == "C:\\new;C:\\x"
+    assert planned(path, value=seen()) is None
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{}, {"value": ""}, {"value": "a", "path_entries": ["b"]}, {"path_entries": ["a;b"]}, {"path_entries": [" "]}],
+)
+def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+    with pytest.raises(ResourceError):
+        one(type="Environment", name="X", **properties)
+
+
+_FOLDER = st.sampled_from(["C:\\k", "c:\\K\\", "C:\\Program Files\\x", "%SystemRoot%", "D:\\", '"C:\\quoted"'])
+_LIST = st.lists(_FOLDER | st.just(""), max_size=6).map(";".join)
+
+
+@given(st.none() | _LIST, st.lists(_FOLDER, min_size=1, max_size=4))
+def test_adding_keeps_the_rest_and_is_idempotent(before: str | None, entries: list[str]) -> None:
+    after = with_entries(before, entries)
+    assert after is not None
+    assert with_entries(after, entries) == after
+    assert after.startswith((before or "").rstrip(";"))
+    folded = {entry.strip('"').rstrip("\\").casefold() for entry in after.split(";")}
+    assert {entry.strip('"').rstrip("\\").casefold() for entry in entries} <= folded
+
+
+@given(_LIST, st.lists(_FOLDER, min_size=1, max_size=4))
+def test_removing_what_was_added_is_idempotent(before: str, entries: list[str]) -> None:
+    after = without_entries(with_entries(before, entries), entries)
+    assert without_entries(after, entries) == after
+    unwanted = {entry.strip('"').rstrip("\\").casefold() for entry in entries}
+    assert not unwanted & {entry.strip('"').rstrip("\\").casefold() for entry in (after or "").split(";")}
+
+
+def test_entries_of_several_lists_are_one_resource() -> None:
+    first, second = (
+        {"type": "Environment", "name": name, "path_entries": [entry]}
+        for name, entry in (("PATH", "C:\\a"), ("Path", "C:\\b"))
+    )
+    (joined,) = load([first, {"type": "Directory", "name": "C:\\a", "when": False}, second])
+    assert isinstance(joined, Environment)
+    assert joined.path_entries == ("C:\\a", "C:\\b")
+
+
+def test_two_values_of_one_variable_are_refused() -> None:
+    items = [{"type": "Environment", "name": "A", "value": value} for value in ("1", "2")]
+    with pytest.raises(ResourceError, match="names are unique"):
+        load(items)

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Rules of Windows' firewall."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from unit.resource_answers import answer, call, commands, failure, must, one, planned
+
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+
+NO_RULE = failure("ObjectNotFound", "CmdletizationQuery_NotFound_InstanceID,Get-NetFirewallRule")
+SKIPPED = answer(skipped="needs rule")
+
+
+def rule(**more: t.Any) -> t.Any:
+    return one(**{"type": "FirewallRule", "name": "kubelet", "protocol": "tcp", "local_ports": "10250", **more})
+
+
+def seen(**more: t.Any) -> dict[str, t.Any]:
+    found = {
+        "DisplayName": "kubelet",
+        "Description": None,
+        "Group": None,
+        "Direction": "Inbound",
+        "Action": "Allow",
+        "Profile": "Any",
+        "Enabled": "True",
+        "Protocol": "TCP",
+        "LocalPort": "10250",
+        "RemotePort": "Any",
+        "LocalAddress": "Any",
+        "RemoteAddress": "Any",
+        **more,
+    }
+    return {"rule": answer(found), "ports": answer(found), "addresses": answer(found)}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({}, {}),
+        ({"protocol": 6}, {}),
+        ({"local_ports": "80,443"}, {"LocalPort": ["443", "80"]}),
+        ({"remote_addresses": ["10.0.0.0/8", "localsubnet"]}, {"RemoteAddress": ["LocalSubnet", "10.0.0.0/255.0.0.0"]}),
+        ({"profile": ["Private", "Domain"]}, {"Profile": "Domain, Private"}),
+        ({}, {"Profile": "Domain, Private, Public"}),
+        ({"enabled": False}, {"Enabled": "False"}),
+        ({"group": "Kubernetes"}, {"Group": "kubernetes"}),
+        ({"protocol": "icmpv4", "local_ports": []}, {"Protocol": "ICMPv4", "LocalPort": "RPC"} | {"LocalPort": "Any"}),
+    ],
+)
+def test_as_wanted(wanted: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+    assert planned(rule(**wanted), **seen(**found)) is None
+
+
+def test_a_new_rule() -> None:
+    change = must(rule(profile=["Domain", "Private"]), rule=NO_RULE, ports=SKIPPED, addresses=SKIPPED)
+    assert commands(change) == ["New-NetFirewallRule"]
+    assert change.calls[0].parameters == {
+        "Name": "kubelet",
+        "DisplayName": "kubelet",
+        "Direction": "Inbound",
+        "Action": "Allow",
+        "Profile": "Domain, Private",
+        "Enabled": "True",
+        "Protocol": "TCP",
+        "LocalPort": ["10250"],
+        "RemotePort": ["Any"],
+        "LocalAddress": ["Any"],
+        "RemoteAddress": ["Any"],
+    }
+
+
+def test_a_new_rule_without_ports_names_none() -> None:
+    change = must(rule(protocol="ICMPv4", local_ports=[]), rule=NO_RULE, ports=SKIPPED, addresses=SKIPPED)
+    assert not {"LocalPort", "RemotePort"} & set(change.calls[0].parameters)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "parameters"),
+    [
+        ({"display_name": "Kubelet API"}, {}, {"NewDisplayName": "Kubelet API"}),
+        ({"action": "Block"}, {}, {"Action": "Block"}),
+        ({"enabled": False}, {}, {"Enabled": "False"}),
+        ({"local_ports": "10255"}, {}, {"Protocol": "TCP", "LocalPort": ["10255"], "RemotePort": ["Any"]}),
+        ({"remote_addresses": ["10.1.0.0/16"]}, {}, {"RemoteAddress": ["10.1.0.0/16"]}),
+    ],
+)
+def test_a_change_sends_what_differs(
+    wanted: dict[str, t.Any], found: dict[str, t.Any], parameters: dict[str, t.Any]
+) -> None:
+    change = must(rule(**wanted), **seen(**found))
+    assert commands(change) == ["Set-NetFirewallRule"]
+    assert change.calls[0].parameters == {"Name": ["kubelet"], **parameters}
+
+
+def test_only_a_new_rule_gets_a_group() -> None:
+    assert commands(must(rule(group="Kubernetes"), **seen())) == ["Remove-NetFirewallRule", "New-NetFirewallRule"]
+
+
+def test_a_program() -> None:
+    wanted = rule(program="C:\\k\\kubelet.exe")
+    assert planned(wanted, **seen(), program=answer({"Program": "c:\\k\\kubelet.exe"})) is None
+    change = must(wanted, **seen(), program=answer({"Program": "Any"}))
+    assert call(change, "rule").parameters == {"Name": ["kubelet"], "Program": "C:\\k\\kubelet.exe"}
+
+
+def test_absence() -> None:
+    assert planned(rule(state="absent"), rule=NO_RULE, ports=SKIPPED, addresses=SKIPPED) is None
+    assert commands(must(rule(state="absent"), **seen())) == ["Remove-NetFirewallRule"]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{"name": "a*"}, {"protocol": "tpc"}, {"protocol": "300"}, {"protocol": "Any"}, {"protocol": "ICMPv4"}],
+)
+def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+    with pytest.raises(ResourceError):
+        rule(**properties)

@@ -1,0 +1,291 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Services: definition, recovery, arguments of a file, and whether they run."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
+
+from ansible_collections.winkube.node.plugins.plugin_utils.resources import _recovery
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+
+RESTART = {"reset_seconds": 86400, "actions": [{"action": "restart", "delay_seconds": 5}, {"action": "none"}]}
+# As a real server keeps `reset= 86400 actions= restart/5000//0`.
+BYTES = [
+    *(0x80, 0x51, 1, 0),
+    *([0] * 8),
+    *(2, 0, 0, 0),
+    *(0x14, 0, 0, 0),
+    *(1, 0, 0, 0),
+    *(0x88, 0x13, 0, 0),
+    *([0] * 8),
+]
+
+
+def kubelet(**more: t.Any) -> t.Any:
+    return one(type="Service", name="kubelet", **more)
+
+
+def running(status: str = "Running") -> t.Any:
+    return answer({"Name": "kubelet", "Status": status})
+
+
+def definition(**values: t.Any) -> t.Any:
+    entries = {"ImagePath": "C:\\k\\kubelet.exe --v=2", "Start": 2, "ObjectName": "LocalSystem", **values}
+    kept = {name: {"value": value, "kind": "x"} for name, value in entries.items() if value is not None}
+    return answer({"key_exists": True, "values": kept})
+
+
+NOTHING = answer({"key_exists": False, "values": {}})
+DEFINED = {"path": "C:\\k\\kubelet.exe", "arguments": ["--v=2"]}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "values"),
+    [
+        ({}, {}),
+        (DEFINED, {}),
+        (DEFINED, {"ImagePath": '"c:\\K\\kubelet.exe"   "--v=2"'}),
+        ({"path": "C:\\k\\kubelet.exe", "arguments": "--v=2"}, {}),
+        ({"start_mode": "auto"}, {"DelayedAutostart": 0}),
+        ({"start_mode": "delayed-auto"}, {"DelayedAutostart": 1}),
+        ({"start_mode": "demand"}, {"Start": 3, "DelayedAutostart": 1}),
+        ({"start_mode": "disabled"}, {"Start": 4}),
+        ({"dependencies": ["Containerd", "Tcpip"]}, {"DependOnService": ["tcpip", "containerd"]}),
+        ({"dependencies": []}, {}),
+        ({"environment": {"B": "2", "A": "1=1"}}, {"Environment": ["A=1=1", "B=2"]}),
+        ({"environment": {}}, {}),
+        ({"account": "localsystem"}, {}),
+        ({"recovery": RESTART}, {"FailureActions": BYTES}),
+        ({"recovery": {"actions": []}}, {}),
+        (
+            {"recovery": {**RESTART, "on_error_exit": True}},
+            {"FailureActions": BYTES, "FailureActionsOnNonCrashFailures": 1},
+        ),
+        (
+            {"description": "Runs pods", "display_name": "Kubelet"},
+            {"Description": "Runs pods", "DisplayName": "Kubelet"},
+        ),
+        ({"state": "running"}, {}),
+    ],
+)
+def test_a_service_that_is_as_wanted(wanted: dict[str, t.Any], values: dict[str, t.Any]) -> None:
+    assert planned(kubelet(**wanted), service=running(), definition=definition(**values)) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "values", "why", "arguments"),
+    [
+        (
+            {"start_mode": "auto"},
+            {"Start": 3},
+            "start mode is demand, wanted auto",
+            [("config", "kubelet", "start=", "auto")],
+        ),
+        (
+            {"start_mode": "auto"},
+            {"DelayedAutostart": 1},
+            "start mode is delayed-auto, wanted auto",
+            [("config", "kubelet", "start=", "auto")],
+        ),
+        (
+            {"dependencies": ["containerd", "tcpip"]},
+            {},
+            "dependencies is empty, wanted containerd, tcpip",
+            [("config", "kubelet", "depend=", "containerd/tcpip")],
+        ),
+        (
+            {"dependencies": []},
+            {"DependOnService": ["x"]},
+            "dependencies is x, wanted empty",
+            [("config", "kubelet", "depend=", "/")],
+        ),
+        (
+            {"display_name": 'The "Kubelet"'},
+            {},
+            'display name is not set, wanted The "Kubelet"',
+            [("config", "kubelet", "displayname=", 'The "Kubelet"')],
+        ),
+        ({"description": "x"}, {}, "description is not set, wanted x", [("description", "kubelet", "x")]),
+        (
+            {"recovery": RESTART},
+            {},
+            "recovery is nothing, wanted restart after 5 s, none; reset after 86400 s",
+            [("failure", "kubelet", "reset=", "86400", "actions=", "restart/5000//0")],
+        ),
+        (
+            {"recovery": {**RESTART, "on_error_exit": True}},
+            {"FailureActions": BYTES},
+            "recovery on error exit is false, wanted true",
+            [("failureflag", "kubelet", "1")],
+        ),
+    ],
+)
+def test_settings_of_a_running_service_change_without_a_restart(
+    wanted: dict[str, t.Any], values: dict[str, t.Any], why: str, arguments: list[tuple[str, ...]]
+) -> None:
+    change = must(kubelet(**wanted), service=running(), definition=definition(**values))
+    assert change.why == why
+    assert [call.arguments for call in change.calls] == arguments
+    assert set(commands(change)) == {"sc.exe"}
+
+
+def test_a_changed_command_line_restarts_a_running_service_once() -> None:
+    wanted = kubelet(
+        path="C:\\Program Files\\k\\kubelet.exe", arguments=["--a=b c"], environment={"X": "1"}, state="running"
+    )
+    change = must(wanted, service=running(), definition=definition())
+    assert call(change, "config").arguments == (
+        "config",
+        "kubelet",
+        "binpath=",
+        '"C:\\Program Files\\k\\kubelet.exe" "--a=b c"',
+    )
+    assert commands(change) == ["sc.exe", "New-ItemProperty", "Restart-Service"]
+    assert call(change, "environment").parameters["Value"] == ["X=1"]
+
+
+def test_a_stopped_service_that_changes_is_not_started_unasked() -> None:
+    change = must(kubelet(**{**DEFINED, "arguments": []}), service=running("Stopped"), definition=definition())
+    assert commands(change) == ["sc.exe"]
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "expected"),
+    [
+        ("running", "Running", None),
+        ("running", "StartPending", None),
+        ("running", "Stopped", ["Start-Service"]),
+        ("running", "StopPending", ["Get-Service", "Start-Service"]),
+        ("stopped", "Stopped", None),
+        ("stopped", "Running", ["Stop-Service"]),
+        ("absent", "Running", ["Stop-Service", "sc.exe"]),
+        ("absent", "Stopped", ["sc.exe"]),
+        (None, "Stopped", None),
+    ],
+)
+def test_whether_it_runs(state: str | None, status: str, expected: list[str] | None) -> None:
+    change = planned(kubelet(state=state), service=running(status), definition=definition())
+    assert (change and commands(change)) == expected
+
+
+def test_a_new_service() -> None:
+    wanted = kubelet(
+        **DEFINED,
+        start_mode="delayed-auto",
+        dependencies=["containerd"],
+        recovery=RESTART,
+        environment={},
+        state="running",
+    )
+    change = must(wanted, service=MISSING, definition=NOTHING)
+    assert change.before["state"] == "absent"
+    assert call(change, "create").arguments == (
+        "create",
+        "kubelet",
+        "type=",
+        "own",
+        "error=",
+        "normal",
+        "binpath=",
+        "C:\\k\\kubelet.exe --v=2",
+        "start=",
+        "delayed-auto",
+        "depend=",
+        "containerd",
+    )
+    assert [call.id for call in change.calls] == ["create", "recovery", "start"]
+
+
+def test_a_missing_service() -> None:
+    with pytest.raises(
+        ResourceError, match="Service kubelet: None is not accepted; there is no such service; give path"
+    ):
+        planned(kubelet(start_mode="auto"), service=MISSING, definition=NOTHING)
+    assert planned(kubelet(state="absent"), service=MISSING, definition=NOTHING) is None
+    with pytest.raises(ResourceError, match="could not be read"):
+        planned(kubelet(), service=failure("PermissionDenied", "x"), definition=NOTHING)
+
+
+FLAGS = "C:\\var\\lib\\kubelet\\kubeadm-flags.env"
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (None, "C:\\k\\kubelet.exe --v=2 --node-ip=1"),
+        (
+            'KUBELET_KUBEADM_ARGS="--hostname-override=n1 --v=4"',
+            "C:\\k\\kubelet.exe --node-ip=1 --hostname-override=n1 --v=4",
+        ),
+    ],
+)
+@pytest.mark.parametrize("arguments", [["--v=2", "--node-ip=1"], "--v=2 --node-ip=1"])
+def test_flags_that_kubeadm_left_follow_the_arguments(content: str | None, line: str, arguments: t.Any) -> None:
+    wanted = kubelet(path="C:\\k\\kubelet.exe", arguments=arguments, arguments_from_file=FLAGS)
+    flags = answer(file(FLAGS, content))
+    change = must(wanted, service=running(), definition=definition(ImagePath="x"), flags=flags)
+    assert call(change, "config").arguments[-1] == line
+    assert planned(wanted, service=running(), definition=definition(ImagePath=line), flags=flags) is None
+
+
+def test_a_proxys_password_is_not_shown() -> None:
+    wanted = kubelet(environment={"HTTPS_PROXY": "http://u:s3cret@p:3128"})
+    found = definition(Environment=["HTTPS_PROXY=http://u:0ld@p:3128"])
+    change = must(wanted, service=running(), definition=found)
+    shown = f"{change.why} {change.before} {change.after}"
+    assert "s3cret" not in shown
+    assert "0ld" not in shown
+    assert "(hidden)@p:3128" in shown
+    assert call(change, "environment").parameters["Value"] == ["HTTPS_PROXY=http://u:s3cret@p:3128"]
+
+
+def test_no_log_hides_the_environment() -> None:
+    wanted = kubelet(environment={"HTTPS_PROXY": "http://u:s3cret@p"}, no_log=True)
+    change = must(wanted, service=running(), definition=definition())
+    assert "s3cret" not in f"{change.why}{change.before}{change.after}"
+    assert all(call.secret for call in change.calls)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"name": "a/b"},
+        {"name": ""},
+        {"path": 'C:\\"x"'},
+        {"environment": {"A=B": "1"}},
+        {"dependencies": ["a/b"]},
+        {"recovery": {"actions": [{"action": "restart", "delay_seconds": -1}]}},
+        {"recovery": {"reset_seconds": -1, "actions": []}},
+    ],
+)
+def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+    with pytest.raises(ResourceError):
+        one(**{"type": "Service", "name": "x", **properties})
+
+
+_ACTION = st.builds(
+    _recovery.Action, action=st.sampled_from(["restart", "none", "reboot"]), delay_seconds=st.integers(0, 4_000_000)
+)
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(_ACTION, max_size=5))
+def test_what_the_registry_would_keep_is_read_as_what_was_wanted(reset: int, actions: list[_recovery.Action]) -> None:
+    recovery = _recovery.Recovery(reset_seconds=reset, actions=tuple(actions))
+    data = recovery.to_bytes()
+    assert len(data) == 20 + 8 * len(actions)
+    assert _recovery.parse(list(data)) == recovery.words
+    # sc.exe reads pairs of action and milliseconds.
+    words = recovery.sc_actions.split("/") if actions else []
+    assert words[::2] == ["" if action.action == "none" else action.action for action in actions]
+    assert words[1::2] == [str(action.milliseconds) for action in actions]
+
+
+@given(st.lists(st.integers(0, 255), max_size=60))
+def test_any_bytes_can_be_read(data: list[int]) -> None:
+    assert _recovery.parse(data)

@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from ansible_collections.winkube.node.plugins.plugin_utils import drift, join_state, preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.header import Header
+
+ROLES = preflight.roles()
+
+
+def test_every_role_has_an_argument_spec() -> None:
+    assert all(role.options for role in ROLES), [role.name for role in ROLES if not role.options]
+
+
+def test_a_mistyped_variable_names_the_one_that_was_meant() -> None:
+    (problem,) = preflight.unknown_variables(
+        {"container_runtime_containerd_verison": "2.3.7", "ansible_host": "10.0.0.1", "kube_version": "1.37.1"}, ROLES
+    )
+    assert "container_runtime_containerd_version" in str(problem)
+    assert "2.3.7" in str(problem)
+
+
+def test_an_unknown_variable_that_may_be_a_secret_is_not_shown() -> None:
+    (problem,) = preflight.unknown_variables({"container_runtime_registry_password": "hunter2"}, ROLES)
+    assert "hunter2" not in str(problem)
+
+
+def test_what_roles_set_for_themselves_is_known() -> None:
+    assert preflight.unknown_variables(dict.fromkeys(["node_join_facts", "cni_conf", "node_join_token"]), ROLES) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("cni_flannel_backend", "udp", "host-gw, vxlan"),
+        ("windows_features_names", {"a": 1}, "list of str"),
+        ("sysprep_timeout", "soon", "int"),
+        ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
+    ],
+)
+def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:
+    (problem,) = preflight.mistyped_variables({name: value}, ROLES)
+    assert expected in str(problem)
+    assert str(value) in str(problem)
+
+
+def test_values_that_ansible_would_convert_are_accepted() -> None:
+    values = {"sysprep_timeout": "60", "windows_features_hyper_v": "yes", "windows_features_names": "Containers"}
+    assert preflight.mistyped_variables(values, ROLES) == []
+
+
+def test_a_pair_that_does_not_work_is_one_problem() -> None:
+    (problem,) = preflight.version_problems("1.38.0", "1.7.35")
+    assert "1.30 to 1.37" in str(problem)
+
+
+def test_a_version_that_is_none_names_the_variable() -> None:
+    (problem,) = preflight.version_problems("latest", "2.3.7")
+    assert "kube_version" in str(problem)
+    assert "'latest'" in str(problem)
+
+
+def test_names_that_windows_cannot_tell_apart_are_refused() -> None:
+    (problem,) = preflight.name_problems({"a": "windows-worker-01", "b": "windows-worker-02", "c": "short"})
+    assert problem.variable == "kubernetes_node_hostname of b"
+    assert "those of a" in str(problem)
+
+
+@pytest.mark.parametrize("name", ["-a", "a_b", "1234", "a" * 64, ""])
+def test_names_that_are_none_are_refused(name: str) -> None:
+    assert preflight.name_problems({"a": name})
+
+
+def state(**changes: object) -> join_state.JoinState:
+    values: dict[str, object] = {
+        "joined": False,
+        "server": "",
+        "prepared": True,
+        "computer_name": "WIN1",
+        "clock_skew": 0.0,
+        "windows": Header(
+            build=20348,
+            ubr=1,
+            product="",
+            installation="Server",
+            computer_name="",
+            active_computer_name="",
+            pending_reboot=(),
+        ),
+    }
+    return join_state.JoinState(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def found(known: join_state.JoinState, **changes: object) -> list[str]:
+    values: dict[str, object] = {
+        "cluster_server": "",
+        "skew_limit": 0.0,
+        "refuse_joined": False,
+        "require_prepared": False,
+    }
+    return list(join_state.problems(known, **{**values, **changes}))  # type: ignore[arg-type]
+
+
+def test_a_node_of_another_cluster_is_refused() -> None:
+    (problem,) = found(state(joined=True, server="a:6443"), cluster_server="b:6443")
+    assert "a:6443" in problem
+    assert "b:6443" in problem
+    assert found(state(joined=True, server="a:6443"), cluster_server="a:6443") == []
+
+
+def test_an_image_is_not_built_from_a_node_and_a_join_needs_a_prepared_machine() -> None:
+    assert found(state(joined=True, server="a:6443"), refuse_joined=True)
+    assert found(state(prepared=False), require_prepared=True)
+
+
+@pytest.mark.parametrize(("skew", "word"), [(300.0, "ahead"), (-300.0, "behind")])
+def test_clocks_that_differ_too_much_are_refused(skew: float, word: str) -> None:
+    (problem,) = found(state(clock_skew=skew), skew_limit=240.0)
+    assert word in problem
+
+
+def test_times_of_net_are_read() -> None:
+    moment = join_state._moment("2026-11-21T03:30:00.1234567Z")
+    assert moment == datetime.datetime(2026, 11, 21, 3, 30, 0, 123456, datetime.UTC)
+
+
+def test_a_node_is_in_sync_differs_or_could_not_be_compared() -> None:
+    change = {"type": "File", "name": "C:\\a", "action": "update", "why": "content differs", "seconds": 0}
+    nodes = {
+        "a": drift.node_entry({"changed": False, "changes": []}),
+        "b": drift.node_entry({"changed": True, "changes": [change]}),
+        "c": drift.node_entry({"unreachable": True, "msg": "no route\nto host"}),
+        "d": drift.node_entry(None),
+    }
+    assert [entry["status"] for entry in nodes.values()] == ["in_sync", "drift", "error", "error"]
+    assert nodes["b"]["drift"] == [{key: change[key] for key in ("type", "name", "action", "why")}]
+    lines = drift.table(nodes)
+    assert lines[0].split() == ["NODE", "STATUS", "RESOURCE", "WHAT", "DIFFERS"]
+    assert any("File C:\\a" in line and "content differs" in line for line in lines)
+    assert any("no route" in line for line in lines)

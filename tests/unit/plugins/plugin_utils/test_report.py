@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+from __future__ import annotations
+
+import html.parser
+
+from ansible_collections.winkube.node.plugins.plugin_utils.report import Run, Task, page
+
+
+def task(**changes: object) -> Task:
+    values: dict[str, object] = {
+        "name": "Converge the node",
+        "status": "ok",
+        "seconds": 1.5,
+        "changed": True,
+        "remote_commands": 3,
+        "rebooted": False,
+        "message": "",
+        "changes": [{"type": "File", "name": "C:\\<a>&b", "action": "create", "why": "does not exist"}],
+    }
+    return Task(**{**values, **changes})  # type: ignore[arg-type]
+
+
+RUN = Run(
+    playbook="site.yml",
+    seconds=9.5,
+    nodes={"b": [task(), task(changes=[])], "a": [task(status="failed", message="no")]},
+)
+
+
+def test_a_run_survives_its_document() -> None:
+    assert Run.from_document(RUN.to_document()) == RUN
+
+
+def test_a_row_for_each_node() -> None:
+    first, second = RUN.summary()
+    assert (first["node"], second["node"]) == ("a", "b")
+    assert second["remote_commands"] == 6
+    assert second["changes"] == 1
+    assert [item.message for item in first["failed"]] == ["no"]
+
+
+class Texts(html.parser.HTMLParser):
+    """Collects what a reader of the page sees, and which tags load something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.loads: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loads += [tag for name, _ in attrs if name in ("src", "href")]
+
+
+def test_the_page_is_self_contained_and_what_came_from_nodes_is_text() -> None:
+    texts = Texts()
+    texts.feed(page("A <title>", [RUN], [{"title": "T", "head": ["x"], "rows": [["<script>"]]}]))
+    assert texts.loads == []
+    assert "C:\\<a>&b" in texts.text
+    assert "<script>" in texts.text

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Hand-written answers of a node, for tests of resources: what their observe calls would bring back over the wire."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import typing as t
+from pathlib import Path
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, Resource
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+
+_CMDLETS = Path(__file__).resolve().parents[1] / "simulator" / "contracts" / "cmdlets.json"
+_COMMON = {"WarningAction", "ErrorAction", "Confirm"}
+
+
+def one(**properties: t.Any) -> t.Any:
+    """The one resource that these properties describe, loaded as from YAML."""
+    (resource,) = load([properties])
+    return resource
+
+
+def answer(*output: t.Any, **more: t.Any) -> CallResult:
+    """A call that succeeded."""
+    return CallResult.from_wire({"ok": True, "output": list(output), **more})
+
+
+def failure(category: str, error_id: str, message: str = "no") -> CallResult:
+    """A call that failed."""
+    return CallResult.from_wire({"ok": False, "error": {"category": category, "id": error_id, "message": message}})
+
+
+MISSING = failure("ObjectNotFound", "NoServiceFoundForGivenName,Microsoft.PowerShell.Commands.GetServiceCommand")
+NO_COMMAND = failure("ObjectNotFound", "CommandNotFoundException")
+
+
+def planned(resource: Resource, **seen: CallResult) -> Change | None:
+    """The plan for these answers: one for each question that the resource asks."""
+    assert {call.id for call in resource.observe()} == set(seen)
+    for call in resource.observe():
+        assert call.on_error == "continue"
+        documented(call)
+    change = resource.plan(seen)
+    if change is not None:
+        check(change)
+    return change
+
+
+def must(resource: Resource, **seen: CallResult) -> Change:
+    """The change that is planned for these answers."""
+    change = planned(resource, **seen)
+    assert change is not None
+    return change
+
+
+def check(change: Change) -> None:
+    """What holds for every change."""
+    assert change.why
+    assert "\n" not in change.why
+    assert set(change.before) == set(change.after)
+    assert change.before != change.after
+    ids = [call.id for call in change.calls]
+    assert len(ids) == len(set(ids))
+    for position, call in enumerate(change.calls):
+        sources = [*call.needs, *(call.input.calls if call.input else ())]
+        assert set(sources) <= set(ids[:position])
+        documented(call)
+
+
+@functools.cache
+def _cmdlets() -> t.Mapping[str, t.Any]:
+    """Cmdlets as Microsoft's reference describes them (its README names the source)."""
+    return t.cast("t.Mapping[str, t.Any]", json.loads(_CMDLETS.read_text(encoding="utf-8")))
+
+
+def documented(call: Call) -> None:
+    """A cmdlet gets only parameters and values that Microsoft documents, by their whole names."""
+    if call.command.startswith("@") or call.command.endswith(".exe") or call.command == "Get-MpPreference":
+        return
+    known = _cmdlets()[call.command]["parameters"]
+    bound = {call.input.parameter} if call.input and call.input.parameter else set()
+    assert {*call.parameters, *bound} <= {*known, *_COMMON}
+    for name, value in call.parameters.items():
+        values = {str(allowed) for allowed in known.get(name, {}).get("values") or ()}
+        given = value if isinstance(value, list) else str(value).split(", ")
+        assert not values or {str(item) for item in given} <= values
+
+
+def commands(change: Change) -> list[str]:
+    return [call.command for call in change.calls]
+
+
+def call(change: Change, call_id: str) -> Call:
+    (found,) = [call for call in change.calls if call.id == call_id]
+    return found
+
+
+def file(path: str, content: str | bytes | None = None, **more: t.Any) -> dict[str, t.Any]:
+    """What @read-file says of a file; without content, of none."""
+    if content is None:
+        return {"path": path, "exists": False, "type": None, "sha256": None, "content": None, "sddl": None, **more}
+    data = content.encode() if isinstance(content, str) else content
+    return {
+        "path": path,
+        "exists": True,
+        "type": "file",
+        "size": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "content": data.decode(errors="replace"),
+        "sddl": None,
+        **more,
+    }

@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What holds for the repository as a whole: its rules, its metadata, and that it builds."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADER = (
+    "# Copyright: (c) 2026, winkube.node contributors",
+    "# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)",
+)
+SUPPORTED_CORES = ("2.19", "2.20", "2.21")
+LONGEST_FILE = 400
+# Copies of other people's data, kept as published.
+COPIES = re.compile(r"(^|/)(contracts|data)/")
+ROLES = sorted(path.parent.parent for path in (ROOT / "roles").glob("*/tasks/main.yml"))
+
+
+def tracked(*suffixes: str) -> list[Path]:
+    """Return the files of the checkout that git does not ignore, with these suffixes."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    names = (name for name in listed.split("\0") if name.endswith(suffixes))
+    return [ROOT / name for name in sorted(set(names)) if (ROOT / name).is_file()]
+
+
+def own(*suffixes: str) -> list[Path]:
+    return [path for path in tracked(*suffixes) if not COPIES.search(path.relative_to(ROOT).as_posix())]
+
+
+def relative(paths: list[Path]) -> list[str]:
+    return [path.relative_to(ROOT).as_posix() for path in paths]
+
+
+def load(name: str) -> dict[str, object]:
+    document = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+    assert isinstance(document, dict)
+    return document
+
+
+def test_collection_is_importable_by_its_ansible_name() -> None:
+    package = importlib.import_module("ansible_collections.winkube.node")
+    assert [Path(path).resolve() for path in package.__path__] == [ROOT]
+
+
+def test_python_files_carry_the_licence_header() -> None:
+    def carries(path: Path) -> bool:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        first = 1 if lines and lines[0].startswith("#!") else 0
+        return tuple(lines[first : first + len(HEADER)]) == HEADER
+
+    assert relative([path for path in own(".py") if not carries(path)]) == []
+
+
+def test_python_files_postpone_annotations() -> None:
+    def postpones(path: Path) -> bool:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        body = [node for node in tree.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+        return not body or (isinstance(body[0], ast.ImportFrom) and body[0].module == "__future__")
+
+    assert relative([path for path in own(".py") if not postpones(path)]) == []
+
+
+def test_files_stay_small() -> None:
+    sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in own(".py", ".ps1", ".yml", ".yaml")}
+    assert {path.relative_to(ROOT).as_posix(): size for path, size in sizes.items() if size > LONGEST_FILE} == {}
+
+
+def test_only_ci_and_the_test_configuration_know_this_machine() -> None:
+    allowed = {".ci/run", "tests/conftest.py"}
+    # In two pieces, so that this file does not name them.
+    machine = re.compile("|".join([r"(?<![\w.])/work" + r"/(main|shared)\b", r"\.\./" + r"shared\b", r"/tmp" + r"/w/"]))
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in own("")}
+    naming = [
+        path
+        for path, text in texts.items()
+        if path.relative_to(ROOT).as_posix() not in allowed and machine.search(text)
+    ]
+    assert relative(naming) == []
+
+
+def test_galaxy_and_requirements_name_the_same_collections() -> None:
+    required = {entry["name"]: entry["version"] for entry in load("requirements.yml")["collections"]}  # type: ignore[attr-defined]
+    assert required == load("galaxy.yml")["dependencies"]
+
+
+def test_every_supported_core_has_its_sanity_ignores() -> None:
+    oldest = str(load("meta/runtime.yml")["requires_ansible"])
+    assert oldest == f">={SUPPORTED_CORES[0]}.0"
+    assert sorted(path.name for path in (ROOT / "tests" / "sanity").glob("ignore-*.txt")) == [
+        f"ignore-{core}.txt" for core in SUPPORTED_CORES
+    ]
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_role_has_what_every_role_has(role: Path) -> None:
+    for part in ("README.md", "defaults/main.yml", "meta/argument_specs.yml"):
+        assert (role / part).is_file(), f"{role.name} lacks {part}"
+    specification = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+    options = specification["argument_specs"]["main"].get("options", {})
+    defaults = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8")) or {}
+    assert set(defaults) <= set(options), "a default without a specification is not validated"
+    untyped = [name for name, option in options.items() if not ("type" in option and "description" in option)]
+    assert untyped == []
+
+
+def test_readme_names_every_role_module_and_playbook() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    modules = {path.stem for folder in ("modules", "action") for path in (ROOT / "plugins" / folder).glob("[!_]*.*")}
+    playbooks = {f"winkube.node.{path.stem}" for path in (ROOT / "playbooks").glob("*.yml")}
+    missing = [name for name in sorted(modules | playbooks) if f"`{name}`" not in readme]
+    missing += [role.name for role in ROLES if f"[{role.name}](roles/{role.name}/README.md)" not in readme]
+    assert missing == []
+
+
+def test_collection_builds_without_what_tests_left_behind(tmp_path: Path) -> None:
+    galaxy = Path(sys.executable).parent / "ansible-galaxy"
+    subprocess.run([galaxy, "collection", "build", "--output-path", tmp_path, ROOT], check=True, capture_output=True)
+    (built,) = tmp_path.glob("winkube-node-*.tar.gz")
+    with tarfile.open(built) as archive:
+        names = {Path(name) for name in archive.getnames()}
+    assert {Path("MANIFEST.json"), Path("LICENSE"), Path("meta/runtime.yml")} <= names
+    expected = {path.relative_to(ROOT) for path in tracked(".py") if path.is_relative_to(ROOT / "plugins")}
+    assert expected <= names
+    left_behind = {".ansible", ".cache", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv", "__pycache__", "build"}
+    assert [name for name in names if left_behind & set(name.parts)] == []
