@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Writes docs/resources.md from the resource types themselves.
+
+usage: python docs/generate_resources.py, with ANSIBLE_COLLECTIONS_PATH as `make` sets it
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().with_name("resources.md")
+
+HEAD = """# Resources
+
+What a node should have is a list of resources, in the order in which it is made so. Each has a `type`, a `name`,
+and the properties below. The module `winkube.node.node_state` takes such a list; the roles make theirs. An item may
+also have `when`: false leaves it out.
+
+```yaml
+- name: The kubelet's folder and service
+  winkube.node.node_state:
+    resources:
+      - type: Directory
+        name: C:\\k
+      - type: Service
+        name: kubelet
+        path: C:\\k\\kubelet.exe
+        arguments: [--windows-service, --config=C:\\var\\lib\\kubelet\\config.yaml]
+        start_mode: auto
+        dependencies: [containerd]
+```
+
+A mistyped type, property or value is refused before any node is touched. This page is generated from the types
+(`docs/generate_resources.py`).
+"""
+
+
+def page() -> str:
+    """The text of docs/resources.md."""
+    from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
+    from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Resource
+    from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import properties
+
+    common = {field.name for field in dataclasses.fields(Resource)} - {"name"}
+    parts = [HEAD, "Types: " + ", ".join(f"[{name}](#{name.lower()})" for name in sorted(TYPES)) + "\n"]
+    some = next(iter(TYPES.values()))
+    every = {name: field for name, field in properties(some).items() if name in common}
+    parts += ["## Every resource\n", _table(some, every)]
+    for name, type_ in sorted(TYPES.items()):
+        own = {key: field for key, field in properties(type_).items() if key not in common}
+        parts += [f"## {name}\n", _text(type_.__doc__), _table(type_, own)]
+        for key, nested in _nested(type_, own):
+            parts += [f"### {name}: {key}\n", _text(nested.__doc__), _table(nested, properties(nested))]
+    return "\n".join(parts)
+
+
+def _text(doc: str | None) -> str:
+    lines = [line.strip() for line in (doc or "").strip().splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def _nested(type_: type[t.Any], fields: t.Mapping[str, t.Any]) -> list[tuple[str, type[t.Any]]]:
+    """The dataclasses below a type, each with the property it belongs to, depth first."""
+    from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import properties, property_types
+
+    found: list[tuple[str, type[t.Any]]] = []
+    for key in fields:
+        for inner in _dataclasses_in(property_types(type_)[key]):
+            found.append((key, inner))
+            found += [(f"{key}.{below}", each) for below, each in _nested(inner, properties(inner))]
+    return found
+
+
+def _dataclasses_in(annotation: t.Any) -> list[type[t.Any]]:
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        return [annotation]
+    return [inner for argument in t.get_args(annotation) for inner in _dataclasses_in(argument)]
+
+
+def _table(type_: type[t.Any], fields: t.Mapping[str, t.Any]) -> str:
+    from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import describe, property_types
+
+    rows = ["| property | value | default | |", "|---|---|---|---|"]
+    for name, field in fields.items():
+        accepted = describe(property_types(type_)[name]).replace("|", "\\|")
+        rows.append(
+            f"| `{name}` | {accepted} | {_default(field)} | {field.metadata['help'].replace('|', chr(92) + '|')} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def _default(field: t.Any) -> str:
+    if field.default is not dataclasses.MISSING:
+        default = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        default = field.default_factory()
+    else:
+        return "**required**"
+    if isinstance(default, bool):
+        return "`true`" if default else "`false`"
+    if isinstance(default, (tuple, list)):
+        return ", ".join(f"`{item}`" for item in default)
+    return "" if default is None or default in ("", {}) else f"`{default}`"
+
+
+def main() -> None:
+    from ansible.plugins.loader import init_plugin_loader
+
+    paths = [path for path in os.environ.get("ANSIBLE_COLLECTIONS_PATH", "").split(os.pathsep) if path]
+    init_plugin_loader(paths)
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
