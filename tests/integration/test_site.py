@@ -184,7 +184,8 @@ def test_drift_is_found_and_repaired(site: Site, second: PlayRun, cluster_kind: 
     config = machine.files.read_text(rf"{CONTAINERD}\config.toml")
     machine.files.write_text(rf"{CONTAINERD}\config.toml", config + "# by hand\n")
     machine.registry.set(STATE_KEY, "EnableCompartmentNamespace", 0, "DWord")
-    machine.services.configure("kubelet", Start=4)
+    machine.services.configure("containerd", Start=3)
+    machine.services.stop("kubelet")
     site.machine("win25").power.power_off()
 
     run, nodes = site.plan()
@@ -193,23 +194,30 @@ def test_drift_is_found_and_repaired(site: Site, second: PlayRun, cluster_kind: 
     assert nodes["win25"]["status"] == "error"
     assert nodes["win25"]["message"]
     assert nodes["win22"]["status"] == "drift"
-    drift = {f"{item['type']} {item['name']}" for item in nodes["win22"]["drift"]}
-    assert drift == {
+    drift = {f"{item['type']} {item['name']}": item["why"] for item in nodes["win22"]["drift"]}
+    assert set(drift) == {
         rf"File {CONTAINERD}\config.toml",
         rf"Registry {STATE_KEY}\EnableCompartmentNamespace",
+        "Service containerd",
         "Service kubelet",
     }
+    assert drift["Service kubelet"] == "state is stopped, wanted running"
     assert machine.registry.data(STATE_KEY, "EnableCompartmentNamespace") == 0, "plan.yml changed it"
 
     site.machine("win25").power_on()
     run = site.run("site.yml").expect()
-    assert set(run.changes("win22")) == drift
+    assert set(run.changes("win22")) == set(drift)
     assert run.changes("win19") == run.changes("win25") == []
     assert machine.files.read_text(rf"{CONTAINERD}\config.toml") == config
     assert machine.registry.data(STATE_KEY, "EnableCompartmentNamespace") == 1
-    kubelet = machine.services.get("kubelet")
-    assert kubelet is not None
-    assert (kubelet.start_mode, kubelet.state) == ("Automatic", "Running")
+    for name in ("containerd", "kubelet"):
+        service = machine.services.get(name)
+        assert service is not None
+        assert (service.start_mode, service.state) == ("Automatic", "Running")
+
+    run, nodes = site.plan()
+    run.expect()
+    assert nodes == {host: {"status": "in_sync"} for host in HOSTS}
 
 
 @pytest.fixture(scope="module")
