@@ -309,3 +309,33 @@ def test_a_killed_process_changes_nothing_more(session: Session) -> None:
     with pytest.raises(ProcessEndedError):
         observe(session, {"id": "a", "command": "@write-file", "parameters": {"path": "C:\\x", "content": ""}})
     assert not session.machine.files.exists(r"C:\x")
+
+
+def test_a_cmdlet_with_a_time_limit_is_abandoned_and_the_batch_goes_on(session: Session) -> None:
+    slow = {"command": "Start-Sleep", "parameters": {"Seconds": 30}, "timeout": 0.2}
+    calls = observe(
+        session,
+        {"id": "late", "on_error": "continue", **slow},
+        {"id": "needing", "command": "Get-Date", "needs": ["late"]},
+        {"id": "quick", "command": "Test-Path", "parameters": {"LiteralPath": "C:\\"}, "timeout": 30},
+        {
+            "id": "wrong",
+            "command": "Get-Item",
+            "parameters": {"LiteralPath": "C:\\x"},
+            "timeout": 30,
+            "on_error": "continue",
+        },
+    )["calls"]
+    error = calls["late"]["error"]
+    assert (error["category"], error["id"], error["type"]) == (
+        "OperationTimeout",
+        "CommandTimeout",
+        "System.TimeoutException",
+    )
+    assert error["message"] == "Start-Sleep did not end within 0.2 s"
+    assert "late" in calls["needing"]["skipped"]
+    assert calls["quick"]["output"] == [True]
+    assert calls["wrong"]["error"]["id"].startswith("PathNotFound,")
+    stopped = observe(session, {"id": "late", **slow}, {"id": "after", "command": "Get-Date"})
+    assert stopped["stopped"] == {"id": "late", "reason": "error"}
+    assert list(stopped["calls"]) == ["late"]

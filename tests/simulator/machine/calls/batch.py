@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 LIMIT = 1_000_000
+DEFAULT_TIMEOUT = 600.0
 KEY = re.compile(r"[a-z0-9-]{8,64}")
 VERBS = (
     "@read-file",
@@ -58,7 +59,7 @@ class Call:
     retries: int = 0
     delay: float = 1.0
     until: Mapping[str, object] | None = None
-    timeout: float = 600.0
+    timeout: float | None = None
     needs: list[str] = field(default_factory=list)
     always: bool = False
     secret: bool = False
@@ -67,6 +68,11 @@ class Call:
     def is_verb(self) -> bool:
         """Whether the command is a built-in verb."""
         return self.command.startswith("@")
+
+    @property
+    def limit(self) -> float:
+        """Seconds that a program or a waiting verb may take; a cmdlet has a limit only where the call sets one."""
+        return DEFAULT_TIMEOUT if self.timeout is None else self.timeout
 
     @property
     def is_program(self) -> bool:

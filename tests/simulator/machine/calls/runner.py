@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 from simulator.machine import commands
 from simulator.machine.calls import properties
 from simulator.machine.calls.batch import Call
+from simulator.machine.calls.runspaces import LateError, Runspaces
 from simulator.machine.calls.verbs import VERB_HANDLERS
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, ProgramResult, PSObject
@@ -50,14 +52,21 @@ class Runner:
     objects: dict[str, list[object]] = field(default_factory=dict)
     stopped: dict[str, str] | None = None
 
+    def __post_init__(self) -> None:
+        """Get ready to run cmdlets in runspaces of their own."""
+        self.runspaces = Runspaces(self.process)
+
     def run(self, calls: list[Call]) -> None:
         """Run the calls; the results are in `results`, why it stopped in `stopped`. Raises ProcessEndedError."""
-        for position, call in enumerate(calls):
-            self.process.check()
-            if self.stopped and not call.always:
-                continue
-            self.progress(call.id, position, len(calls))
-            self.results[call.id] = self._run(call)
+        try:
+            for position, call in enumerate(calls):
+                self.process.check()
+                if self.stopped and not call.always:
+                    continue
+                self.progress(call.id, position, len(calls))
+                self.results[call.id] = self._run(call)
+        finally:
+            self.runspaces.close()
 
     def _run(self, call: Call) -> dict[str, Any]:
         started = time.monotonic()
@@ -106,25 +115,36 @@ class Runner:
         try:
             if call.is_verb:
                 return Attempt(
-                    VERB_HANDLERS[call.command](self.machine, parameters, pipeline or [], self.process, call.timeout)
+                    VERB_HANDLERS[call.command](self.machine, parameters, pipeline or [], self.process, call.limit)
                 )
             if call.is_program:
                 return self._program(call)
             if not commands.exists(self.machine, call.command):
                 # Neither an alias nor a piece of script is a command here.
                 raise commands.not_found(call.command)
-            output = commands.run(
+            output = self._cmdlet(call, parameters, pipeline)
+        except CmdletError as error:
+            return Attempt(error=describe(error))
+        except LateError:
+            message = f"{call.command} did not end within {call.limit:g} s"
+            return Attempt(error=_late("CommandTimeout", message))
+        return Attempt(output.objects, output.warnings)
+
+    def _cmdlet(self, call: Call, parameters: Mapping[str, object], pipeline: list[object] | None) -> commands.Output:
+        """Run a cmdlet; with a limit of its own in a runspace of its own. Raises CmdletError, LateError."""
+
+        def run(stop: threading.Event) -> commands.Output:
+            return commands.run(
                 self.machine,
                 call.command,
                 parameters,
                 pipeline=pipeline,
-                stop=self.process.stop,
+                stop=stop,
                 session=self,
                 error_action="Stop",
             )
-        except CmdletError as error:
-            return Attempt(error=describe(error))
-        return Attempt(output.objects, output.warnings)
+
+        return run(self.process.stop) if call.timeout is None else self.runspaces.run(run, call.timeout)
 
     def _program(self, call: Call) -> Attempt:
         try:
@@ -135,23 +155,19 @@ class Runner:
                 environment={**self.environment, **call.environment},
                 stop=self.process.stop,
                 user=self.user,
-                timeout=call.timeout,
+                timeout=call.limit,
             )
         except ProgramNotFoundError:
             return Attempt(error=describe(commands.not_found(call.command)))
         except NotExecutableError:
             return Attempt(error=describe(_not_executable(call.command)))
         except ProgramTimeoutError as error:
-            late = _program_error(
-                "OperationTimeout", "ProgramTimeout", f"{call.command} did not end within {call.timeout:g} s"
-            )
+            late = _late("ProgramTimeout", f"{call.command} did not end within {call.limit:g} s")
             return Attempt(error=late, program=error.result)
         output = PSObject("Program", {"exit_code": result.exit_code, "stdout": result.stdout, "stderr": result.stderr})
         failed = None
         if result.exit_code not in call.success_codes:
-            failed = _program_error(
-                "FromStdErr", "NativeCommandError", f"{call.command} ended with exit code {result.exit_code}"
-            )
+            failed = _unexpected(f"{call.command} ended with exit code {result.exit_code}")
         return Attempt([output], error=failed, program=result)
 
     def _unmet(self, call: Call, attempt: Attempt) -> dict[str, object] | None:
@@ -159,12 +175,7 @@ class Runner:
         if any(properties.matches(item, call.until) for item in attempt.objects):
             return None
         wanted = ", ".join(f"{path} = {value}" for path, value in call.until.items())
-        return {
-            "category": "OperationTimeout",
-            "id": "UntilNotMet",
-            "type": "System.TimeoutException",
-            "message": f"no output object of {call.command} met {wanted}",
-        }
+        return _late("UntilNotMet", f"no output object of {call.command} met {wanted}")
 
     def _result(self, call: Call, attempt: Attempt) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -213,6 +224,19 @@ def _not_executable(program: str) -> CmdletError:
     )
 
 
-def _program_error(category: str, error_id: str, message: str) -> dict[str, object]:
-    kind = "System.Management.Automation.RemoteException" if category == "FromStdErr" else "System.TimeoutException"
-    return {"category": category, "id": error_id, "type": kind, "message": message}
+def _late(error_id: str, message: str) -> dict[str, object]:
+    return {
+        "category": "OperationTimeout",
+        "id": error_id,
+        "type": "System.TimeoutException",
+        "message": message,
+    }
+
+
+def _unexpected(message: str) -> dict[str, object]:
+    return {
+        "category": "FromStdErr",
+        "id": "NativeCommandError",
+        "type": "System.Management.Automation.RemoteException",
+        "message": message,
+    }

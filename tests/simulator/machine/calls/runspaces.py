@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Runspaces of their own for cmdlets with a time limit: one that does not end in time is abandoned, and goes on.
+
+Nobody can interrupt a cmdlet that waits inside a service (moby/moby#40699: not even Ctrl+C); what it began may still
+happen later, until its process ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from simulator.machine.objects import ProcessEndedError
+from simulator.machine.processes import Process, StopSignal
+
+Result = TypeVar("Result")
+_LOOK = 0.05  # seconds between looks at the process
+
+
+class LateError(Exception):
+    """The time is over; what ran was abandoned."""
+
+
+class _Runspace(Generic[Result]):
+    """One runspace: its thread, and what came of it."""
+
+    def __init__(self, work: Callable[[threading.Event], Result], stop: threading.Event) -> None:
+        self.ended = threading.Event()
+        self._work, self._stop = work, stop
+        self._result: list[Result] = []
+        self._error: BaseException | None = None
+        threading.Thread(target=self._run, name="runspace", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._result.append(self._work(self._stop))
+        except BaseException as error:
+            self._error = error
+        self.ended.set()
+
+    def result(self) -> Result:
+        """Return what it gave. Raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._result[0]
+
+
+class Runspaces:
+    """The runspaces of one process; `close` ends those that were abandoned, as the process's end does."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._abandoned: list[threading.Event] = []
+
+    def run(self, work: Callable[[threading.Event], Result], seconds: float) -> Result:
+        """Run `work(stop)` for so many seconds at most. Raises LateError, ProcessEndedError, what `work` raises."""
+        stop = StopSignal(self._process.stop)
+        runspace = _Runspace(work, stop)
+        end = time.monotonic() + seconds
+        while not runspace.ended.wait(min(_LOOK, max(0.0, end - time.monotonic()))):
+            if self._process.stop.is_set():
+                raise ProcessEndedError
+            if time.monotonic() >= end:
+                self._abandoned.append(stop)
+                raise LateError
+        return runspace.result()
+
+    def close(self) -> None:
+        """End what was abandoned."""
+        for stop in self._abandoned:
+            stop.set()
