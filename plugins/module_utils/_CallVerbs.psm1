@@ -49,10 +49,14 @@ function Read-File($With) {
             if ($With['hash']) { $found['sha256'] = Get-Sha $path }
             if ($With['content']) {
                 $limit = if ($null -eq $With['limit']) { 65536 } else { [int]$With['limit'] }
+                $raw = $With['encoding'] -eq 'base64'
                 # A character has at most four bytes.
-                $bytes = [byte[]]::new([Math]::Min($found['size'], [long]4 * $limit))
+                $room = if ($raw) { [long]$limit } else { [long]4 * $limit }
+                $offset = [Math]::Min($found['size'], [long]$With['offset'])
+                $bytes = [byte[]]::new([Math]::Min($found['size'] - $offset, $room))
                 $stream = [System.IO.File]::Open($path, 'Open', 'Read', 'ReadWrite, Delete')
                 try {
+                    $null = $stream.Seek($offset, 'Begin')
                     for ($read = 0; $read -lt $bytes.Length; $read += $count) {
                         $count = $stream.Read($bytes, $read, $bytes.Length - $read)
                         if ($count -eq 0) { break }
@@ -61,6 +65,7 @@ function Read-File($With) {
                 finally { $stream.Dispose() }
                 $text = [System.Text.Encoding]::UTF8.GetString($bytes, 0, $read)
                 $found['content'] = $text.Substring(0, [Math]::Min($text.Length, $limit))
+                if ($raw) { $found['content'] = [Convert]::ToBase64String($bytes, 0, $read) }
             }
         }
         if ($With['acl'] -and $found['exists']) {
@@ -232,6 +237,33 @@ function Move-Path($With) {
     return [ordered]@{ path = $path; destination = $destination }
 }
 
+# Copies files that others write, each as far as it reaches now: all of it, or its newest bytes.
+function Copy-Newest($With) {
+    foreach ($file in $With['files']) {
+        $done = [ordered]@{ path = $file['path']; size = $null; copied = 0; error = $null }
+        $source = $target = $null
+        try {
+            Add-Parent $file['destination']
+            $source = [System.IO.File]::Open($file['path'], 'Open', 'Read', 'ReadWrite, Delete')
+            $done['size'] = $left = $source.Length
+            if ($null -ne $file['tail']) { $left = [Math]::Min($left, [long]$file['tail']) }
+            $null = $source.Seek(-$left, 'End')
+            $target = [System.IO.File]::Open($file['destination'], 'Create', 'Write')
+            $buffer = [byte[]]::new(1048576)
+            while ($left -gt 0) {
+                $count = $source.Read($buffer, 0, [Math]::Min($left, $buffer.Length))
+                if ($count -eq 0) { break }
+                $target.Write($buffer, 0, $count)
+                $left -= $count
+                $done['copied'] += $count
+            }
+        }
+        catch { $done['error'] = $_.Exception.GetBaseException().Message }
+        foreach ($stream in @($target, $source)) { if ($stream) { $stream.Dispose() } }
+        $done
+    }
+}
+
 function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
     switch ($Verb) {
         '@read-file' { Read-File $With }
@@ -242,6 +274,7 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
         '@wait-port' { Wait-Port $With $Timeout }
         '@stop-if' { $Objects.Count }
         '@move-path' { Move-Path $With }
+        '@copy-file' { Copy-Newest $With }
         '@set-acl' { Assert-Item $With['path']; Set-Sddl $With['path'] $With['sddl'] }
         '@free-space' {
             $drive = [System.IO.DriveInfo]::new([System.IO.Path]::GetPathRoot($With['path']))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import socket
 from typing import Any
@@ -35,6 +36,8 @@ def one(session: Session, verb: str, **parameters: object) -> dict[str, Any]:
         "destination",
         "algorithm",
         "expected",
+        "copied",
+        "error",
     ]
     call = {"id": "a", "command": verb, "parameters": parameters, "select": selected, "on_error": "continue"}
     result: dict[str, Any] = observe(session, call)["calls"]["a"]
@@ -128,3 +131,33 @@ def test_waiting_for_a_port(session: Session) -> None:
         port = server.getsockname()[1]
         assert one(session, "@wait-port", host="127.0.0.1", port=port, timeout=2)["first"]["open"]
     assert not one(session, "@wait-port", host="127.0.0.1", port=port, timeout=0.2)["first"]["open"]
+
+
+def test_a_file_in_pieces(session: Session) -> None:
+    content = bytes(range(256)) * 4
+    session.machine.files.write_bytes(r"C:\b.bin", content)
+    pieces = []
+    for offset in (0, 1000, 2000, 9999):
+        asked = {"paths": [r"C:\b.bin"], "content": True, "encoding": "base64", "offset": offset, "limit": 1000}
+        pieces.append(base64.b64decode(one(session, "@read-file", **asked)["first"]["content"]))
+    assert pieces == [content[:1000], content[1000:], b"", b""]
+    text = one(session, "@read-file", paths=[r"C:\b.bin"], content=True, offset=65, limit=3)["first"]["content"]
+    assert text == "ABC"
+
+
+def test_copies_of_what_is_being_written(session: Session) -> None:
+    files = session.machine.files
+    files.write_bytes(r"C:\a.log", b"old new")
+    wanted = [
+        {"path": r"C:\a.log", "destination": r"C:\copies\1"},
+        {"path": r"C:\none.log", "destination": r"C:\copies\2"},
+        {"path": r"C:\a.log", "destination": r"C:\copies\3", "tail": 3},
+        {"path": r"C:\a.log", "destination": r"C:\copies\4", "tail": 300},
+    ]
+    result = one(session, "@copy-file", files=wanted)
+    assert result["ok"]
+    assert [(item["size"], item["copied"], bool(item["error"])) for item in result["output"]] == [
+        (7, 7, False), (None, 0, True), (7, 3, False), (7, 7, False)
+    ]  # fmt: skip
+    assert files.read_bytes(r"C:\copies\1") == files.read_bytes(r"C:\copies\4") == b"old new"
+    assert files.read_bytes(r"C:\copies\3") == b"new"

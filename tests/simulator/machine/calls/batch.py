@@ -22,6 +22,7 @@ VERBS = (
     "@wait-port",
     "@stop-if",
     "@move-path",
+    "@copy-file",
     "@set-acl",
     "@free-space",
 )

@@ -114,9 +114,11 @@ class Runner:
             pipeline = given
         try:
             if call.is_verb:
-                return Attempt(
-                    VERB_HANDLERS[call.command](self.machine, parameters, pipeline or [], self.process, call.limit)
-                )
+                handler = VERB_HANDLERS[call.command]
+                verb = Attempt(handler(self.machine, parameters, pipeline or [], self.process, call.limit))
+                if call.command == "@set-environment":
+                    self._take_over(str(parameters["name"]))
+                return verb
             if call.is_program:
                 return self._program(call)
             if not commands.exists(self.machine, call.command):
@@ -129,6 +131,12 @@ class Runner:
             message = f"{call.command} did not end within {call.limit:g} s"
             return Attempt(error=_late("CommandTimeout", message))
         return Attempt(output.objects, output.warnings)
+
+    def _take_over(self, name: str) -> None:
+        """Let later calls of the batch see a variable of the machine that was set or removed."""
+        others = {key: value for key, value in self.environment.items() if key.casefold() != name.casefold()}
+        machine = {key: value for key, value in self.machine.environment().items() if key.casefold() == name.casefold()}
+        self.environment = {**others, **machine}
 
     def _cmdlet(self, call: Call, parameters: Mapping[str, object], pipeline: list[object] | None) -> commands.Output:
         """Run a cmdlet; with a limit of its own in a runspace of its own. Raises CmdletError, LateError."""

@@ -66,14 +66,18 @@ def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> PSO
         if parameters.get("hash"):
             found.properties["sha256"] = digest(machine, path)
         if parameters.get("content"):
-            found.properties["content"] = _content(machine, entry, int(parameters.get("limit", 65536)))
+            found.properties["content"] = _content(machine, entry, parameters)
     if parameters.get("acl"):
         found.properties["sddl"] = machine.files.sddl(path)
     return found
 
 
-def _content(machine: Machine, entry: Entry, limit: int) -> str:
-    return machine.files.read_text(entry.path)[:limit]
+def _content(machine: Machine, entry: Entry, parameters: Mapping[str, Any]) -> str:
+    limit, raw = int(parameters.get("limit", 65536)), parameters.get("encoding") == "base64"
+    with machine.files.real(entry.path).open("rb") as file:
+        file.seek(min(int(parameters.get("offset", 0)), entry.size))
+        data = file.read(limit if raw else 4 * limit)
+    return base64.b64encode(data).decode() if raw else data.decode("utf-8", "replace")[:limit]
 
 
 def digest(machine: Machine, path: str, algorithm: str = "sha256") -> str:
@@ -229,6 +233,39 @@ def move_path(
     return [custom_object(path=path, destination=destination)]
 
 
+def copy_file(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Copy files, or the newest bytes of them; one that cannot be copied does not keep the others."""
+    return [_copy(machine, wanted, process) for wanted in parameters.get("files", [])]
+
+
+def _copy(machine: Machine, wanted: Mapping[str, Any], process: Process) -> PSObject:
+    path, destination, tail = str(wanted["path"]), str(wanted["destination"]), wanted.get("tail")
+    done = custom_object(path=path, size=None, copied=0, error=None)
+    process.check()
+    if not machine.files.is_file(path):
+        denied = f"Access to the path '{path}' is denied."
+        missing = f"Could not find file '{path}'."
+        done.properties["error"] = denied if machine.files.is_directory(path) else missing
+        return done
+    with machine.files.real(path).open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(size - min(size, int(tail)) if tail is not None else 0)
+        data = file.read()
+    done.properties["size"] = size
+    try:
+        machine.files.make_directory(destination.rsplit("\\", 1)[0])
+        machine.files.write_bytes(destination, data)
+    except DiskFullError as error:
+        done.properties["error"] = str(error.strerror)
+    except OSError:
+        done.properties["error"] = f"Access to the path '{destination}' is denied."
+    else:
+        done.properties["copied"] = len(data)
+    return done
+
+
 def set_acl(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
@@ -259,6 +296,7 @@ VERB_HANDLERS: Mapping[str, Handler] = {
     "@wait-port": wait_port,
     "@stop-if": stop_if,
     "@move-path": move_path,
+    "@copy-file": copy_file,
     "@set-acl": set_acl,
     "@free-space": free_space,
 }

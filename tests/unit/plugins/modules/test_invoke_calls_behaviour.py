@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -261,6 +262,31 @@ def test_files(run: Run, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "old").iterdir()] == ["in"]
     assert [path.name for path in tmp_path.iterdir() if path.suffix in (".part", ".old")] == []
     assert 0 < seen["space"]["output"][0]["free"] <= seen["space"]["output"][0]["total"]
+
+
+def test_pieces_and_copies(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(bytes(range(256)) * 5000)
+    copies = [
+        {"path": str(log), "destination": str(tmp_path / "copies" / "1")},
+        {"path": str(tmp_path / "none"), "destination": str(tmp_path / "copies" / "2")},
+        {"path": str(log), "destination": str(tmp_path / "copies" / "3"), "tail": 1000},
+    ]
+    read = {"paths": [str(log)], "content": True, "encoding": "base64", "limit": 1000}
+    with log.open("ab"):
+        seen = run(
+            {"id": "copy", "command": "@copy-file", "parameters": {"files": copies}},
+            {"id": "first", "command": "@read-file", "parameters": read},
+            {"id": "last", "command": "@read-file", "parameters": read | {"offset": log.stat().st_size - 10}},
+            {"id": "beyond", "command": "@read-file", "parameters": read | {"offset": 1 << 40}},
+        )["calls"]
+    whole = log.read_bytes()
+    assert [item["copied"] for item in seen["copy"]["output"]] == [len(whole), 0, 1000]
+    assert [bool(item["error"]) for item in seen["copy"]["output"]] == [False, True, False]
+    assert (tmp_path / "copies" / "1").read_bytes() == whole
+    assert (tmp_path / "copies" / "3").read_bytes() == whole[-1000:]
+    pieces = {name: base64.b64decode(seen[name]["output"][0]["content"]) for name in ("first", "last", "beyond")}
+    assert pieces == {"first": whole[:1000], "last": whole[-10:], "beyond": b""}
 
 
 def test_keys(run: Run, tmp_path: Path) -> None:
