@@ -36,6 +36,20 @@ options:
     description: Whether a node counts only once the cluster has given it a pod CIDR.
     type: bool
     default: false
+  host_process:
+    description:
+      - Whether a node counts only once the pods of its HostProcess DaemonSets (its network, kube-proxy) are ready too.
+    type: bool
+    default: false
+    version_added: "0.2.0"
+  before:
+    description:
+      - Nodes that have rebooted, each with what RV(winkube.node.nodes_drain#module:nodes) said of it before
+        (C(boot_id), C(host_process)). For some seconds after a reboot the cluster still believes what the kubelet
+        reported before it; with this, such a node counts only once the kubelet has reported anew.
+    type: dict
+    default: {}
+    version_added: "0.2.0"
   timeout:
     description: Seconds to wait.
     type: int
@@ -91,38 +105,79 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.drain import ApiError
+from ..module_utils.node_api import NodeApi
+from ..module_utils.pods import host_process_missing
 
 POLL_SECONDS = 1.0
+FIRST_ANSWER_SECONDS = 15.0
 
 
-def describe(node: t.Any | None) -> dict[str, t.Any]:
-    """What the cluster says of a node; of one that it does not know, that."""
+def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str, t.Any]:
+    """What the cluster says of a node; of one that it does not know, that.
+
+    Args:
+        node: as the API's JSON has it.
+        boot_id: the one from before a reboot; empty where the node did not reboot.
+    """
     if node is None:
         return {"registered": False, "ready": False, "pod_cidr": "", "reason": "the node is not registered"}
-    ready = next((item for item in node.status.conditions or () if item.type == "Ready"), None)
-    is_ready = ready is not None and ready.status == "True"
+    status = node.get("status") or {}
+    ready = next((item for item in status.get("conditions") or () if item["type"] == "Ready"), None)
+    reason = "" if ready else "the kubelet has not reported yet"
+    if ready and ready["status"] != "True":
+        reason = str(ready.get("message") or "NotReady")
+    elif boot_id and (status.get("nodeInfo") or {}).get("bootID") == boot_id:
+        reason = "the kubelet has not reported since the reboot"
     return {
         "registered": True,
-        "ready": is_ready,
-        "pod_cidr": node.spec.pod_cidr or "",
-        "reason": "" if is_ready else (ready.message if ready else "the kubelet has not reported yet"),
+        "ready": not reason,
+        "pod_cidr": (node.get("spec") or {}).get("podCIDR") or "",
+        "reason": reason,
     }
 
 
-def there(state: dict[str, t.Any], condition: str, pod_cidr: bool) -> bool:
+def there(state: t.Mapping[str, t.Any], condition: str, pod_cidr: bool) -> bool:
     """Whether a node is where the task wants it."""
     return bool(state["registered"] if condition == "registered" else state["ready"]) and (
         bool(state["pod_cidr"]) or not pod_cidr
     )
 
 
-def wait(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
+def look(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
+    """Describes every node now.
+
+    Raises:
+        ApiError: the cluster cannot be asked.
+    """
+    found = {node["metadata"]["name"]: node for node in api.nodes()}
+    states = {}
+    for name in params["nodes"]:
+        before = params["before"].get(name) or {}
+        state = describe(found.get(name), before.get("boot_id") or "")
+        if state["ready"] and params["host_process"]:
+            missing = host_process_missing(api.pods(name), before.get("host_process") or {})
+            state.update(ready=not missing, reason="; ".join(missing))
+        states[name] = state
+    return states
+
+
+def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
     """Looks until all are there or the time is up."""
     params = module.params
-    end = time.monotonic() + params["timeout"]
+    begin = time.monotonic()
+    end = begin + params["timeout"]
+    nodes: dict[str, dict[str, t.Any]] = {}
     while True:
-        found = {node.metadata.name: node for node in cluster.request(cluster.core.list_node).items}
-        nodes = {name: describe(found.get(name)) for name in params["nodes"]}
+        try:
+            nodes = look(params, api)
+        except ApiError as error:
+            # It may be away for a moment, as when the control plane is upgraded; one that never answered is wrong.
+            patience = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
+            if not error.passing or time.monotonic() >= patience:
+                module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])
+            time.sleep(POLL_SECONDS)
+            continue
         waiting = [name for name in nodes if not there(nodes[name], params["condition"], params["pod_cidr"])]
         if not waiting or module.check_mode or time.monotonic() >= end:
             return {"nodes": nodes, "waiting": waiting}
@@ -136,11 +191,13 @@ def main() -> None:
             "nodes": {"type": "list", "elements": "str", "required": True},
             "condition": {"type": "str", "choices": ["registered", "ready"], "default": "ready"},
             "pod_cidr": {"type": "bool", "default": False},
+            "host_process": {"type": "bool", "default": False},
+            "before": {"type": "dict", "default": {}},
             "timeout": {"type": "int", "default": 600},
         },
         supports_check_mode=True,
     )
-    result = wait(module, Cluster(module))
+    result = wait(module, NodeApi(Cluster(module)))
     if result["waiting"] and not module.check_mode:
         reasons = "; ".join(f"{name}: {result['nodes'][name]['reason'] or 'no pod CIDR'}" for name in result["waiting"])
         module.fail_json(

@@ -1,0 +1,279 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Empties nodes: cordon, evict, wait; several at once, in turns. All I/O is the caller's.
+
+Private to the collection. Why not kubernetes.core.k8s_drain: it gives up at the first eviction that a
+PodDisruptionBudget refuses and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets'
+pods that have an emptyDir volume (#622), only warns when pods are left after its timeout, and does not remember who
+cordoned the node.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .cordon import Cordon, Mark, cordon_patch, read_cordon
+from .pods import Pod, Sorted, container_ids, covering, going, host_process_sets, pod_name, sort_pods
+
+RETRY_SECONDS = 2.0
+"""After this time an eviction that was refused is tried again; a server that names a time is obeyed."""
+CONFLICTS = 5
+"""A node that somebody else changed at the same moment is read again this often."""
+
+
+class ApiError(Exception):
+    """The API server refused, or was not reached; the text is one line."""
+
+    def __init__(
+        self, message: str, status: int = 0, causes: t.Mapping[str, str] | None = None, retry_after: float = 0.0
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status; 0 where there was no answer."""
+        self.causes = dict(causes or {})
+        """Messages by reason, of the answer's details."""
+        self.retry_after = retry_after
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may be answered otherwise in a while."""
+        return self.status in (0, 404, 409, 429) or self.status >= 500 or "NamespaceTerminating" in self.causes
+
+
+class Api(t.Protocol):
+    """What draining needs of a cluster; every method raises ApiError."""
+
+    def node(self, name: str) -> t.Mapping[str, t.Any] | None: ...
+
+    def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None: ...
+
+    def pods(self, node: str) -> list[Pod]: ...
+
+    def evict(self, pod: Pod, grace_period: int | None) -> None: ...
+
+    def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]: ...
+
+
+class Options(t.NamedTuple):
+    """How to drain."""
+
+    mark: Mark
+    """What to leave on nodes that it cordons."""
+    timeout: float
+    """Seconds, for all nodes together."""
+    force: bool = False
+    delete_emptydir_data: bool = False
+    grace_period: int | None = None
+    """Seconds that pods get to stop; None: as each of them says."""
+    dry: bool = False
+    """Look and say, change nothing."""
+
+
+class NodeDrain:
+    """One node on its way to be empty.
+
+    Args:
+        api: the cluster.
+        name: of the node.
+        options: how to drain.
+    """
+
+    def __init__(self, api: Api, name: str, options: Options) -> None:
+        self._api, self.name, self._options = api, name, options
+        self._begun = False
+        self._blocked: dict[str, str] = {}
+        self._due: dict[str, float] = {}
+        self._left: list[Pod] = []
+        self._trouble = ""
+        self.result: dict[str, t.Any] = {
+            "status": "",
+            "msg": "",
+            "changed": False,
+            "cordoned_before": False,
+            "cordoned_by": "",
+            "ours": False,
+            "evicted": [],
+            "ignored": {},
+            "boot_id": "",
+            "host_process": {},
+        }
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to try."""
+        return bool(self.result["status"])
+
+    def step(self, now: float) -> None:
+        """Goes as far as it can at this moment.
+
+        Args:
+            now: seconds of a monotonic clock.
+        """
+        try:
+            if not self._begun:
+                self._begin()
+            if not self.done:
+                self._evict(now)
+            self._trouble = ""
+        except ApiError as error:
+            if not error.passing:
+                self._end("failed", str(error))
+            self._trouble = str(error)
+
+    def give_up(self, seconds: float) -> None:
+        """Says what is still in the way when the time is over."""
+        reasons = [f"pod {name}: {why}" for name, why in self._blocked.items()]
+        stopping = sorted(pod_name(pod) for pod in self._left if going(pod))
+        reasons += [f"pod {name}: it is still stopping" for name in stopping]
+        reasons += [self._trouble] if self._trouble else []
+        self._end("timeout", f"not drained after {seconds:.0f} seconds: {'; '.join(reasons) or 'pods are left'}")
+
+    def _end(self, status: str, message: str = "") -> None:
+        self.result.update(status=status, msg=f"{self.name}: {message}" if message else "")
+
+    def _begin(self) -> None:
+        """Reads the node, refuses what must not be evicted, cordons."""
+        node = self._api.node(self.name)
+        if node is None:
+            self._end("failed", "the cluster has no node of this name")
+            return
+        cordon = read_cordon(node)
+        pods = self._api.pods(self.name)
+        sets = host_process_sets(pods)
+        self.result.update(
+            cordoned_before=cordon.unschedulable,
+            cordoned_by=_who(cordon),
+            ours=cordon.is_of(self._options.mark.by),
+            boot_id=((node.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "",
+            host_process={name: container_ids(members) for name, members in sets.items()},
+        )
+        # Before the cordon: a node that cannot be drained is left as it is.
+        if self._sort(pods).refused:
+            return
+        if self._options.dry:
+            self.result["changed"] = not cordon.unschedulable
+            self._end("checked")
+            return
+        self._cordon(node)
+        self._begun = True
+
+    def _cordon(self, node: t.Mapping[str, t.Any]) -> None:
+        for attempt in range(CONFLICTS):
+            patch = cordon_patch(node, self._options.mark)
+            if patch is None:
+                # Whoever did it in the meantime will lift it.
+                return
+            try:
+                self._api.patch_node(self.name, patch)
+            except ApiError as error:
+                if error.status != 409 or attempt == CONFLICTS - 1:
+                    raise
+                node = self._api.node(self.name) or node
+            else:
+                self.result.update(changed=True, ours=True, cordoned_by=str(self._options.mark))
+                return
+
+    def _sort(self, pods: list[Pod]) -> Sorted:
+        options = self._options
+        found = sort_pods(pods, force=options.force, delete_emptydir_data=options.delete_emptydir_data)
+        self.result["ignored"] = found.ignored
+        if found.refused:
+            text = "; ".join(f"pod {name}: {why}" for name, why in found.refused.items())
+            self._end("refused", f"nothing was evicted: {text}" if not self.result["evicted"] else text)
+        return found
+
+    def _evict(self, now: float) -> None:
+        found = self._sort(self._api.pods(self.name))
+        if self.done:
+            return
+        self._left = found.evict
+        names = {pod_name(pod) for pod in found.evict}
+        self._blocked = {name: why for name, why in self._blocked.items() if name in names}
+        if not found.evict:
+            self._end("drained")
+            return
+        for pod in found.evict:
+            name = pod_name(pod)
+            if not going(pod) and now >= self._due.get(name, 0.0):
+                self._evict_one(pod, name, now)
+                if self.done:
+                    return
+
+    def _evict_one(self, pod: Pod, name: str, now: float) -> None:
+        try:
+            self._api.evict(pod, self._options.grace_period)
+        except ApiError as error:
+            budgets = self._budgets(pod) if error.status in (429, 500) else []
+            if len(budgets) > 1:
+                # An eviction is about one budget only (kubernetes.io: Safely Drain a Node): that never changes.
+                why = f"PodDisruptionBudgets {', '.join(budgets)} are about it; the Eviction API supports only one"
+                self._end("failed", f"pod {name}: {why}")
+                return
+            if not error.passing:
+                self._end("failed", f"pod {name} cannot be evicted: {error}")
+                return
+            self._blocked[name] = _reason(error, budgets)
+            self._due[name] = now + max(RETRY_SECONDS, error.retry_after)
+        else:
+            self._blocked.pop(name, None)
+            self.result["changed"] = True
+            self.result["evicted"].append(name)
+
+    def _budgets(self, pod: Pod) -> list[str]:
+        """Names of the budgets that are about a pod; none where they may not be read: the server's words name them."""
+        try:
+            return covering(self._api.budgets(pod["metadata"]["namespace"]), pod)
+        except ApiError:
+            return []
+
+
+def drain(
+    api: Api,
+    names: t.Sequence[str],
+    options: Options,
+    *,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+    poll: float = 1.0,
+) -> dict[str, dict[str, t.Any]]:
+    """Drains nodes at the same time.
+
+    Args:
+        api: the cluster.
+        names: of the nodes.
+        options: how to.
+        clock, sleep: of a monotonic clock, in seconds.
+        poll: seconds between two looks.
+
+    Returns:
+        A result by node: `status` (drained, checked, refused, timeout, failed), `msg`, and what was done.
+    """
+    nodes = [NodeDrain(api, name, options) for name in dict.fromkeys(names)]
+    begin = clock()
+    while waiting := [node for node in nodes if not node.done]:
+        for node in waiting:
+            node.step(clock())
+        if all(node.done for node in waiting):
+            break
+        if options.timeout and clock() - begin >= options.timeout:
+            for node in waiting:
+                if not node.done:
+                    node.give_up(options.timeout)
+            break
+        sleep(poll)
+    return {node.name: node.result for node in nodes}
+
+
+def _who(cordon: Cordon) -> str:
+    if not cordon.unschedulable:
+        return ""
+    return str(cordon.mark) if cordon.mark else "somebody else"
+
+
+def _reason(error: ApiError, budgets: t.Sequence[str]) -> str:
+    """Why an eviction was refused, naming the budget."""
+    said = error.causes.get("DisruptionBudget")
+    if said is None:
+        return str(error)
+    named = f"PodDisruptionBudget {budgets[0]}" if budgets else "its PodDisruptionBudget"
+    return f"{named} allows no eviction ({said})"

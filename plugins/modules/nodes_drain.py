@@ -1,0 +1,170 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Cordon and drain nodes."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: nodes_drain
+short_description: Cordon and drain nodes of a cluster, and remember who did it
+version_added: "0.2.0"
+description:
+  - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
+    until the pods are gone. An eviction that a budget refuses is tried again until O(timeout).
+  - It works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
+    controller, or with an C(emptyDir) volume, is refused unless O(force) or O(delete_emptydir_data) allow it; nothing
+    is evicted then, and the node is not cordoned.
+  - A node that it cordons gets the annotation C(winkube.node/cordoned), which says for whom, from where and when.
+    M(winkube.node.nodes_uncordon) lifts only such cordons; a node that was cordoned before stays as it was.
+  - One task drains many nodes at the same time. It runs on the controller or a control plane host, never on a Windows
+    node.
+options:
+  kubeconfig:
+    description: Path of a kubeconfig that may change nodes, list and evict pods.
+    type: path
+    required: true
+  context:
+    description: Context of the kubeconfig; its current one by default.
+    type: str
+  nodes:
+    description: Names of the nodes.
+    type: list
+    elements: str
+    required: true
+  owner:
+    description: For whom nodes are cordoned, such as the name of the playbook.
+    type: str
+    required: true
+  force:
+    description: Whether pods without a controller are evicted; nothing makes them again.
+    type: bool
+    default: false
+  delete_emptydir_data:
+    description: Whether pods with C(emptyDir) volumes are evicted, whose data is lost.
+    type: bool
+    default: false
+  grace_period:
+    description: Seconds that pods get to stop; by default what each of them says.
+    type: int
+  timeout:
+    description: Seconds until it gives up, for all nodes together; 0 never does.
+    type: int
+    default: 600
+requirements:
+  - kubernetes (Python)
+attributes:
+  check_mode:
+    description: Says which nodes could not be drained and who cordoned which, and changes nothing.
+    support: full
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = r"""
+- name: Empty two nodes
+  winkube.node.nodes_drain:
+    kubeconfig: ~/.kube/config
+    nodes: [windows01, windows02]
+    owner: replace_disks
+    delete_emptydir_data: true
+    timeout: 900
+  delegate_to: localhost
+  run_once: true
+  register: drained
+
+- name: Put them back to work
+  winkube.node.nodes_uncordon:
+    kubeconfig: ~/.kube/config
+    nodes: [windows01, windows02]
+    owner: replace_disks
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+nodes:
+  description: Every node by name.
+  type: dict
+  returned: always
+  contains:
+    status:
+      description:
+        - V(drained); V(checked) in check mode; V(refused) where pods must not be evicted without being told so;
+          V(timeout) where pods were left; V(failed).
+      type: str
+    msg:
+      description: Why it is not drained, naming pods and PodDisruptionBudgets.
+      type: str
+    changed:
+      description: Whether anything was done.
+      type: bool
+    ours:
+      description: Whether it is cordoned for O(owner), by this task or an earlier one.
+      type: bool
+    cordoned_before:
+      description: Whether it was cordoned when the task began.
+      type: bool
+    cordoned_by:
+      description: Who cordoned it; empty where nobody did.
+      type: str
+    evicted:
+      description: Pods that were evicted, as C(NAMESPACE/NAME).
+      type: list
+      elements: str
+    ignored:
+      description: Pods that stay, and why.
+      type: dict
+    boot_id:
+      description: The node's boot id; another one tells that it has rebooted.
+      type: str
+    host_process:
+      description: Container ids of the node's HostProcess DaemonSets, for O(winkube.node.nodes_ready#module:before).
+      type: dict
+"""
+
+import datetime
+import platform
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.cordon import Mark
+from ..module_utils.drain import Options, drain
+from ..module_utils.node_api import NodeApi
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            **CLUSTER_ARGUMENTS,
+            "nodes": {"type": "list", "elements": "str", "required": True},
+            "owner": {"type": "str", "required": True},
+            "force": {"type": "bool", "default": False},
+            "delete_emptydir_data": {"type": "bool", "default": False},
+            "grace_period": {"type": "int"},
+            "timeout": {"type": "int", "default": 600},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    options = Options(
+        mark=Mark(by=params["owner"], on=platform.node(), since=now),
+        timeout=params["timeout"],
+        force=params["force"],
+        delete_emptydir_data=params["delete_emptydir_data"],
+        grace_period=params["grace_period"],
+        dry=module.check_mode,
+    )
+    nodes = drain(NodeApi(Cluster(module)), params["nodes"], options, clock=time.monotonic, sleep=time.sleep)
+    changed = any(node["changed"] for node in nodes.values())
+    messages = [node["msg"] for node in nodes.values() if node["status"] not in ("drained", "checked")]
+    if messages:
+        module.fail_json(msg="\n".join(messages), changed=changed, nodes=nodes)
+    module.exit_json(changed=changed, nodes=nodes)
+
+
+if __name__ == "__main__":
+    main()

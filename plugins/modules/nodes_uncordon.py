@@ -1,0 +1,141 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Lift the cordons of nodes_drain."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: nodes_uncordon
+short_description: Uncordon nodes that were cordoned for the same owner
+version_added: "0.2.0"
+description:
+  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and takes its annotation off.
+  - A node that anybody else cordoned stays so.
+options:
+  kubeconfig:
+    description: Path of a kubeconfig that may change nodes.
+    type: path
+    required: true
+  context:
+    description: Context of the kubeconfig; its current one by default.
+    type: str
+  nodes:
+    description: Names of the nodes.
+    type: list
+    elements: str
+    required: true
+  owner:
+    description: For whom the nodes were cordoned.
+    type: str
+    required: true
+  timeout:
+    description: Seconds to go on trying while the API server is not reached.
+    type: int
+    default: 60
+requirements:
+  - kubernetes (Python)
+attributes:
+  check_mode:
+    description: Says which nodes it would uncordon.
+    support: full
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = r"""
+- name: Put nodes back to work
+  winkube.node.nodes_uncordon:
+    kubeconfig: ~/.kube/config
+    nodes: [windows01, windows02]
+    owner: replace_disks
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+nodes:
+  description: Every node by name.
+  type: dict
+  returned: always
+  contains:
+    changed:
+      description: Whether it was uncordoned.
+      type: bool
+    unschedulable:
+      description: Whether it is cordoned now.
+      type: bool
+    msg:
+      description: Why it could not be done, or who else cordoned it.
+      type: str
+    failed:
+      description: Whether it could not be done.
+      type: bool
+"""
+
+import time
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.cordon import read_cordon, uncordon_patch
+from ..module_utils.drain import ApiError
+from ..module_utils.node_api import NodeApi
+
+POLL_SECONDS = 1.0
+
+
+def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]:
+    """Uncordons a node, if it is the owner's to uncordon.
+
+    Raises:
+        ApiError: it could not be done.
+    """
+    node = api.node(name)
+    if node is None:
+        raise ApiError("the cluster has no node of this name", 400)
+    cordon = read_cordon(node)
+    patch = uncordon_patch(node, owner)
+    if patch is None:
+        who = cordon.mark or "somebody else"
+        message = f"{name}: it stays cordoned, by {who}" if cordon.unschedulable else ""
+        return {"changed": False, "unschedulable": cordon.unschedulable, "msg": message, "failed": False}
+    if not dry:
+        api.patch_node(name, patch)
+    return {"changed": True, "unschedulable": False, "msg": "", "failed": False}
+
+
+def patiently(api: NodeApi, name: str, module: AnsibleModule, end: float) -> dict[str, t.Any]:
+    """Uncordons a node; conflicts and a server that is not reached are tried again until the time is over."""
+    while True:
+        try:
+            return uncordon(api, name, module.params["owner"], module.check_mode)
+        except ApiError as error:
+            if not error.passing or time.monotonic() >= end:
+                return {"changed": False, "unschedulable": True, "msg": f"{name}: {error}", "failed": True}
+        time.sleep(POLL_SECONDS)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            **CLUSTER_ARGUMENTS,
+            "nodes": {"type": "list", "elements": "str", "required": True},
+            "owner": {"type": "str", "required": True},
+            "timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    api = NodeApi(Cluster(module))
+    end = time.monotonic() + module.params["timeout"]
+    nodes = {name: patiently(api, name, module, end) for name in module.params["nodes"]}
+    result = {"changed": any(node["changed"] for node in nodes.values()), "nodes": nodes}
+    messages = [node["msg"] for node in nodes.values() if node["failed"]]
+    if messages:
+        module.fail_json(msg="\n".join(messages), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

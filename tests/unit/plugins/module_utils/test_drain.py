@@ -1,0 +1,242 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Nodes become empty, or it is said why not; on a cluster of dictionaries, in no time."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, Mark
+from ansible_collections.winkube.node.plugins.module_utils.drain import ApiError, Options, drain
+from ansible_collections.winkube.node.plugins.module_utils.pods import Pod, pod_name
+
+MARK = Mark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
+BUDGET = ApiError(
+    "Cannot evict pod as it would violate the pod's disruption budget.",
+    429,
+    {"DisruptionBudget": "The disruption budget guard needs 2 healthy pods and has 2 currently"},
+)
+
+
+class Cluster:
+    """A cluster whose pods take two seconds to stop; requests fail as they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.nodes: dict[str, dict[str, t.Any]] = {}
+        self.listed: dict[str, dict[str, dict[str, t.Any]]] = {}
+        self.ends: dict[str, float] = {}
+        self.refusals: dict[str, list[ApiError]] = {}
+        self.guards: list[t.Mapping[str, t.Any]] = []
+        self.evictions: list[str] = []
+        self.conflicts = 0
+
+    def add(self, node: str, *names: str, unschedulable: bool = False, **changes: t.Any) -> None:
+        """A node, with pods of a ReplicaSet."""
+        self.nodes[node] = {
+            "metadata": {"name": node, "resourceVersion": "1", "annotations": {}},
+            "spec": {"unschedulable": unschedulable},
+            "status": {"nodeInfo": {"bootID": "3"}},
+        }
+        owner = [{"kind": "ReplicaSet", "name": "set", "controller": True}]
+        metadata = {"namespace": "default", "labels": {"app": "web"}, "ownerReferences": owner} | changes
+        self.listed[node] = {
+            f"default/{name}": {"metadata": {"name": name} | metadata, "spec": {}, "status": {"phase": "Running"}}
+            for name in names
+        }
+
+    def node(self, name: str) -> dict[str, t.Any] | None:
+        return self.nodes.get(name)
+
+    def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise ApiError("the object has been modified", 409)
+        self.nodes[name]["spec"].update(body["spec"])
+        self.nodes[name]["metadata"]["annotations"].update(body["metadata"]["annotations"])
+
+    def pods(self, node: str) -> list[Pod]:
+        self._fail("list")
+        self.listed[node] = {
+            name: pod for name, pod in self.listed[node].items() if self.now < self.ends.get(name, self.now + 1)
+        }
+        return list(self.listed[node].values())
+
+    def evict(self, pod: Pod, grace_period: int | None) -> None:
+        name = pod_name(pod)
+        self._fail(name)
+        self.evictions.append(name)
+        self.ends[name] = self.now + 2
+        t.cast("dict[str, t.Any]", pod["metadata"])["deletionTimestamp"] = "soon"
+
+    def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]:
+        return self.guards
+
+    def guard(self, *names: str) -> None:
+        spec = {"selector": {"matchLabels": {"app": "web"}}}
+        self.guards = [{"metadata": {"name": name}, "spec": spec} for name in names]
+
+    def _fail(self, what: str) -> None:
+        if self.refusals.get(what):
+            raise self.refusals[what].pop(0)
+
+    def drain(self, *names: str, **options: t.Any) -> dict[str, dict[str, t.Any]]:
+        return drain(
+            self,
+            names or list(self.nodes),
+            Options(**{"mark": MARK, "timeout": 60, **options}),
+            clock=lambda: self.now,
+            sleep=self._sleep,
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def cordoned(self) -> list[str]:
+        return [name for name, node in self.nodes.items() if node["spec"]["unschedulable"]]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def test_nodes_are_emptied_at_the_same_time(cluster: Cluster) -> None:
+    for number in range(5):
+        cluster.add(f"n{number}", f"a{number}", f"b{number}")
+    results = cluster.drain()
+    assert {one["status"] for one in results.values()} == {"drained"}
+    assert cluster.cordoned() == list(cluster.nodes)
+    assert all(one["ours"] and one["changed"] and not one["cordoned_before"] for one in results.values())
+    assert results["n3"]["evicted"] == ["default/a3", "default/b3"]
+    assert cluster.now < 5, "one after the other would take five times two seconds"
+
+
+def test_an_empty_node_takes_no_time(cluster: Cluster) -> None:
+    cluster.add("n")
+    assert cluster.drain()["n"]["status"] == "drained"
+    assert cluster.now == 0
+
+
+def test_a_refused_eviction_is_tried_again(cluster: Cluster) -> None:
+    cluster.add("n", "a", "b")
+    cluster.refusals["default/a"] = [BUDGET] * 3
+    result = cluster.drain()["n"]
+    assert (result["status"], result["msg"]) == ("drained", "")
+    assert result["evicted"] == ["default/b", "default/a"]
+
+
+def test_the_server_says_when_to_come_again(cluster: Cluster) -> None:
+    cluster.add("n", "a")
+    cluster.refusals["default/a"] = [ApiError("still being processed", 429, BUDGET.causes, retry_after=10)]
+    assert cluster.drain()["n"]["status"] == "drained"
+    assert cluster.now >= 10
+
+
+def test_a_budget_that_never_gives_way_is_named_with_its_pod(cluster: Cluster) -> None:
+    cluster.add("n", "a", "b")
+    cluster.guard("guard")
+    cluster.refusals["default/a"] = [BUDGET] * 1000
+    result = cluster.drain(timeout=30)["n"]
+    assert result["status"] == "timeout"
+    assert result["msg"] == (
+        "n: not drained after 30 seconds: pod default/a: PodDisruptionBudget guard allows no eviction (The disruption "
+        "budget guard needs 2 healthy pods and has 2 currently)"
+    )
+    assert result["evicted"] == ["default/b"]
+    assert cluster.cordoned() == ["n"]
+
+
+def test_a_pod_that_does_not_stop_is_named(cluster: Cluster) -> None:
+    cluster.add("n", "a", deletionTimestamp="long ago")
+    result = cluster.drain(timeout=30)["n"]
+    assert result["msg"] == "n: not drained after 30 seconds: pod default/a: it is still stopping"
+    assert cluster.evictions == []
+
+
+def test_two_budgets_for_a_pod_are_a_mistake_that_no_time_heals(cluster: Cluster) -> None:
+    cluster.add("n", "a")
+    cluster.guard("one", "two")
+    cluster.refusals["default/a"] = [ApiError("This pod has more than one PodDisruptionBudget", 500)] * 1000
+    result = cluster.drain()["n"]
+    assert result["status"] == "failed"
+    assert "PodDisruptionBudgets one, two are about it" in result["msg"]
+    assert cluster.now == 0
+
+
+def test_what_must_not_be_evicted_leaves_the_node_as_it_is(cluster: Cluster) -> None:
+    cluster.add("n", "a", ownerReferences=[])
+    cluster.add("other", "b")
+    results = cluster.drain()
+    assert results["n"]["status"] == "refused"
+    assert "pod default/a: no controller would make it again (force: true allows it)" in results["n"]["msg"]
+    assert cluster.cordoned() == ["other"]
+    assert cluster.evictions == ["default/b"]
+
+
+def test_a_node_that_was_cordoned_before_is_not_ours(cluster: Cluster) -> None:
+    cluster.add("n", "a", unschedulable=True)
+    result = cluster.drain()["n"]
+    assert (result["status"], result["ours"], result["cordoned_before"]) == ("drained", False, True)
+    assert result["cordoned_by"] == "somebody else"
+    assert ANNOTATION not in cluster.nodes["n"]["metadata"]["annotations"]
+
+
+def test_a_node_of_an_earlier_run_is_ours(cluster: Cluster) -> None:
+    cluster.add("n", "a", unschedulable=True)
+    cluster.nodes["n"]["metadata"]["annotations"][ANNOTATION] = MARK._replace(since="yesterday").to_text()
+    result = cluster.drain()["n"]
+    assert (result["ours"], result["cordoned_by"]) == (True, "patch_nodes on controller since yesterday")
+
+
+def test_a_node_that_changed_meanwhile_is_read_again(cluster: Cluster) -> None:
+    cluster.add("n")
+    cluster.conflicts = 2
+    assert cluster.drain()["n"]["ours"]
+
+
+@pytest.mark.parametrize("status", [0, 429, 500, 503])
+def test_an_api_server_that_is_away_for_a_moment_is_no_failure(cluster: Cluster, status: int) -> None:
+    cluster.add("n", "a")
+    cluster.refusals = {"list": [ApiError("away", status)] * 4, "default/a": [ApiError("away", status)] * 2}
+    assert cluster.drain()["n"]["status"] == "drained"
+
+
+def test_an_api_server_that_stays_away_is(cluster: Cluster) -> None:
+    cluster.add("n", "a")
+    cluster.refusals["list"] = [ApiError("the API server is not reached: refused")] * 1000
+    assert cluster.drain(timeout=20)["n"]["msg"] == (
+        "n: not drained after 20 seconds: the API server is not reached: refused"
+    )
+
+
+def test_a_request_that_is_not_allowed_is_not_repeated(cluster: Cluster) -> None:
+    cluster.add("n", "a")
+    cluster.refusals["default/a"] = [ApiError("pods/eviction is forbidden", 403)]
+    result = cluster.drain()["n"]
+    assert result["msg"] == "n: pod default/a cannot be evicted: pods/eviction is forbidden"
+    assert cluster.now == 0
+
+
+def test_a_pod_of_a_namespace_that_goes_is_waited_for(cluster: Cluster) -> None:
+    cluster.add("n", "a")
+    terminating = ApiError("the namespace is being terminated", 403, {"NamespaceTerminating": "it is"})
+    cluster.refusals["default/a"] = [terminating] * 3
+    assert cluster.drain()["n"]["status"] == "drained"
+
+
+def test_a_name_that_the_cluster_does_not_know(cluster: Cluster) -> None:
+    cluster.add("n")
+    assert cluster.drain("nn")["nn"]["msg"] == "nn: the cluster has no node of this name"
+    assert cluster.cordoned() == []
+
+
+def test_a_dry_run_changes_nothing_and_says_what_is_in_the_way(cluster: Cluster) -> None:
+    cluster.add("n", "a")
+    cluster.add("naked", "b", ownerReferences=[])
+    results = cluster.drain(dry=True)
+    assert (results["n"]["status"], results["n"]["changed"]) == ("checked", True)
+    assert results["naked"]["status"] == "refused"
+    assert (cluster.cordoned(), cluster.evictions) == ([], [])
