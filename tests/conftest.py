@@ -70,6 +70,15 @@ def pytest_configure(config: pytest.Config) -> None:
         find_control_plane()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a pair of pytest and pytest-xdist that spreads a group over the workers: its tests share addresses."""
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+                raise pytest.UsageError(f"pytest {pytest.__version__} and this pytest-xdist ignore groups: {item.nodeid}")
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The root folder of the checkout."""
