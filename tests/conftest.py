@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if getattr(config.option, "loadgroup", False):
         for item in items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
-                raise pytest.UsageError(f"pytest {pytest.__version__} and this pytest-xdist ignore groups: {item.nodeid}")
+                raise pytest.UsageError(f"pytest {pytest.__version__} and this pytest-xdist ignore groups: {item}")
 
 
 @pytest.fixture(scope="session")

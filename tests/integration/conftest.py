@@ -42,7 +42,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("cluster_kind", kinds, scope="module")
 
 
-def _network() -> str:
+def free_network() -> str:
     """Return the first three numbers of addresses that are free: one for each worker, process and call."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw") or 0)
     return f"127.{70 + worker % 10}.{(os.getpid() + next(_NETWORKS)) % 250 + 1}"
@@ -58,7 +58,7 @@ def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteFactory
 
         def start(*nodes: Mapping[str, object], cluster: Mapping[str, object] | None = None, **variables: Any) -> Site:
             folder = tmp_path_factory.mktemp("site")
-            world = stack.enter_context(World(describe(nodes, _network(), cluster), folder / "fleet"))
+            world = stack.enter_context(World(describe(nodes, free_network(), cluster), folder / "fleet"))
             return Site(world, folder / "controller", variables)
 
         yield start

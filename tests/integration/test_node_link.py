@@ -14,6 +14,7 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loader
 from ansible.plugins.action import ActionBase
 from ansible.template import Templar
+from integration.conftest import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call
 from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, Node, Patience
@@ -23,7 +24,6 @@ from simulator.transport.faults import Fault
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_link")]
 
-ADDRESS, PORT = "127.41.7.1", 25985
 PASSWORD = "Passw0rd!"
 CONNECTIONS: dict[str, dict[str, t.Any]] = {
     "winrm": {"ansible_winrm_scheme": "http", "ansible_winrm_transport": "ntlm", "ansible_winrm_read_timeout_sec": 30},
@@ -49,16 +49,16 @@ class Probe(ActionBase):  # type: ignore[misc]  # ansible ships no type informat
 
 @pytest.fixture
 def fleet() -> t.Iterator[Fleet]:
-    settings = Settings(name="LINK", address=ADDRESS, password=PASSWORD, reboot_seconds=0.5)
-    with Fleet([settings], http_port=PORT, https_port=PORT + 1) as fleet:
+    settings = Settings(name="LINK", address=f"{free_network()}.1", password=PASSWORD, reboot_seconds=0.5)
+    with Fleet([settings]) as fleet:
         yield fleet
 
 
 @pytest.fixture(params=CONNECTIONS)
 def node(request: pytest.FixtureRequest, fleet: Fleet) -> t.Iterator[Node]:
     variables = {
-        "ansible_host": ADDRESS,
-        "ansible_port": PORT,
+        "ansible_host": fleet.machine("LINK").address,
+        "ansible_port": 5985,
         "ansible_user": "Administrator",
         "ansible_password": PASSWORD,
         **CONNECTIONS[request.param],

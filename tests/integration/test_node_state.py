@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from integration.conftest import free_network
 
 from simulator.fleet import Fleet
 from simulator.machine.settings import Settings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_state")]
 
-PORT = 25985
-ADDRESSES = {"2019": "127.41.8.1", "2022": "127.41.8.2", "2025": "127.41.8.3"}
+VERSIONS = ("2019", "2022", "2025")
 SECRET = "hunter2-of-the-test"
 CONNECTIONS: dict[str, dict[str, t.Any]] = {
     "winrm": {"ansible_winrm_scheme": "http", "ansible_winrm_transport": "ntlm"},
@@ -46,11 +46,12 @@ Play = t.Callable[..., tuple[dict[str, dict[str, t.Any]], str]]
 
 @pytest.fixture
 def fleet() -> t.Iterator[Fleet]:
+    network = free_network()
     nodes = [
-        Settings(name=f"w{version}", address=address, windows=version, reboot_seconds=0.5)
-        for version, address in ADDRESSES.items()
+        Settings(name=f"w{version}", address=f"{network}.{number}", windows=version, reboot_seconds=0.5)
+        for number, version in enumerate(VERSIONS, 1)
     ]
-    with Fleet(nodes, http_port=PORT, https_port=PORT + 1) as fleet:
+    with Fleet(nodes) as fleet:
         yield fleet
 
 
@@ -59,7 +60,7 @@ def play(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Path) -> Play:
     """Return a function that runs node_state, and returns the results by host and all output."""
     variables = {
         "ansible_connection": request.param,
-        "ansible_port": PORT,
+        "ansible_port": 5985,
         "ansible_user": "Administrator",
         "ansible_password": "Passw0rd!",
         "ansible_shell_type": "powershell",
@@ -67,7 +68,7 @@ def play(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Path) -> Play:
         "secret": SECRET,
         **CONNECTIONS[request.param],
     }
-    hosts = {f"w{version}": {"ansible_host": address} for version, address in ADDRESSES.items()}
+    hosts = {name: {"ansible_host": node.machine.address} for name, node in fleet.nodes.items()}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": variables}}))
 
     def run(*options: str, resources: list[dict[str, t.Any]] = RESOURCES) -> tuple[dict[str, dict[str, t.Any]], str]:
