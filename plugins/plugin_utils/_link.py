@@ -13,6 +13,8 @@ import typing as t
 
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
+from ._system import as_system
+
 MODULE = "winkube.node.invoke_calls"
 
 
@@ -35,7 +37,10 @@ class Connection(t.Protocol):
 
     _play_context: _PlayContext
     _shell: _Shell
+    become: t.Any
     exec_command: t.Callable[..., tuple[int, bytes, bytes]]
+
+    def put_file(self, in_path: str, out_path: str) -> None: ...
 
     def reset(self) -> None: ...
 
@@ -79,13 +84,16 @@ class Link:
     def _connection(self) -> Connection:
         return t.cast("Connection", self._action._connection)
 
-    def execute(self, batch: str, *, private: bool, detach: tuple[int, str] | None = None) -> dict[str, t.Any]:
+    def execute(
+        self, batch: str, *, private: bool, detach: tuple[int, str] | None = None, system: bool = False
+    ) -> dict[str, t.Any]:
         """Runs the module once.
 
         Parameters:
             batch: the batch as JSON.
             private: hide what comes back from the connection plugin's output (-vvvvvv).
             detach: seconds that the module may run detached, and the folder for what Ansible's wrapper leaves behind.
+            system: run it as SYSTEM.
 
         Returns:
             The module's result as Ansible gives it.
@@ -99,6 +107,8 @@ class Link:
                 stack.enter_context(self._censored())
             if detach is not None:
                 stack.enter_context(self._detached(*detach))
+            if system:
+                stack.enter_context(as_system(self._connection))
             return self._action._execute_module(
                 module_name=MODULE, module_args={"batch": batch}, task_vars=dict(self._task_vars)
             )
@@ -116,13 +126,57 @@ class Link:
         Raises:
             LookupError: the collection ansible.windows is not installed.
         """
+        # It goes down two seconds after the command; asking earlier would waste commands.
+        arguments = {"reboot_timeout": timeout, "post_reboot_delay": 4, "msg": message}
+        plugin = self._other_action("ansible.windows.win_reboot", arguments, 0)
+        with self._watched(None):
+            result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
+        return result
+
+    def start_job(self, name: str, arguments: t.Mapping[str, t.Any], *, detach: tuple[int, str]) -> dict[str, t.Any]:
+        """Starts another collection's action detached, as SYSTEM.
+
+        Parameters:
+            name: the action, such as `ansible.windows.win_updates`; it has to support async.
+            arguments: its options.
+            detach: seconds that it may take, and the folder for its result (a file `jNUMBER.NUMBER`).
+
+        Returns:
+            What Ansible's async wrapper answers.
+
+        Raises:
+            LookupError: the collection is not installed.
+            LinkLost: any exception of the connection.
+        """
+        seconds, folder = detach
+        plugin = self._other_action(name, arguments, seconds)
+        with self._watched(LinkLost), self._detached(seconds, folder), as_system(self._connection):
+            result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
+        return result
+
+    def put(self, local: str, remote: str) -> None:
+        """Writes a file of the controller to the node.
+
+        Raises:
+            LinkLost: any exception of the connection.
+        """
+        self.remote_commands += 1
+        try:
+            self._connection.put_file(local, remote)
+        except Exception as error:
+            raise LinkLost(str(error) or type(error).__name__) from error
+
+    def _other_action(self, name: str, arguments: t.Mapping[str, t.Any], seconds: int) -> t.Any:
+        """Another action on the same connection, for a task like ours.
+
+        Raises:
+            LookupError: its collection is not installed.
+        """
         action = self._action
         task = action._task.copy()
-        # It goes down two seconds after the command; asking earlier would waste commands.
-        task.args = {"reboot_timeout": timeout, "post_reboot_delay": 4, "msg": message}
-        task.async_val = 0
+        task.args, task.async_val = dict(arguments), seconds
         plugin = action._shared_loader_obj.action_loader.get(
-            "ansible.windows.win_reboot",
+            name,
             task=task,
             connection=self._connection,
             play_context=action._play_context,
@@ -131,10 +185,9 @@ class Link:
             shared_loader_obj=action._shared_loader_obj,
         )
         if plugin is None:
-            raise LookupError("ansible.windows.win_reboot is not there: install the collection ansible.windows")
-        with self._watched(None):
-            result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
-        return result
+            collection = name.rpartition(".")[0]
+            raise LookupError(f"{name} is not there: install the collection {collection}")
+        return plugin
 
     def reset(self) -> None:
         """Connects anew.

@@ -24,6 +24,8 @@ FOLDER = "C:\\ProgramData\\winkube\\batches"
 _REFUSED = ("credentials were rejected", "failed to authenticate", "401", "access is denied", "unauthorized")
 _SENDS = 5
 """A batch that the node, when asked, never heard of is sent this often."""
+_PUTS = 3
+"""A file that does not arrive is sent this often: its connection plugin reports a full disk like a broken link."""
 _GARBLED = 2
 """So many answers in a row that are not JSON are a failure of the module, not of the link."""
 
@@ -54,6 +56,8 @@ class Patience:
     """For a link that never was: a node that is off should be reported as unreachable soon."""
     poll: int = 60
     """How long the node itself waits for a result, per remote command."""
+    longest_poll: int = 60
+    """Each further poll of a batch waits four times as long, up to this: work of half an hour costs few commands."""
 
 
 class Node:
@@ -118,13 +122,14 @@ class Node:
                 self._link.close_abandoned()
                 return answer
 
-    def run(self, batch: Batch, *, step: str = "apply", private: bool = False) -> Observation:
+    def run(self, batch: Batch, *, step: str = "apply", private: bool = False, system: bool = False) -> Observation:
         """Runs a batch at most once, detached if any of its calls is long.
 
         Parameters:
             batch: the batch; it gets a key if it has none.
             step: names what is done, for messages.
             private: keep what comes back out of the output at any verbosity; secret batches always are.
+            system: run it as SYSTEM.
 
         Returns:
             The observation of the finished batch.
@@ -141,7 +146,7 @@ class Node:
         for dummy in range(_SENDS):
             started = False
             try:
-                answer = self._send(batch, step, private=private, detach=batch.long)
+                answer = self._send(batch, step, private=private, detach=batch.long, system=system)
                 started = answer is None
             except LinkLost as error:
                 self._recover(error, step)
@@ -157,6 +162,72 @@ class Node:
                 raise BatchLost(f"{self.name}: {step}: the node lost the work{where}", answer.progress)
             return answer
         raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
+
+    def wait(self, key: str, *, step: str) -> Observation:
+        """Waits for a batch that an earlier run left at work, and has the node forget it.
+
+        Returns:
+            Its observation; with the state `lost` or `unknown` where there is none.
+
+        Raises:
+            NodeError, AnsibleConnectionFailure: as `run`.
+        """
+        answer = self._collect(key, step, self._clock() + self.patience.batch, private=True, started=False)
+        self._forget = (*self._forget, key)
+        return answer
+
+    def forget(self, keys: t.Iterable[str]) -> None:
+        """Has the next command delete what the node keeps under these keys."""
+        self._forget = (*self._forget, *keys)
+
+    def start_job(self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str) -> str | None:
+        """Starts another collection's action detached, as SYSTEM; its result is a file `j…` in the key's folder.
+
+        Parameters:
+            name: the action, such as `ansible.windows.win_updates`.
+            arguments: its options.
+            key: names the folder below FOLDER.
+            step: names what is done, for messages.
+
+        Returns:
+            Why it did not start; None where it did, or where the link broke: whoever waits for it finds out.
+
+        Raises:
+            NodeError: its collection is not installed.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        try:
+            job = (int(self.patience.batch) + 600, f"{FOLDER}\\{key}")
+            result = self._link.start_job(name, arguments, detach=job)
+        except LookupError as error:
+            raise NodeError(f"{self.name}: {step}: {error}") from error
+        except LinkLost as error:
+            self._recover(error, step)
+            return None
+        if result.get("unreachable"):
+            self._recover(LinkLost(str(result.get("msg"))), step)
+            return None
+        self._contact()
+        return None if result.get("ansible_job_id") and not result.get("failed") else _failure(result, False)
+
+    def put(self, local: str, remote: str, *, step: str) -> None:
+        """Writes a file of the controller to the node; a broken link begins it anew.
+
+        Raises:
+            NodeError: the node did not take it in three attempts.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        error = LinkLost("not sent")
+        for dummy in range(_PUTS):
+            try:
+                self._link.put(local, remote)
+            except LinkLost as lost:
+                error = lost
+                self._recover(lost, step)
+            else:
+                self._contact()
+                return
+        raise NodeError(f"{self.name}: {step}: {error}")
 
     def reboot(self, *, step: str = "reboot") -> None:
         """Reboots the node and waits until it can be used.
@@ -177,9 +248,10 @@ class Node:
         """Fetches the result of a batch that was sent; waits for it on the node."""
         # The wrapper answers when its process has started, a moment before the module claims the key.
         early = 10 if started else 0
+        poll = self.patience.poll
         while True:
             left = max(0.0, deadline - self._clock())
-            batch = Batch(mode="collect", key=key, wait=int(min(self.patience.poll, left)))
+            batch = Batch(mode="collect", key=key, wait=int(min(poll, left)))
             try:
                 answer = self._send(batch, step, private=private)
             except LinkLost as error:
@@ -195,6 +267,7 @@ class Node:
                 return answer
             if answer.progress and self.on_progress:
                 self.on_progress(answer.progress)
+            poll = max(poll, min(poll * 4, self.patience.longest_poll))
             if self._clock() >= deadline:
                 where = f", now at {answer.progress.id}" if answer.progress else ""
                 raise NodeError(
@@ -202,7 +275,9 @@ class Node:
                     "the node goes on with it"
                 )
 
-    def _send(self, batch: Batch, step: str, *, private: bool = False, detach: bool = False) -> Observation | None:
+    def _send(
+        self, batch: Batch, step: str, *, private: bool = False, detach: bool = False, system: bool = False
+    ) -> Observation | None:
         """Sends a batch once.
 
         Returns:
@@ -215,7 +290,7 @@ class Node:
             )
         # The watchdog ends what outlives it, so it gets more time than we have.
         job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
-        result = self._link.execute(wire, private=private, detach=job)
+        result = self._link.execute(wire, private=private, detach=job, system=system)
         observation = result.get("observation")
         if isinstance(observation, dict):
             self._contact()

@@ -144,8 +144,8 @@ def parse(text: str) -> Batch:
             raise BatchError(f"not a key: {key!r}")
     if mode == "collect" and not document.get("key"):
         raise BatchError("collect needs a key")
-    if not 0 <= document.get("wait", 0) <= 60:
-        raise BatchError("wait has to be between 0 and 60 seconds")
+    if not 0 <= document.get("wait", 0) <= 900:
+        raise BatchError("wait has to be between 0 and 900 seconds")
     calls: list[Call] = []
     for entry in document.get("calls", []):
         calls.append(_call(entry, [call.id for call in calls]))

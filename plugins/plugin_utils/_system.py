@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A command as SYSTEM, by Ansible's own become: no further remote command, no password, nothing left on the node.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ansible.plugins.loader import become_loader
+
+_SYSTEM = {"become_user": "SYSTEM", "become_pass": None, "become_flags": ""}
+
+
+@contextlib.contextmanager
+def as_system(connection: t.Any) -> t.Iterator[None]:
+    """Has Ansible run what is executed meanwhile as SYSTEM, whatever `become` the user's task has.
+
+    SYSTEM's is no network logon: the Windows Update API and wusa.exe refuse one
+    (docs.ansible.com/ansible/latest/os_guide/windows_usage.html, become and limitations of WinRM).
+    """
+    plugin = become_loader.get("ansible.builtin.runas")
+    plugin.set_options(direct=_SYSTEM)
+    saved = connection.become
+    connection.set_become_plugin(plugin)
+    try:
+        yield
+    finally:
+        connection.set_become_plugin(saved)
