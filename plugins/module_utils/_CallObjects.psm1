@@ -12,13 +12,19 @@ function Get-ObjectProperty($Object, [string]$Path) {
     return , $Object
 }
 
-function Test-Object($Object, $Where) {
+# What is wanted of each property, looked up once for all objects: many values cost no more than one.
+function ConvertTo-Wanted($Where) {
+    $wanted = @{}
     foreach ($path in $Where.Keys) {
-        $actual = [string](Get-ObjectProperty $Object $path)
-        $met = $false
-        foreach ($wanted in $Where[$path]) { if ([string]$wanted -eq $actual) { $met = $true } }
-        if ($null -eq $Where[$path] -and $actual -eq '') { $met = $true }
-        if (-not $met) { return $false }
+        $wanted[$path] = [System.Collections.Generic.HashSet[string]]::new([StringComparer]::OrdinalIgnoreCase)
+        foreach ($value in @($Where[$path])) { $null = $wanted[$path].Add([string]$value) }
+    }
+    return $wanted
+}
+
+function Test-Object($Object, $Wanted) {
+    foreach ($path in $Wanted.Keys) {
+        if (-not $Wanted[$path].Contains([string](Get-ObjectProperty $Object $path))) { return $false }
     }
     return $true
 }
@@ -62,6 +68,7 @@ function New-NotFound([string]$Name) {
 }
 
 Export-ModuleMember -Function Get-ObjectProperty
+Export-ModuleMember -Function ConvertTo-Wanted
 Export-ModuleMember -Function Test-Object
 Export-ModuleMember -Function ConvertTo-Argument
 Export-ModuleMember -Function New-Failure

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Programs of batches, through System.Diagnostics.Process. Private to the collection.
+# Programs of batches, through System.Diagnostics.Process, and cmdlets with a time limit. Private to the collection.
 
 #AnsibleRequires -PowerShell Ansible.ModuleUtils.ArgvParser
 
@@ -88,4 +88,30 @@ function Invoke-Program($Call, [double]$Timeout) {
     }
 }
 
+# A cmdlet in a runspace of its own. One that waits inside a service cannot be ended (moby/moby#40699): it is left
+# behind, and its thread ends with this process.
+function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) {
+    $shell = [powershell]::Create()
+    $null = $shell.AddCommand($Name).AddParameters($Parameters)
+    $given = [System.Management.Automation.PSDataCollection[psobject]]::new()
+    foreach ($object in $Objects) { $given.Add($object) }
+    $given.Complete()
+    $running = $shell.BeginInvoke($given)
+    if (-not $running.AsyncWaitHandle.WaitOne([int]($Timeout * 1000))) {
+        $null = $shell.BeginStop($null, $null)
+        $message = "$Name did not end within $Timeout s"
+        throw (New-Failure 'OperationTimeout' 'CommandTimeout' $message ([TimeoutException]::new($message)))
+    }
+    try { $shell.EndInvoke($running) }
+    catch {
+        $reason = $_.Exception.InnerException
+        if ($reason -is [System.Management.Automation.IContainsErrorRecord]) { throw $reason.ErrorRecord }
+        throw
+    }
+    $shell.Streams.Warning
+    $shell.Streams.Error
+    $shell.Dispose()
+}
+
 Export-ModuleMember -Function Invoke-Program
+Export-ModuleMember -Function Invoke-Limited

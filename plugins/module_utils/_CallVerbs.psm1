@@ -280,6 +280,13 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
             $drive = [System.IO.DriveInfo]::new([System.IO.Path]::GetPathRoot($With['path']))
             [ordered]@{ free = $drive.AvailableFreeSpace; total = $drive.TotalSize }
         }
+        '@port-pools' {
+            $ranges = @(foreach ($line in netsh.exe interface ipv4 show excludedportrange protocol=tcp) {
+                    # A range that somebody excluded by hand ends in an asterisk.
+                    if ($line -match '^\s*(\d+)\s+(\d+)\s*$') { "$($Matches[1])-$($Matches[2])" }
+                })
+            [ordered]@{ reserved = $ranges.Count; ranges = $ranges }
+        }
         default { throw (New-Failure 'InvalidArgument' 'UnknownVerb' "unknown verb: $Verb") }
     }
 }

@@ -29,10 +29,12 @@ function Invoke-Cmdlet($Call, $Objects) {
         $parameters['ErrorAction'] = 'Stop'
     }
     $source = $Call['input']
-    if ($null -ne $source -and $null -eq $source['parameter']) {
-        return $Objects | & $command @parameters 2>&1 3>&1 4>$null 5>$null 6>$null
+    $piped = $null -ne $source -and $null -eq $source['parameter']
+    if ($null -ne $source -and -not $piped) { $parameters[$source['parameter']] = Get-Bound $Objects }
+    if ($null -ne $Call['timeout']) {
+        return Invoke-Limited $command.Name $parameters @(if ($piped) { $Objects }) ([double]$Call['timeout'])
     }
-    if ($null -ne $source) { $parameters[$source['parameter']] = Get-Bound $Objects }
+    if ($piped) { return $Objects | & $command @parameters 2>&1 3>&1 4>$null 5>$null 6>$null }
     return & $command @parameters 2>&1 3>&1 4>$null 5>$null 6>$null
 }
 
@@ -84,10 +86,11 @@ function Invoke-Attempt($Call, $Objects) {
         }
         if ($null -ne $Call['until']) {
             $met = $false
-            foreach ($object in $attempt.Objects) { if (Test-Object $object $Call['until']) { $met = $true } }
+            $wanted = ConvertTo-Wanted $Call['until']
+            foreach ($object in $attempt.Objects) { if (Test-Object $object $wanted) { $met = $true } }
             if (-not $met) {
-                $wanted = @(foreach ($path in $Call['until'].Keys) { "$path = $($Call['until'][$path])" }) -join ', '
-                $message = "no output object of $name met $wanted"
+                $said = @(foreach ($path in $Call['until'].Keys) { "$path = $($Call['until'][$path])" }) -join ', '
+                $message = "no output object of $name met $said"
                 throw (New-Failure 'OperationTimeout' 'UntilNotMet' $message ([TimeoutException]::new($message)))
             }
         }
@@ -98,10 +101,11 @@ function Invoke-Attempt($Call, $Objects) {
 
 function Select-Input($Source, $Known) {
     $objects = [System.Collections.Generic.List[object]]::new()
+    $wanted = ConvertTo-Wanted $Source['where']
     foreach ($id in $Source['from']) {
         if (-not $Known.ContainsKey($id)) { continue }
         foreach ($object in $Known[$id].Objects) {
-            if ($null -ne $Source['where'] -and -not (Test-Object $object $Source['where'])) { continue }
+            if (-not (Test-Object $object $wanted)) { continue }
             if ($Source['property']) { $objects.Add((Get-ObjectProperty $object $Source['property'])) }
             else { $objects.Add($object) }
         }
@@ -134,9 +138,12 @@ function Invoke-Call($Call, $Known) {
     $objects = [System.Collections.Generic.List[object]]::new()
     if ($null -ne $Call['input']) { $objects = Select-Input $Call['input'] $Known }
     $isCmdlet = -not $Call['command'].StartsWith('@') -and $Call['command'] -notlike '*.exe'
-    if ($null -ne $Call['input'] -and $objects.Count -eq 0 -and $isCmdlet) {
+    $why = $null
+    if ($null -ne $Call['input'] -and $objects.Count -eq 0 -and $isCmdlet) { $why = 'no input' }
+    foreach ($id in $Call['unless']) { if ($Known.ContainsKey($id) -and $Known[$id].Ok) { $why = "unless $id" } }
+    if ($why) {
         $result['ok'] = $true
-        $result['skipped'] = 'no input'
+        $result['skipped'] = $why
         $result['output'] = @()
         $Known[$Call['id']] = @{ Ok = $true; Objects = @() }
         return $result

@@ -60,6 +60,7 @@ class Call:
     until: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
     timeout: float = 600.0
     needs: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     always: bool = False
     secret: bool = False
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
@@ -84,7 +85,11 @@ class Call:
         if source is not None:
             source = dataclasses.replace(source, calls=tuple(prefix + call for call in source.calls))
         return dataclasses.replace(
-            self, id=prefix + self.id, input=source, needs=tuple(prefix + call for call in self.needs)
+            self,
+            id=prefix + self.id,
+            input=source,
+            needs=tuple(prefix + call for call in self.needs),
+            unless=tuple(prefix + call for call in self.unless),
         )
 
 
