@@ -15,8 +15,6 @@ import typing as t
 from .cordon import Cordon, Mark, cordon_patch, read_cordon
 from .pods import Pod, Sorted, container_ids, covering, going, host_process_sets, pod_name, sort_pods
 
-RETRY_SECONDS = 2.0
-"""After this time an eviction that was refused is tried again; a server that names a time is obeyed."""
 CONFLICTS = 5
 """A node that somebody else changed at the same moment is read again this often."""
 
@@ -67,6 +65,8 @@ class Options(t.NamedTuple):
     """Seconds that pods get to stop; None: as each of them says."""
     dry: bool = False
     """Look and say, change nothing."""
+    retry: float = 2.0
+    """Seconds until an eviction that was refused is tried again; a server that names a longer time is obeyed."""
 
 
 class NodeDrain:
@@ -104,16 +104,16 @@ class NodeDrain:
         return bool(self.result["status"])
 
     def step(self, now: float) -> None:
-        """Goes as far as it can at this moment.
+        """Goes one step: cordons the node; from then on evicts what may go at this moment.
 
         Args:
             now: seconds of a monotonic clock.
         """
         try:
-            if not self._begun:
-                self._begin()
-            if not self.done:
+            if self._begun:
                 self._evict(now)
+            else:
+                self._begin()
             self._trouble = ""
         except ApiError as error:
             if not error.passing:
@@ -213,7 +213,7 @@ class NodeDrain:
                 self._end("failed", f"pod {name} cannot be evicted: {error}")
                 return
             self._blocked[name] = _reason(error, budgets)
-            self._due[name] = now + max(RETRY_SECONDS, error.retry_after)
+            self._due[name] = now + max(self._options.retry, error.retry_after)
         else:
             self._blocked.pop(name, None)
             self.result["changed"] = True
@@ -250,6 +250,9 @@ def drain(
     """
     nodes = [NodeDrain(api, name, options) for name in dict.fromkeys(names)]
     begin = clock()
+    # All are cordoned before the first eviction: no pod moves to a node that is drained next.
+    for node in nodes:
+        node.step(begin)
     while waiting := [node for node in nodes if not node.done]:
         for node in waiting:
             node.step(clock())

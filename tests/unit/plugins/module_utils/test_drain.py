@@ -31,6 +31,7 @@ class Cluster:
         self.refusals: dict[str, list[ApiError]] = {}
         self.guards: list[t.Mapping[str, t.Any]] = []
         self.evictions: list[str] = []
+        self.cordoned_at_eviction: list[int] = []
         self.conflicts = 0
 
     def add(self, node: str, *names: str, unschedulable: bool = False, **changes: t.Any) -> None:
@@ -66,6 +67,7 @@ class Cluster:
 
     def evict(self, pod: Pod, grace_period: int | None) -> None:
         name = pod_name(pod)
+        self.cordoned_at_eviction.append(len(self.cordoned()))
         self._fail(name)
         self.evictions.append(name)
         self.ends[name] = self.now + 2
@@ -111,6 +113,7 @@ def test_nodes_are_emptied_at_the_same_time(cluster: Cluster) -> None:
     assert cluster.cordoned() == list(cluster.nodes)
     assert all(one["ours"] and one["changed"] and not one["cordoned_before"] for one in results.values())
     assert results["n3"]["evicted"] == ["default/a3", "default/b3"]
+    assert set(cluster.cordoned_at_eviction) == {5}, "a pod could move to a node that is drained next"
     assert cluster.now < 5, "one after the other would take five times two seconds"
 
 

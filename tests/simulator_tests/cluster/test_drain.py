@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The collection's drain and uncordon, over the official Python client, against both kinds of cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import pytest
+from simulator_tests.cluster.node_client import Client, eventually
+from simulator_tests.cluster.small_kubelet import SmallKubelet
+
+from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
+from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, Mark
+from ansible_collections.winkube.node.plugins.module_utils.drain import ApiError, Options, drain
+from ansible_collections.winkube.node.plugins.module_utils.node_api import NodeApi
+from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
+from simulator.cluster import Cluster
+
+MARK = Mark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
+
+
+class Module:
+    """What the client needs of AnsibleModule."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.params = {"kubeconfig": str(cluster.kubeconfig), "context": None}
+
+    def fail_json(self, **result: Any) -> NoReturn:
+        raise AssertionError(result["msg"])
+
+
+@pytest.fixture
+def api(cluster: Cluster) -> NodeApi:
+    return NodeApi(ClusterClient(Module(cluster)))
+
+
+@pytest.fixture
+def nodes(admin: Client, namespace: str) -> Iterator[list[str]]:
+    """Two nodes, on which only the namespace's pods run."""
+    names = [f"{namespace}-a", f"{namespace}-b"]
+    with SmallKubelet(admin, names, {"example.org/test": namespace}):
+        yield names
+
+
+def deploy(admin: Client, namespace: str, replicas: int) -> None:
+    """Run pods, guarded by a budget that allows one of them to be away."""
+    labels = {"app": "web"}
+    pod = {"nodeSelector": {"example.org/test": namespace}, "containers": [{"name": "a", "image": "example.invalid/a"}]}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    admin.request(
+        "POST", f"/apis/apps/v1/namespaces/{namespace}/deployments", {"metadata": {"name": "web"}, "spec": spec}
+    )
+    guard = {"metadata": {"name": "guard"}, "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}}}
+    admin.request("POST", f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", guard)
+    budget = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/guard"
+    eventually(lambda: admin.get(budget).get("status", {}).get("disruptionsAllowed"), "all are ready")
+
+
+def places(admin: Client, namespace: str) -> list[str]:
+    """Return the nodes of the pods that stay."""
+    found = admin.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
+    return [one["spec"]["nodeName"] for one in found if not one["metadata"].get("deletionTimestamp")]
+
+
+def empty(api: NodeApi, *names: str, **options: Any) -> dict[str, dict[str, Any]]:
+    chosen = Options(**{"mark": MARK, "timeout": 30, "retry": 0.2, **options})
+    return drain(api, names, chosen, clock=time.monotonic, sleep=time.sleep, poll=0.1)
+
+
+def test_a_guarded_workload_moves_and_moves_back(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
+    deploy(admin, namespace, 4)
+    here, there = nodes
+    result = empty(api, here)[here]
+    assert (result["status"], result["ours"]) == ("drained", True), result
+    assert set(places(admin, namespace)) == {there}
+    node = admin.get(f"/api/v1/nodes/{here}")
+    assert node["spec"]["unschedulable"] is True
+    assert "patch_nodes" in node["metadata"]["annotations"][ANNOTATION]
+
+    # Whoever comes for another reason leaves it as it is.
+    assert empty(api, here, mark=MARK._replace(by="upgrade_nodes"))[here]["ours"] is False
+    assert uncordon(api, here, "upgrade_nodes", False)["unschedulable"] is True
+    assert uncordon(api, here, "patch_nodes", False)["changed"] is True
+    node = admin.get(f"/api/v1/nodes/{here}")
+    assert not node["spec"].get("unschedulable")
+    assert ANNOTATION not in node["metadata"].get("annotations", {})
+    assert empty(api, there)[there]["status"] == "drained"
+    assert set(places(admin, namespace)) == {here}
+
+
+def test_a_budget_in_the_way_is_named(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
+    deploy(admin, namespace, 4)
+    # With both nodes cordoned the evicted ones come back nowhere.
+    results = empty(api, *nodes, timeout=3)
+    assert "timeout" in [one["status"] for one in results.values()]
+    said = "PodDisruptionBudget guard allows no eviction (The disruption budget guard needs 3 healthy pods and has 3"
+    assert any(f"pod {namespace}/web-" in one["msg"] and said in one["msg"] for one in results.values()), results
+    assert sum(len(one["evicted"]) for one in results.values()) == 1
+
+
+def test_what_is_refused_is_left(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
+    here = nodes[0]
+    spec = {"nodeName": here, "containers": [{"name": "a", "image": "example.invalid/a"}], "volumes": [{"name": "d", "emptyDir": {}}]}  # fmt: skip  # noqa: E501
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    code, body = admin.request("POST", pods, {"metadata": {"name": "own"}, "spec": spec})
+    assert code == 201, body
+    result = empty(api, here)[here]
+    assert result["status"] == "refused"
+    assert f"pod {namespace}/own: it has emptyDir volumes" in result["msg"]
+    assert not admin.get(f"/api/v1/nodes/{here}")["spec"].get("unschedulable")
+    assert empty(api, here, force=True, delete_emptydir_data=True, grace_period=0)[here]["status"] == "drained"
+    assert admin.request("GET", f"{pods}/own")[0] == 404
+
+
+def test_an_answer_that_is_no_success_is_told(api: NodeApi, nodes: list[str]) -> None:
+    assert api.node("nobody") is None
+    with pytest.raises(ApiError) as error:
+        api.patch_node(nodes[0], {"metadata": {"resourceVersion": "1"}, "spec": {"unschedulable": True}})
+    assert error.value.status == 409
+    assert error.value.passing
+    assert empty(api, "nobody")["nobody"]["msg"] == "nobody: the cluster has no node of this name"
