@@ -102,3 +102,51 @@ def test_downloads_go_through_it(site: Site, run: PlayRun) -> None:
 def test_nothing_changes_again(site: Site, run: PlayRun) -> None:
     again = site.run(PREPARE).expect()
     assert again.changes(HOST) == []
+
+
+# Last of all: the site has no proxy afterwards.
+ARCHIVE = r"C:\ProgramData\winkube\cache\cni-plugins\1.9.0\cni-plugins-windows-amd64-v1.9.0.tgz"
+
+
+@pytest.fixture(scope="module")
+def before(site: Site, run: PlayRun) -> dict[str, Any]:
+    """The proxy is taken out of the inventory: what the artifact server counted until then."""
+    assert site.world.artifacts is not None
+    # So that the next run downloads something.
+    site.machine(HOST).files.delete(ARCHIVE)
+    # Somebody else's, which no inventory names.
+    site.machine(HOST).registry.set(ENVIRONMENT, "FTP_PROXY", "http://192.0.2.99:21")
+    for name in ("http_proxy", "https_proxy", "no_proxy"):
+        del site.variables[name]
+    return site.world.artifacts.status()
+
+
+@pytest.fixture(scope="module")
+def direct(site: Site, before: dict[str, Any]) -> PlayRun:
+    return site.run(PREPARE).expect()
+
+
+def test_a_proxy_taken_out_of_the_inventory_leaves_the_machine(site: Site, direct: PlayRun) -> None:
+    registry = site.machine(HOST).registry
+    assert [registry.data(ENVIRONMENT, name) for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")] == [None] * 3
+    assert registry.data(ENVIRONMENT, "FTP_PROXY")
+    shown = site.machine(HOST).programs.run("netsh.exe", ["winhttp", "show", "proxy"])
+    assert "Direct access" in str(shown.stdout)
+
+
+@pytest.mark.parametrize("service", ["containerd", "kubelet"])
+def test_it_leaves_the_services(site: Site, direct: PlayRun, service: str) -> None:
+    key = rf"HKLM\SYSTEM\CurrentControlSet\Services\{service}"
+    assert site.machine(HOST).registry.data(key, "Environment") is None
+    assert f"Service {service}" in direct.changes(HOST)
+
+
+def test_it_is_not_asked_in_the_same_run(site: Site, before: dict[str, Any], direct: PlayRun) -> None:
+    assert site.world.artifacts is not None
+    after = site.world.artifacts.status()
+    assert sum(after["requests"].values()) > sum(before["requests"].values())
+    assert after["proxied"] == before["proxied"]
+
+
+def test_it_is_gone_for_good(site: Site, direct: PlayRun) -> None:
+    assert site.run(PREPARE).expect().changes(HOST) == []

@@ -8,9 +8,10 @@ import dataclasses
 import re
 import typing as t
 
-from ..calls import Call
+from ..calls import Call, Json
+from . import _notes
 from ._base import Change, Resource, ResourceError, Results
-from ._state import create, only, remove, update
+from ._state import create, objects, only, remove, update
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
 
@@ -34,6 +35,13 @@ class Environment(Resource):
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether the variable (or its `path_entries`) exists."}
     )
+    managed: bool = dataclasses.field(
+        default=False,
+        metadata={
+            "help": "Note on the node that the variable is managed while it is `present`; `absent` then removes it"
+            " only where there is such a note: a variable that others set stays."
+        },
+    )
 
     def __post_init__(self) -> None:
         if not self.name or "=" in self.name:
@@ -42,6 +50,8 @@ class Environment(Resource):
             raise ResourceError("path_entries", list(self.path_entries), "wanted either value or path_entries")
         if self.state == "present" and not self.value and not self.path_entries:
             raise ResourceError("value", self.value, "wanted text; an empty variable does not exist on Windows")
+        if self.managed and self.path_entries:
+            raise ResourceError("managed", True, "wanted with value, not with path_entries")
         for entry in self.path_entries:
             if not entry.strip() or ";" in entry or '"' in entry:
                 raise ResourceError("path_entries", entry, 'wanted single folders, without ; or "')
@@ -55,11 +65,22 @@ class Environment(Resource):
         return dataclasses.replace(self, path_entries=entries, restarts=restarts, no_log=self.no_log or other.no_log)
 
     def observe(self) -> tuple[Call, ...]:
-        values = [{"path": KEY, "name": self.name}]
+        note: list[Json] = [_notes.question(self)] if self.managed else []
+        # A value that is to go where a note says so need not be known, and may be somebody else's secret.
+        value: list[Json] = [] if self.managed and self.state == "absent" else [{"path": KEY, "name": self.name}]
+        values: list[Json] = [*value, *note]
         return (Call(id="value", command="@read-registry", parameters={"values": values}, on_error="continue"),)
 
     def plan(self, seen: Results) -> Change | None:
         found = only(self, seen, "value")
+        if not self.managed:
+            return self._plan_value(found)
+        noted = _notes.is_there(objects(self, seen, "value")[-1])
+        if self.state == "absent":
+            return _notes.unwanted(self, noted, self._write(None, "String"))
+        return _notes.wanted(self, noted, self._plan_value(found))
+
+    def _plan_value(self, found: t.Mapping[str, t.Any]) -> Change | None:
         old = str(found.get("value") or "") if found.get("exists") else None
         if self.path_entries:
             edit = with_entries if self.state == "present" else without_entries

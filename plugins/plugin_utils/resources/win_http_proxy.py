@@ -10,8 +10,11 @@ import re
 import typing as t
 
 from ..calls import Call
+from . import _notes
 from ._base import Change, Resource, ResourceError, Results
-from ._state import answered, update
+from ._state import answered, only, update
+
+_RESET = Call(id="reset", command="netsh.exe", arguments=("winhttp", "reset", "proxy"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,13 @@ class WinHttpProxy(Resource):
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "`absent`: direct access."}
     )
+    managed: bool = dataclasses.field(
+        default=False,
+        metadata={
+            "help": "Note on the node that the proxy is managed while it is `present`; `absent` then removes it"
+            " only where there is such a note: a proxy that others set stays."
+        },
+    )
 
     def __post_init__(self) -> None:
         if self.proxy is not None:
@@ -49,13 +59,25 @@ class WinHttpProxy(Resource):
         self._set(bypass=tuple(dict.fromkeys(item for entry in entries if entry for item in patterns(entry))))
 
     def observe(self) -> tuple[Call, ...]:
-        return (Call(id="proxy", command="netsh.exe", arguments=("winhttp", "show", "proxy"), on_error="continue"),)
+        calls = [Call(id="proxy", command="netsh.exe", arguments=("winhttp", "show", "proxy"), on_error="continue")]
+        if self.managed:
+            values = {"values": [_notes.question(self)]}
+            note = Call(id="note", command="@read-registry", parameters=values, on_error="continue")
+            calls = [note] if self.state == "absent" else [*calls, note]
+        return tuple(calls)
 
     def plan(self, seen: Results) -> Change | None:
+        if not self.managed:
+            return self._plan_proxy(seen)
+        noted = _notes.is_there(only(self, seen, "note"))
+        if self.state == "absent":
+            return _notes.unwanted(self, noted, _RESET)
+        return _notes.wanted(self, noted, self._plan_proxy(seen))
+
+    def _plan_proxy(self, seen: Results) -> Change | None:
         proxy, bypass = shown(answered(self, seen, "proxy").stdout)
         if self.state == "absent" or self.proxy is None:
-            reset = Call(id="reset", command="netsh.exe", arguments=("winhttp", "reset", "proxy"))
-            return update(self, {"proxy": proxy, "bypass": bypass}, {"proxy": None, "bypass": []}, [reset])
+            return update(self, {"proxy": proxy, "bypass": bypass}, {"proxy": None, "bypass": []}, [_RESET])
         after = {"proxy": self.proxy, "bypass": list(self.bypass)}
         before: dict[str, t.Any] = {"proxy": proxy, "bypass": bypass}
         if proxy is not None and proxy.casefold() == self.proxy.casefold():

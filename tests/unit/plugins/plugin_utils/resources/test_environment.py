@@ -9,8 +9,9 @@ import typing as t
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.resource_answers import answer, must, one, planned
+from unit.resource_answers import answer, commands, must, one, planned
 
+from ansible_collections.winkube.node.plugins.plugin_utils.resources import _notes
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.environment import (
@@ -45,6 +46,35 @@ def test_absence() -> None:
     assert must(variable, value=seen("x")).calls[0].parameters["value"] is None
 
 
+def noted(there: bool) -> dict[str, t.Any]:
+    return {"path": _notes.KEY, "name": "Environment P", "exists": there, "key_exists": there, "value": None}
+
+
+def managed(value: str | None, note: bool) -> t.Any:
+    return answer({"exists": value is not None, "value": value, "kind": "String"}, noted(note))
+
+
+def test_what_is_managed_is_noted_before_it_is_set() -> None:
+    variable = one(type="Environment", name="P", value="http://p", managed=True)
+    assert planned(variable, value=managed("http://p", note=True)) is None
+    change = must(variable, value=managed(None, note=False))
+    assert commands(change) == ["@read-registry", "New-Item", "New-ItemProperty", "@set-environment"]
+    assert commands(must(variable, value=managed("http://q", note=True))) == ["@set-environment"]
+    # What was there before is managed from now on.
+    change = must(variable, value=managed("http://p", note=False))
+    assert (commands(change)[-1], change.after) == ("New-ItemProperty", {"managed": True})
+
+
+def test_only_what_was_managed_is_removed_and_its_value_is_not_asked_for() -> None:
+    variable = one(type="Environment", name="P", state="absent", managed=True)
+    (question,) = variable.observe()
+    assert question.parameters == {"values": [{"path": _notes.KEY, "name": "Environment P"}]}
+    assert planned(variable, value=answer(noted(False))) is None
+    change = must(variable, value=answer(noted(True)))
+    assert commands(change) == ["@set-environment", "Remove-ItemProperty"]
+    assert change.calls[0].parameters["value"] is None
+
+
 def test_path_entries_are_added_to_what_is_there_and_its_kind() -> None:
     path = one(type="Environment", name="PATH", path_entries=["C:\\k", "C:\\Program Files\\containerd\\bin"])
     assert planned(path, value=seen("c:\\K\\;%SystemRoot%;C:\\Program Files\\Containerd\\bin", "ExpandString")) is None
@@ -65,7 +95,14 @@ def test_path_entries_are_removed() -> None:
 
 @pytest.mark.parametrize(
     "properties",
-    [{}, {"value": ""}, {"value": "a", "path_entries": ["b"]}, {"path_entries": ["a;b"]}, {"path_entries": [" "]}],
+    [
+        {},
+        {"value": ""},
+        {"value": "a", "path_entries": ["b"]},
+        {"path_entries": ["a;b"]},
+        {"path_entries": [" "]},
+        {"path_entries": ["a"], "managed": True},
+    ],
 )
 def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):

@@ -117,6 +117,16 @@ def test_another_proxy() -> None:
         one(type="WinHttpProxy", name="m")
 
 
+@pytest.mark.parametrize("noted", [True, False])
+def test_a_managed_proxy(noted: bool) -> None:
+    note = answer({"exists": noted})
+    wanted = one(type="WinHttpProxy", name="m", proxy="p:1", managed=True)
+    taken = [] if noted else ["@read-registry", "New-Item", "New-ItemProperty"]
+    assert commands(must(wanted, proxy=shows(DIRECT), note=note)) == [*taken, "netsh.exe"]
+    unwanted = planned(one(type="WinHttpProxy", name="m", state="absent", managed=True), note=note)
+    assert (commands(unwanted) if unwanted else []) == (["netsh.exe", "Remove-ItemProperty"] if noted else [])
+
+
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
