@@ -149,7 +149,7 @@ class Convergence:
         self._may_reboot = may_reboot
         self._allow_unsupported = allow_unsupported_windows
         self._say = say
-        self._private = any(resource.no_log for resource in self._resources)
+        self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
         self._last_said = ""
         self.outcome = Outcome()

@@ -85,13 +85,16 @@ def tokens(site: Site) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def runs(site: Site, command_lines: list[str], tokens: dict[str, str]) -> list[PlayRun]:
-    """Runs at the highest verbosity: the first, one of a list with hidden values, and a drift check that finds some."""
+    """Runs at the highest verbosity: the first, one of a list with hidden values, and drift checks that find some."""
     loud = ("-vvvvvv", "--diff")
     found = [site.run("site.yml", *loud).expect(), site.converge(RESOURCES, *loud).expect()]
     machine = site.machine(HOST)
     machine.services.configure("containerd", Environment=["HTTP_PROXY=http://elsewhere"])
     machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://elsewhere")
     found.append(site.run("plan.yml", *loud).expect(2))
+    # What is no longer in the inventory is on the node yet.
+    gone = {"http_proxy": "", "https_proxy": "", "containerd_url": "", "container_runtime_containerd_sha256": ""}
+    found.append(site.run("plan.yml", *loud, variables=gone).expect(2))
     return found
 
 

@@ -70,6 +70,11 @@ class Resource(abc.ABC):
     def title(self) -> str:
         return f"{self.type} {self.name}"
 
+    @property
+    def private(self) -> bool:
+        """Whether what the node says of it may be secret: it is kept out of the output at any verbosity."""
+        return self.no_log
+
     def _set(self, **values: t.Any) -> None:
         """Normalises properties, in `__post_init__` only: resources are frozen."""
         for name, value in values.items():

@@ -18,8 +18,8 @@ HIDDEN = "(hidden)"
 _OPEN = frozenset({"state", "path", "name"})
 """Keys of before and after that no_log does not hide: they name the thing, they are no values."""
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-"""User and password in a URL, such as a proxy's."""
+_CREDENTIALS = re.compile(r"(?:(?<=://)|^(?=[^/@\s:]+:))[^/@\s]+@")
+"""User and password in a URL, such as a proxy's, which may be written without its scheme."""
 
 Reboot = t.Literal["never", "if_reported", "always"]
 
@@ -162,8 +162,9 @@ def _without_credentials(value: t.Any, instead: str = HIDDEN) -> t.Any:
 
 def _difference(resource: Resource, key: str, before: t.Any, after: t.Any) -> str:
     label = key.replace("_", " ")
-    texts = _text(before), _text(after)
-    if (resource.no_log and key not in _OPEN) or max(map(len, texts)) > 80 or any("\n" in text for text in texts):
+    texts = _text(_without_credentials(before)), _text(_without_credentials(after))
+    hidden = (resource.no_log and key not in _OPEN) or texts[0] == texts[1]
+    if hidden or max(map(len, texts)) > 80 or any("\n" in text for text in texts):
         return f"{label} differs"
     return f"{label} is {texts[0]}, wanted {texts[1]}"
 

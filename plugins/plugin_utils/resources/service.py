@@ -88,6 +88,11 @@ class Service(Resource):
     def key(self) -> str:
         return _SERVICES + self.name
 
+    @property
+    def private(self) -> bool:
+        """A proxy's password may be in its environment, though nothing of it is wanted any more."""
+        return self.no_log or self.environment is not None
+
     def observe(self) -> tuple[Call, ...]:
         calls = [
             Call(

@@ -234,15 +234,20 @@ def test_flags_that_kubeadm_left_follow_the_arguments(content: str | None, line:
     assert planned(wanted, service=running(), definition=definition(ImagePath=line), flags=flags) is None
 
 
-def test_a_proxys_password_is_not_shown() -> None:
-    wanted = kubelet(environment={"HTTPS_PROXY": "http://u:s3cret@p:3128"})
-    found = definition(Environment=["HTTPS_PROXY=http://u:0ld@p:3128"])
-    change = must(wanted, service=running(), definition=found)
+@pytest.mark.parametrize("scheme", ["http://", ""])
+@pytest.mark.parametrize("wanted", [{"HTTPS_PROXY": "{}u:s3cret@p:3128"}, {}], ids=["another", "none"])
+def test_a_proxys_password_is_not_shown(wanted: dict[str, str], scheme: str) -> None:
+    environment = {name: value.format(scheme) for name, value in wanted.items()}
+    service = kubelet(environment=environment)
+    assert service.private
+    found = definition(Environment=[f"HTTPS_PROXY={scheme}u:0ld@p:3128"])
+    change = must(service, service=running(), definition=found)
     shown = f"{change.why} {change.before} {change.after}"
     assert "s3cret" not in shown
     assert "0ld" not in shown
     assert "(hidden)@p:3128" in shown
-    assert call(change, "environment").parameters["Value"] == ["HTTPS_PROXY=http://u:s3cret@p:3128"]
+    if environment:
+        assert call(change, "environment").parameters["Value"] == [f"HTTPS_PROXY={scheme}u:s3cret@p:3128"]
 
 
 def test_no_log_hides_the_environment() -> None:
