@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import typing as t
 
 from ansible.errors import AnsibleError
@@ -21,7 +22,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         dummy, options = self.validate_argument_spec(
-            {"kubernetes_version": {"type": "str"}, "containerd_version": {"type": "str"}}
+            {
+                "kubernetes_version": {"type": "str"},
+                "containerd_version": {"type": "str"},
+                "join": {"type": "bool", "default": False},
+            }
         )
         variables = task_vars or {}
         roles = preflight.roles()
@@ -31,6 +36,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         if options["kubernetes_version"] and options["containerd_version"]:
             problems += preflight.version_problems(options["kubernetes_version"], options["containerd_version"])
         problems += preflight.name_problems(self._names(variables))
+        problems += self._kubeconfig_problems(values, joins=options["join"])
         result["problems"] = [str(problem) for problem in problems]
         if problems:
             host = variables.get("inventory_hostname")
@@ -52,6 +58,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
                 if not any(own in str(error) for role in roles for own in role.own):
                     problems.append(preflight.Problem(name, variables[name], f"it cannot be templated: {error}"))
         return values, problems
+
+    @staticmethod
+    def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool) -> list[preflight.Problem]:
+        """What is wrong with the kubeconfig; a play without a cluster's side knows none."""
+        if "node_join_kubeconfig" not in values:
+            return []
+        path = str(values["node_join_kubeconfig"] or "")
+        local = values.get("node_join_delegate") in ("localhost", "127.0.0.1")
+        missing = local and not pathlib.Path(path).expanduser().is_file()
+        return preflight.kubeconfig_problems(path, joins=joins, missing=missing)
 
     def _names(self, variables: t.Mapping[str, t.Any]) -> dict[str, str]:
         """Host names of all Windows hosts; for the first host of the play only, since they are the same for all."""

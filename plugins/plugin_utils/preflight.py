@@ -177,3 +177,28 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
             )
         seen.setdefault(short, host)
     return problems
+
+
+def kubeconfig_problems(path: str, *, joins: bool, missing: bool) -> list[Problem]:
+    """What is wrong with the path of the kubeconfig.
+
+    Args:
+        path: `node_join_kubeconfig`; empty: none.
+        joins: whether nodes are going to join a cluster.
+        missing: whether it is a file of the controller's, and there is none.
+    """
+    where = "node_join_kubeconfig (from kubeconfig, or KUBECONFIG in the environment)"
+    if ":" in path:
+        # kubectl takes the first file's current context (kubernetes.io: Organizing Cluster Access Using kubeconfig
+        # Files), the Python client the last one's (kubernetes-client/python, KubeConfigMerger.load_config).
+        accepted = (
+            "accepted is the path of one file, since kubectl and the Python client do not agree on which of "
+            "several decides the cluster; `kubectl config view --flatten --minify` makes one of them"
+        )
+    elif joins and not path:
+        accepted = "nodes are to join a cluster: accepted is the path of a kubeconfig that may make bootstrap tokens"
+    elif path and missing:
+        accepted = "there is no such file; accepted is the path of a kubeconfig"
+    else:
+        return []
+    return [Problem(where, path, accepted)]

@@ -75,6 +75,22 @@ def test_names_that_are_none_are_refused(name: str) -> None:
     assert preflight.name_problems({"a": name})
 
 
+@pytest.mark.parametrize(
+    ("path", "joins", "missing", "said"),
+    [
+        ("/a/config", True, False, None),
+        ("", False, True, None),
+        ("", True, True, "bootstrap tokens"),
+        ("/a/config", False, True, "no such file"),
+        ("/a/config:/b/config", False, True, "one file"),
+        ("/a/config:/b/config", True, False, "one file"),
+    ],
+)
+def test_a_kubeconfig_is_one_file(path: str, joins: bool, missing: bool, said: str | None) -> None:
+    problems = preflight.kubeconfig_problems(path, joins=joins, missing=missing)
+    assert [said in str(problem) and "KUBECONFIG" in str(problem) for problem in problems] == ([True] if said else [])
+
+
 def state(**changes: object) -> join_state.JoinState:
     values: dict[str, object] = {
         "joined": False,
