@@ -129,18 +129,35 @@ def add(machine: Machine, config: NetworkConfig, sandbox: str, namespace: str) -
     address = _allocate(machine, config.name, subnet, sandbox)
     try:
         endpoint = store.add_endpoint(
-            f"{sandbox}_{config.name}", network.id, address, container=sandbox, namespace=namespace
+            endpoint_name(str(plugin["type"]), config.name, sandbox),
+            network.id,
+            address,
+            container=sandbox,
+            namespace=namespace,
         )
     except hns.HnsError as error:
         raise CniError(f"plugin failed (add): {error}") from error
     return Attachment(address, endpoint.id)
 
 
+def endpoint_name(plugin: str, network: str, sandbox: str) -> str:
+    """Return what a plugin calls a pod's endpoint.
+
+    win-bridge, win-overlay: containernetworking/plugins pkg/hns ConstructEndpointName; Calico does the same.
+    azure-vnet: the first 8 digits (Azure/azure-container-networking#283 shows one).
+    """
+    return f"{sandbox[:8]}-eth0" if plugin.startswith("azure") else f"{sandbox}_{network}"
+
+
 def remove(machine: Machine, config_name: str, sandbox: str) -> None:
-    """Take a pod's network away: its HNS endpoint and its address."""
+    """Take a pod's network away: its HNS endpoint, its namespace and its address. Raises CniError."""
     store = hns.store(machine)
     for endpoint in store.endpoints_of(sandbox):
-        store.remove_endpoint(endpoint.id)
+        try:
+            store.remove_endpoint(endpoint.id)
+        except hns.HnsError as error:
+            raise CniError(f"plugin failed (delete): {error}") from error
+        store.leave_namespace(endpoint.namespace)
     folder = f"{HOST_LOCAL}\\{config_name}"
     if machine.files.is_directory(folder):
         for entry in machine.files.listing(folder):

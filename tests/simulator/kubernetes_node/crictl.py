@@ -17,7 +17,7 @@ from simulator.kubernetes_node import crictl_views, oci
 from simulator.kubernetes_node.cni import CniError
 from simulator.kubernetes_node.join_configuration import PIPE
 from simulator.kubernetes_node.puller import PullError
-from simulator.kubernetes_node.runtime import Containerd, connect
+from simulator.kubernetes_node.runtime import Containerd, RuntimeFailure, connect
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
 if TYPE_CHECKING:
@@ -365,7 +365,10 @@ def _stop_pod(run: _Run) -> str:
     said = ""
     for wanted in run.arguments:
         item = _one(_Run(run.server, {}, [wanted]), run.server.sandboxes(), "sandbox")
-        run.server.stop_sandbox(item)
+        try:
+            run.server.stop_sandbox(item)
+        except RuntimeFailure as error:
+            raise CrictlError(f'stopping the pod sandbox "{item.id}": rpc error: {error}') from error
         said += f"Stopped sandbox {wanted}\n"
     return said
 
@@ -375,7 +378,10 @@ def _remove_pod(run: _Run) -> str:
     for item in chosen:
         if item.ready and not run.on("force", "f"):
             raise CrictlError(f'removing the pod sandbox "{item.id}": sandbox is ready, please stop it first')
-        run.server.remove_sandbox(item)
+        try:
+            run.server.remove_sandbox(item)
+        except RuntimeFailure as error:
+            raise CrictlError(f'removing the pod sandbox "{item.id}": rpc error: {error}') from error
     return "".join(f"Removed sandbox {item.id}\n" for item in chosen)
 
 

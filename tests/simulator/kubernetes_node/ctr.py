@@ -19,6 +19,7 @@ from simulator.kubernetes_node.image_store import K8S, Image
 from simulator.kubernetes_node.kubelet_settings import drive
 from simulator.kubernetes_node.puller import Puller, PullError, PullOptions, endpoints, pull
 from simulator.kubernetes_node.runtime import Containerd, connect
+from simulator.kubernetes_node.shims import settle
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
 
 if TYPE_CHECKING:
@@ -296,15 +297,23 @@ def _containers(run: _Run) -> str:
 
 
 def _tasks(run: _Run) -> str:
-    alive = [item for item in run.server.containers() if item.alive] if run.namespace == K8S else []
-    if run.line.on("quiet"):
-        return "".join(f"{item.id}\n" for item in alive)
-    return _columns(
-        [
-            ["TASK", "PID", "STATUS", ""],
-            *([item.id, str(item.process.id if item.process else 0), "RUNNING", ""] for item in alive),
+    found: list[tuple[str, int]] = []
+    if run.namespace == K8S:
+        found = [
+            (item.id, item.process.id) for item in run.server.containers() if item.process is not None and item.alive
         ]
-    )
+        # A sandbox is a task, too: its pause container.
+        found += [(item.id, 4000 + 4 * place) for place, item in enumerate(run.server.sandboxes()) if item.ready]
+    if run.line.on("quiet"):
+        return "".join(f"{identity}\n" for identity, _ in found)
+    return _columns([["TASK", "PID", "STATUS", ""], *([name, str(pid), "RUNNING", ""] for name, pid in found)])
+
+
+def _leases(run: _Run) -> str:
+    found = sorted(settle(run.machine).leases) if run.namespace == K8S else []
+    if run.line.on("quiet"):
+        return "".join(f"{identity}\n" for identity in found)
+    return _columns([["ID", "CREATED AT", "LABELS"], *([name, "2026-11-21T00:00:00Z", "-"] for name in found)])
 
 
 def _namespaces(run: _Run) -> str:
@@ -345,6 +354,7 @@ _COMMANDS: Mapping[str, Callable[[_Run], str]] = {
     "images import": _import,
     "containers list": _containers,
     "tasks list": _tasks,
+    "leases list": _leases,
     "namespaces list": _namespaces,
     "namespaces create": _make_namespace,
     "version": _version,

@@ -1,17 +1,20 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Host Networking Service: its cmdlets, and the service.
+"""The Host Networking Service: its cmdlets, the service, what a boot does to it, its faults.
 
 Cmdlets: module HostNetworkingService (https://learn.microsoft.com/powershell/module/hostnetworkingservice).
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from simulator.kubernetes_node import hns_hang, hns_ports, hns_status
 from simulator.kubernetes_node.hns_objects import (
+    ELEMENT_NOT_FOUND,
     SERVICE,
     Endpoint,
     HnsError,
@@ -19,120 +22,84 @@ from simulator.kubernetes_node.hns_objects import (
     Network,
     PolicyList,
     State,
-    Store,
-    store,
 )
+from simulator.kubernetes_node.hns_store import Store, new_id, store
+from simulator.kubernetes_node.hns_views import Views
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, IdleService, PSObject, ServiceProgram
-from simulator.machine.services import Service
+from simulator.machine.services import Service, ServiceError
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-__all__ = ["CMDLETS", "SERVICES", "STATUS", "Endpoint", "HnsError", "Network", "PolicyList", "State", "Store", "store"]
+__all__ = [
+    "CMDLETS",
+    "FAULTS",
+    "ON_BOOT",
+    "SERVICES",
+    "STATUS",
+    "Endpoint",
+    "HnsError",
+    "Namespace",
+    "Network",
+    "PolicyList",
+    "State",
+    "Store",
+    "new_id",
+    "store",
+]
+
+_CONTINUES = ("continue", "silentlycontinue", "ignore")
 
 
-def _network(item: Network) -> PSObject:
-    subnets = (
-        [
-            PSObject(
-                "System.Management.Automation.PSCustomObject",
-                {"AddressPrefix": item.subnet, "GatewayAddress": item.gateway},
-            )
-        ]
-        if item.subnet
-        else []
-    )
-    return _object(
-        item.id,
-        {
-            "Name": item.name,
-            "Type": item.kind,
-            "Subnets": subnets,
-            "ManagementIP": "",
-            "NetworkAdapterName": item.adapter if item.external else "",
-            "State": 1,
-            "Version": 38654705666,
-            "Vsid": item.vni,
-        },
-    )
+def _failure(error: HnsError) -> CmdletError:
+    """Return HNS's refusal as the module writes it: the function, the number, and HNS's answer in JSON."""
+    answer = json.dumps({"Success": False, "Error": f"{error.said} ", "ErrorCode": error.code}, separators=(",", ":"))
+    message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {answer}"
+    return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
 
 
-def _endpoint(machine: Machine, item: Endpoint) -> PSObject:
-    network = machine.part(State).networks.get(item.network)
-    return _object(
-        item.id,
-        {
-            "Name": item.name,
-            "IPAddress": item.address,
-            "MacAddress": item.mac,
-            "VirtualNetwork": item.network,
-            "VirtualNetworkName": network.name if network else "",
-            "Type": network.kind if network else "",
-            "IsRemoteEndpoint": item.remote,
-            "Namespace": item.namespace,
-            "State": 3 if item.container else 1,
-            "SharedContainers": [item.container] if item.container else [],
-        },
-    )
-
-
-def _policy(item: PolicyList) -> PSObject:
-    inner = PSObject(
-        "System.Management.Automation.PSCustomObject",
-        {
-            "Type": "ELB",
-            "VIPs": [item.vip] if item.vip else [],
-            "ExternalPort": item.port,
-            "InternalPort": item.target_port,
-            "Protocol": item.protocol,
-        },
-    )
-    return _object(
-        item.id, {"Policies": [inner], "References": [f"/endpoints/{name}" for name in item.endpoints], "State": 2}
-    )
-
-
-def _namespace(item: Namespace) -> PSObject:
-    return _object(item.id, {"Type": "Guest", "ResourceList": list(item.endpoints)})
-
-
-def _object(object_id: str, properties: Mapping[str, object]) -> PSObject:
-    return PSObject("HNS.Object", {"ID": object_id, **properties})
-
-
-def _guard(machine: Machine, command: str) -> Store:
-    found = Store(machine)
+def _guard(machine: Machine, bound: Bound) -> Store:
+    """Return HNS once it answers. Raises CmdletError."""
     if machine.services.get(SERVICE) is None:
         # The module is there with the feature Containers (or Hyper-V), as the service is.
         raise CmdletError(
             "ObjectNotFound",
             "CommandNotFoundException",
-            f"The term '{command}' is not recognized as the name of a cmdlet, function, script file, "
+            f"The term '{bound.command}' is not recognized as the name of a cmdlet, function, script file, "
             f"or operable program.",
             "System.Management.Automation.CommandNotFoundException",
         )
+    found = Store(machine)
     try:
-        found.require()
+        found.wake()
+        hns_hang.wait(machine, bound.command, bound.stop)
     except HnsError as error:
-        raise CmdletError("NotSpecified", "System.Exception", str(error), "System.Exception") from error
+        raise _failure(error) from error
     return found
+
+
+def _listed(machine: Machine, found: Store, kind: str) -> list[PSObject]:
+    views = Views(machine, found.networks(), found.endpoints())
+    match kind:
+        case "networks":
+            return [views.network(item) for item in found.networks()]
+        case "endpoints":
+            return [views.endpoint(item) for item in found.endpoints()]
+        case "policies":
+            return [views.policy(item) for item in found.policies()]
+        case _:
+            return [views.namespace(item) for item in found.namespaces()]
 
 
 def _getter(kind: str) -> Cmdlet:
     def get(machine: Machine, bound: Bound) -> Iterable[object]:
-        found = _guard(machine, bound.command)
-        objects = {
-            "networks": lambda: [_network(item) for item in found.networks()],
-            "endpoints": lambda: [_endpoint(machine, item) for item in found.endpoints()],
-            "policies": lambda: [_policy(item) for item in found.policies()],
-            "namespaces": lambda: [_namespace(item) for item in found.namespaces()],
-        }[kind]()
+        objects = _listed(machine, _guard(machine, bound), kind)
         wanted = bound.text("Id").upper()
         if not wanted:
             return objects
         kept = [item for item in objects if str(item["ID"]).upper() == wanted]
         if not kept:
-            raise CmdletError("NotSpecified", "System.Exception", "Element not found.", "System.Exception")
+            raise _failure(HnsError(f"Open{bound.command.removeprefix('Get-Hns')}", ELEMENT_NOT_FOUND))
         return kept
 
     return get
@@ -140,21 +107,22 @@ def _getter(kind: str) -> Cmdlet:
 
 def _remover(kind: str) -> Cmdlet:
     def remove(machine: Machine, bound: Bound) -> Iterable[object]:
-        found = _guard(machine, bound.command)
+        found = _guard(machine, bound)
+        act: Callable[[str], None] = {
+            "networks": found.remove_network,
+            "endpoints": found.remove_endpoint,
+            "policies": found.remove_policy,
+            "namespaces": found.remove_namespace,
+        }[kind]
         given = bound.get("InputObjects")
         objects = given if isinstance(given, list) else [given] if given is not None else list(bound.pipeline)
         for item in objects:
-            object_id = str(item.get("ID") if isinstance(item, PSObject) else item)
-            act = {
-                "networks": found.remove_network,
-                "endpoints": found.remove_endpoint,
-                "policies": found.remove_policy,
-                "namespaces": found.remove_namespace,
-            }[kind]
             try:
-                act(object_id)
+                act(str(item.get("ID") if isinstance(item, PSObject) else item))
             except HnsError as error:
-                raise CmdletError("NotSpecified", "System.Exception", str(error), "System.Exception") from error
+                bound.write_error(_failure(error))
+                if bound.text("ErrorAction", "Stop").casefold() not in _CONTINUES:
+                    break
         return []
 
     return remove
@@ -172,48 +140,40 @@ CMDLETS: Mapping[str, Cmdlet] = {
 }
 
 
-class _HnsService:
-    """The service: when it stops, endpoints, policy lists and namespaces are gone (projectcalico/calico#5164)."""
+@dataclass
+class _Running(IdleService):
+    """The service's process."""
 
+    machine: Machine | None = None
+
+    def stop(self) -> None:
+        """End it; what belongs to pods is lost unless the whole machine goes down. Raises ServiceError if it hangs."""
+        machine = self.machine
+        if machine is not None and machine.power.state != "going-down":
+            if not hns_hang.service_may_stop(machine):
+                raise ServiceError(1053, SERVICE)
+            state = machine.part(State)
+            state.restarted()
+            hns_ports.restarted(machine, set(state.networks))
+            hns_hang.service_stopped(machine)
+        self.alive = False
+
+
+class _HnsService:
     def start(self, machine: Machine, service: Service) -> IdleService:
         """Start it."""
-        state = machine.part(State)
+        return _Running(machine=machine)
 
-        class Running(IdleService):
-            def stop(self) -> None:
-                """End it."""
-                self.alive = False
-                state.endpoints.clear()
-                state.policies.clear()
-                state.namespaces.clear()
 
-        return Running()
+def on_boot(machine: Machine) -> None:
+    """What HNS kept is there again; what hung does not hang any more."""
+    state = machine.part(State)
+    state.rebooted(keep_endpoints=machine.settings.option("hns_keeps_endpoints", True) is True)
+    hns_ports.restarted(machine, {*state.networks, *state.policies})
+    hns_hang.machine_rebooted(machine)
 
 
 SERVICES: Mapping[str, ServiceProgram] = {"svchost:hns": _HnsService()}
-
-
-def _status(machine: Machine) -> object:
-    state = copy.deepcopy(machine.part(State))
-    names = {item.id: item.name for item in state.networks.values()}
-    return {
-        "networks": [
-            {"id": item.id, "name": item.name, "type": item.kind, "subnet": item.subnet, "vni": item.vni}
-            for item in state.networks.values()
-        ],
-        "endpoints": [
-            {
-                "id": item.id,
-                "name": item.name,
-                "network": names.get(item.network, ""),
-                "address": item.address,
-                "container": item.container,
-            }
-            for item in state.endpoints.values()
-        ],
-        "policies": [{"id": item.id, "vip": item.vip, "port": item.port} for item in state.policies.values()],
-        "namespaces": [item.id for item in state.namespaces.values()],
-    }
-
-
-STATUS = {"hns": _status}
+STATUS = {"hns": hns_status.describe}
+FAULTS = {"hns_hang": hns_hang.set_fault, "pods_vanish": hns_status.lose_pods}
+ON_BOOT = on_boot

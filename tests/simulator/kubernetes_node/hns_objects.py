@@ -1,35 +1,67 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects of the Host Networking Service, and what changing them does to the link.
+"""The objects of the Host Networking Service, and its errors.
 
-Creating or removing a network on the outside card makes or takes a virtual switch: the link drops, and the card's
-static address is reset to DHCP (microsoft/SDN#498).
+States, types and flags: microsoft/hcsshim internal/hns/hnsendpoint.go and hcn/hcnnetwork.go. Errors:
+https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes.
 """
 
 from __future__ import annotations
 
-import threading
-import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from simulator.machine.services import ServiceError
-
-if TYPE_CHECKING:
-    from simulator.machine.machine import Machine
 
 EXTERNAL = ("L2Bridge", "Overlay", "Transparent", "L2Tunnel")
 SERVICE = "hns"
-_LINK_DELAY = 0.3  # seconds until the switch takes the card: the answer of the command that asked for it is out by then
+# States of an endpoint.
+CREATED, ATTACHED, ATTACHED_SHARING, DETACHED = 1, 2, 3, 4
+# Flag of a network that is gone when HNS ends (containerd's nat networks have it).
+NON_PERSISTENT = 8
+
+ELEMENT_NOT_FOUND = 0x80070490
+NETWORK_NOT_FOUND = 0x803B0001
+ENDPOINT_NOT_FOUND = 0x803B0002
+NETWORK_ALREADY_EXISTS = 0x803B0010
+PORT_EXISTS = 0x803B0013
+REQUEST_UNSUPPORTED = 0x803B0015
+ENTITY_HAS_REFERENCES = 0x803B002C
+ADDRESS_RESERVED = 0x803B002F
+RPC_UNAVAILABLE = 0x800706BA
+RPC_FAILED = 0x800706BE
+TIMED_OUT = 0x800705B4
+
+TEXTS = {
+    ELEMENT_NOT_FOUND: "Element not found.",
+    NETWORK_NOT_FOUND: "The network was not found.",
+    ENDPOINT_NOT_FOUND: "The endpoint was not found.",
+    NETWORK_ALREADY_EXISTS: "A network with this name already exists.",
+    PORT_EXISTS: "The specified port already exists.",
+    REQUEST_UNSUPPORTED: "The requested operation is not supported.",
+    ENTITY_HAS_REFERENCES: "The specified entity cannot be removed while it still has references.",
+    ADDRESS_RESERVED: "An address provided is invalid or reserved.",
+    RPC_UNAVAILABLE: "The RPC server is unavailable.",
+    RPC_FAILED: "The remote procedure call failed.",
+    TIMED_OUT: "This operation returned because the timeout period expired.",
+}
 
 
 class HnsError(Exception):
-    """HNS refused; the text is HNS's."""
+    """HNS refused. Its text is that of callers by hcsshim: `hcnCreateEndpoint failed in Win32: … (0x803b002f)`."""
+
+    def __init__(self, function: str, code: int) -> None:
+        self.function, self.code, self.said = function, code, TEXTS[code]
+        super().__init__(f"hcn{function} failed in Win32: {self.said} (0x{code:x})")
 
 
 @dataclass
 class Network:
-    """A network of HNS. `kind`: NAT, L2Bridge, Overlay, Transparent."""
+    """A network of HNS.
+
+    Parameters:
+        kind: NAT, L2Bridge, Overlay, Transparent, L2Tunnel.
+        adapter: the outside card that an external network takes.
+        flags: 8: not persistent.
+        type_text: the type as its maker spelled it, where that differs (Docker: `nat`).
+    """
 
     id: str
     name: str
@@ -38,6 +70,8 @@ class Network:
     gateway: str = ""
     vni: int = 0
     adapter: str = "Ethernet"
+    flags: int = 0
+    type_text: str = ""
 
     @property
     def external(self) -> bool:
@@ -47,7 +81,15 @@ class Network:
 
 @dataclass
 class Endpoint:
-    """An endpoint of a network: a container's, or the host's own (no container)."""
+    """An endpoint of a network.
+
+    Parameters:
+        container: whose it is: the id of a sandbox or of a Docker container; empty for the host's own and remote ones.
+        namespace: the network namespace that it is in.
+        remote: of a pod on another node (kube-proxy makes them for load balancers).
+        state: CREATED to DETACHED.
+        shared: what SharedContainers shows; Hyper-V isolated containers are not in it (projectcalico/calico#8913).
+    """
 
     id: str
     name: str
@@ -57,11 +99,13 @@ class Endpoint:
     container: str = ""
     namespace: str = ""
     remote: bool = False
+    state: int = CREATED
+    shared: list[str] = field(default_factory=list)
 
 
 @dataclass
 class PolicyList:
-    """A load balancer of kube-proxy: a virtual address and port over endpoints."""
+    """A load balancer of kube-proxy: a virtual address and port over endpoints (which may be gone by now)."""
 
     id: str
     vip: str
@@ -70,169 +114,63 @@ class PolicyList:
     target_port: int
     endpoints: tuple[str, ...] = ()
     node_port: bool = False
+    dsr: bool = False
+    source_vip: str = ""
 
 
 @dataclass
 class Namespace:
-    """A network namespace of a pod."""
+    """A network namespace.
+
+    Parameters:
+        containers: what is attached to it: ids, of which HNS shows 12 digits.
+        default: the host's own.
+        compartment: 0: it has none (what is left after a reboot).
+    """
 
     id: str
     endpoints: list[str] = field(default_factory=list)
+    containers: list[str] = field(default_factory=list)
+    default: bool = False
+    compartment: int = 0
 
 
 @dataclass
 class State:
-    """What HNS knows; networks survive reboots, and so does the rest until HNS restarts."""
+    """What HNS knows, by upper-case id."""
 
     networks: dict[str, Network] = field(default_factory=dict)
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     policies: dict[str, PolicyList] = field(default_factory=dict)
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
+    def restarted(self) -> None:
+        """The service ended and began: networks stay, what belongs to pods is gone (projectcalico/calico#5164)."""
+        self.endpoints.clear()
+        self.policies.clear()
+        self._leave_default()
+        self._forget_fleeting()
 
-class Store:
-    """HNS's objects of one machine, with what changing them does to the link."""
+    def rebooted(self, *, keep_endpoints: bool) -> None:
+        """The machine was off: compartments and containers are gone, the rest is as the registry has it.
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._state = machine.part(State)
+        Endpoints are still there after patching (moby/moby#47576); others saw them vanish (Google's
+        k8s-node-setup.psm1): `keep_endpoints`.
+        """
+        self._forget_fleeting()
+        if not keep_endpoints:
+            self.endpoints.clear()
+            self._leave_default()
+        for endpoint in self.endpoints.values():
+            endpoint.state, endpoint.shared = CREATED, []
+        for namespace in self.namespaces.values():
+            namespace.containers = []
+            namespace.compartment = 1 if namespace.default else 0
 
-    def require(self) -> None:
-        """Raise HnsError unless the service runs; Windows starts it when it is first asked (trigger start)."""
-        service = self._machine.services.get(SERVICE)
-        if service is not None and service.state == "Stopped" and service.start < 4:
-            try:
-                self._machine.services.start(SERVICE)
-            except ServiceError as error:
-                raise HnsError("The RPC server is unavailable.") from error
-        elif service is None or service.state != "Running":
-            raise HnsError("The RPC server is unavailable.")
+    def _leave_default(self) -> None:
+        self.namespaces = {key: item for key, item in self.namespaces.items() if item.default}
 
-    def networks(self) -> list[Network]:
-        """Return the networks."""
-        return list(self._state.networks.values())
-
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return list(self._state.endpoints.values())
-
-    def policies(self) -> list[PolicyList]:
-        """Return the policy lists."""
-        return list(self._state.policies.values())
-
-    def namespaces(self) -> list[Namespace]:
-        """Return the namespaces."""
-        return list(self._state.namespaces.values())
-
-    def network_named(self, name: str) -> Network | None:
-        """Return a network by its name, whatever its case."""
-        return next((item for item in self.networks() if item.name.casefold() == name.casefold()), None)
-
-    def endpoints_of(self, container: str) -> list[Endpoint]:
-        """Return the endpoints of a container."""
-        return [item for item in self.endpoints() if item.container == container]
-
-    def create_network(self, name: str, kind: str, subnet: str = "", gateway: str = "", vni: int = 0) -> Network:
-        """Make a network. Raises HnsError."""
-        self.require()
-        if self.network_named(name):
-            raise HnsError(
-                f"hcnCreateNetwork failed in Win32: An adapter or network of the name {name} already exists. "
-                f"(0x80070034)"
-            )
-        network = Network(str(uuid.uuid4()).upper(), name, kind, subnet, gateway, vni)
-        self._state.networks[network.id] = network
-        if network.external:
-            self._switch(network, True)
-        return network
-
-    def remove_network(self, network_id: str) -> None:
-        """Remove a network. Raises HnsError if endpoints are left on it."""
-        self.require()
-        network = self._state.networks.get(network_id.upper())
-        if network is None:
-            raise HnsError("Element not found.")
-        if any(item.network == network.id for item in self.endpoints()):
-            raise HnsError("hcnDeleteNetwork failed in Win32: The network has active endpoints. (0x803b0027)")
-        del self._state.networks[network.id]
-        if network.external:
-            self._switch(network, False)
-
-    def add_endpoint(
-        self, name: str, network: str, address: str, *, container: str = "", namespace: str = "", remote: bool = False
-    ) -> Endpoint:
-        """Make an endpoint. Raises HnsError."""
-        self.require()
-        if network not in self._state.networks:
-            raise HnsError("HNS failed with error : Element not found.")
-        if any(item.network == network and item.address == address and not item.remote for item in self.endpoints()):
-            raise HnsError("hcnCreateEndpoint failed in Win32: The IP address is already in use. (0x803b001b)")
-        mac = "00-15-5D-" + "-".join(f"{int(part):02X}" for part in address.split(".")[1:])
-        endpoint = Endpoint(str(uuid.uuid4()).upper(), name, network, address, mac, container, namespace, remote)
-        self._state.endpoints[endpoint.id] = endpoint
-        if namespace:
-            known = self._state.namespaces.setdefault(namespace, Namespace(namespace))
-            known.endpoints.append(endpoint.id)
-        return endpoint
-
-    def remove_endpoint(self, endpoint_id: str) -> None:
-        """Remove an endpoint. Raises HnsError."""
-        self.require()
-        endpoint = self._state.endpoints.pop(endpoint_id.upper(), None)
-        if endpoint is None:
-            raise HnsError("Element not found.")
-        namespace = self._state.namespaces.get(endpoint.namespace)
-        if namespace and endpoint.id in namespace.endpoints:
-            namespace.endpoints.remove(endpoint.id)
-            if not namespace.endpoints:
-                del self._state.namespaces[namespace.id]
-
-    def put_policy(self, policy: PolicyList) -> None:
-        """Make or replace a policy list."""
-        self.require()
-        self._state.policies[policy.id] = policy
-
-    def remove_policy(self, policy_id: str) -> None:
-        """Remove a policy list. Raises HnsError."""
-        self.require()
-        if self._state.policies.pop(policy_id.upper(), None) is None:
-            raise HnsError("Element not found.")
-
-    def remove_namespace(self, namespace_id: str) -> None:
-        """Remove a namespace. Raises HnsError."""
-        self.require()
-        if self._state.namespaces.pop(namespace_id, None) is None:
-            raise HnsError("Element not found.")
-
-    def _switch(self, network: Network, made: bool) -> None:
-        """Do what a new or vanished virtual switch does to the outside card."""
-        from simulator.windows.network import Extra, Interface, interfaces
-
-        extra = self._machine.part(Extra).interfaces
-        alias = f"vEthernet ({network.adapter})"
-        if made and alias not in extra:
-            card = interfaces(self._machine)[0]
-            extra[alias] = Interface(
-                alias,
-                "Hyper-V Virtual Ethernet Adapter",
-                20,
-                card.mac,
-                card.address,
-                card.prefix,
-                card.gateway,
-                card.dns,
-                True,
-                card.mtu,
-            )
-        elif not made and not any(item.external for item in self.networks()):
-            extra.pop(alias, None)
-        seconds = self._machine.settings.option("link_drop_seconds", 2.0)
-        drop = float(seconds) if isinstance(seconds, (int, float)) else 2.0
-        timer = threading.Timer(_LINK_DELAY, self._machine.network.drop_link, [drop])
-        timer.daemon = True
-        timer.start()
-
-
-def store(machine: Machine) -> Store:
-    """Return HNS of a machine."""
-    return Store(machine)
+    def _forget_fleeting(self) -> None:
+        gone = {key for key, item in self.networks.items() if item.flags & NON_PERSISTENT}
+        self.networks = {key: item for key, item in self.networks.items() if key not in gone}
+        self.endpoints = {key: item for key, item in self.endpoints.items() if item.network not in gone}

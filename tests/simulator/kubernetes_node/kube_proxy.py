@@ -178,7 +178,7 @@ class Proxy:
             raise ProxyError("source-vip flag not set")
         store = hns.store(self._machine)
         if not any(item.network == network.id and item.address == settings.source_vip for item in store.endpoints()):
-            store.add_endpoint("source-vip", network.id, settings.source_vip)
+            store.add_endpoint("Ethernet", network.id, settings.source_vip)
 
     def _client(self) -> Client:
         """Return a connection; the token it needs may come a moment later."""
@@ -206,6 +206,7 @@ class Proxy:
         for policy in wanted:
             backends = tuple(self._backend(store, network, address) for address in policy.endpoints)
             policy.endpoints = backends
+            policy.dsr = self._settings.dsr
             if known.get(policy.id) != policy:
                 store.put_policy(policy)
         for policy_id in self._made - {item.id for item in wanted}:
@@ -218,7 +219,8 @@ class Proxy:
         for item in store.endpoints():
             if item.address == address and item.network == network.id:
                 return item.id
-        return store.add_endpoint(f"Ethernet_{address}", network.id, address, remote=True).id
+        # It names none of its endpoints (pkg/proxy/winkernel/hns.go), so HNS does.
+        return store.add_endpoint("Ethernet", network.id, address, remote=True).id
 
 
 def policies(services: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> list[hns.PolicyList]:

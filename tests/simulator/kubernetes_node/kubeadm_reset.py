@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simulator.kubernetes_node import kubeadm_join
 from simulator.kubernetes_node.flags import Flags
 from simulator.kubernetes_node.join_configuration import PIPE
-from simulator.kubernetes_node.runtime import connect
+from simulator.kubernetes_node.runtime import RuntimeFailure, connect
 from simulator.machine.objects import ProgramResult
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ def reset(machine: Machine, flags: Flags, stdin: bytes) -> ProgramResult:
         )
     else:
         for sandbox in runtime.sandboxes():
-            runtime.remove_sandbox(sandbox)
+            try:
+                runtime.remove_sandbox(sandbox)
+            except RuntimeFailure as error:
+                printed.append(f"W1121 00:00:00.000000    1000 cleanupnode.go:99] [reset] Failed to remove: {error}")
     folders = [f"{kubeadm_join.KUBERNETES}\\manifests", f"{kubeadm_join.KUBERNETES}\\pki", kubeadm_join.KUBELET]
     printed.append(f"[reset] Deleting contents of directories: [{' '.join(folder[2:] for folder in folders)}]")
     for folder in folders:

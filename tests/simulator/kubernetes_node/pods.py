@@ -92,8 +92,7 @@ class Pods:
     def _sweep(self, runtime: Containerd, present: set[str]) -> None:
         """Remove what belongs to pods that the API server no longer has."""
         for sandbox in runtime.sandboxes():
-            if sandbox.uid not in present:
-                runtime.remove_sandbox(sandbox)
+            if sandbox.uid not in present and _removed(runtime, sandbox):
                 pod_volumes.remove(self._machine, self._settings.root_dir, sandbox.uid)
         for uid in [uid for uid in self._workers if uid not in present]:
             del self._workers[uid]
@@ -101,8 +100,9 @@ class Pods:
     def _finish(self, pod: dict[str, Any], worker: Worker, runtime: Containerd | None) -> None:
         if runtime is None:
             return  # nothing can be stopped without a runtime: the pod stays Terminating
-        for sandbox in [item for item in runtime.sandboxes() if item.uid == worker.uid]:
-            runtime.remove_sandbox(sandbox)
+        gone = [_removed(runtime, item) for item in runtime.sandboxes() if item.uid == worker.uid]
+        if not all(gone):
+            return  # it stays Terminating, and kubelet goes on trying
         pod_volumes.remove(self._machine, self._settings.root_dir, worker.uid)
         metadata = pod["metadata"]
         try:
@@ -145,6 +145,7 @@ class Pods:
             pod_volumes.prepare(self._machine, self._client, pod, self._settings.root_dir, worker.volumes)
             if worker.sandbox is None:
                 self._refuse_resolv_conf()
+                _end_dead(runtime, worker.uid)
                 worker.sandbox = runtime.run_sandbox(self._pod_config(pod, worker))
                 worker.attempts += 1
             worker.event = ""
@@ -306,6 +307,22 @@ class Pods:
                     raise
         ready = all(item.get("ready") for item in status.get("containerStatuses", []))
         return status["phase"] == "Pending" or not ready
+
+
+def _end_dead(runtime: Containerd, uid: str) -> None:
+    """Stop a pod's dead sandboxes before it gets a new one, so that CNI takes their network. Raises RuntimeFailure."""
+    for sandbox in runtime.sandboxes():
+        if sandbox.uid == uid and not sandbox.ready and sandbox.network:
+            runtime.stop_sandbox(sandbox)
+
+
+def _removed(runtime: Containerd, sandbox: Sandbox) -> bool:
+    """Return whether containerd could remove a sandbox."""
+    try:
+        runtime.remove_sandbox(sandbox)
+    except RuntimeFailure:
+        return False
+    return True
 
 
 def _windows_options(pod: Mapping[str, Any], container: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simulator.kubernetes_node import cni, contracts, oci, shims
+from simulator.kubernetes_node import cni, contracts, hns, oci, shims
 from simulator.kubernetes_node.containerd_config import Config
 from simulator.kubernetes_node.image_store import K8S, Image, ImageStore
 from simulator.kubernetes_node.puller import Puller, PullOptions, endpoints, pull
@@ -125,34 +125,46 @@ class Containerd:
                     f'failed to get sandbox image "{image}": failed to pull image "{image}": {error}'
                 ) from error
         sandbox = Sandbox(shims.new_id(), pod.name, pod.namespace, pod.uid, attempt=pod.attempt)
+        known = shims.settle(self._machine)
+        known.leases.add(sandbox.id)
         if pod.host_network:
             sandbox.address = self._machine.address
         else:
             try:
-                network = self.network()
-                sandbox.address = cni.add(self._machine, network, sandbox.id, f"{sandbox.id[:8]}-ns").address
-                sandbox.network = network.name
+                self._join_network(sandbox)
             except cni.CniError as error:
+                known.leases.discard(sandbox.id)
                 raise RuntimeFailure(f'failed to setup network for sandbox "{sandbox.id}": {error}') from error
-        shims.settle(self._machine).sandboxes[sandbox.id] = sandbox
+        known.sandboxes[sandbox.id] = sandbox
         return sandbox
 
+    def _join_network(self, sandbox: Sandbox) -> None:
+        """Give a sandbox its namespace and its endpoint. Raises cni.CniError."""
+        network = self.network()
+        netns = hns.new_id()
+        sandbox.address = cni.add(self._machine, network, sandbox.id, netns).address
+        sandbox.network, sandbox.netns = network.name, netns
+
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox: its containers end, its network goes."""
+        """Stop a sandbox: its containers end, its network goes. Raises RuntimeFailure if CNI cannot take that away."""
         for container in self.containers(sandbox.id):
             shims.stop(self._machine, container)
         if sandbox.network:
-            cni.remove(self._machine, sandbox.network, sandbox.id)
+            try:
+                cni.remove(self._machine, sandbox.network, sandbox.id)
+            except cni.CniError as error:
+                raise RuntimeFailure(f'failed to destroy network for sandbox "{sandbox.id}": {error}') from error
             sandbox.network = ""
         sandbox.ready = False
 
     def remove_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop and remove a sandbox with its containers."""
+        """Stop and remove a sandbox with its containers. Raises RuntimeFailure."""
         self.stop_sandbox(sandbox)
         found = self._machine.part(shims.Shims)
         for container in self.containers(sandbox.id):
             found.containers.pop(container.id, None)
         found.sandboxes.pop(sandbox.id, None)
+        found.leases.discard(sandbox.id)
 
     def sandboxes(self) -> list[Sandbox]:
         """Return the sandboxes, newest first."""

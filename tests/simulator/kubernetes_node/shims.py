@@ -30,7 +30,12 @@ def now() -> datetime:
 
 @dataclass
 class Sandbox:
-    """A pod's sandbox. `network`: the CNI configuration's name; empty for pods on the host's network."""
+    """A pod's sandbox.
+
+    Parameters:
+        network: the CNI configuration's name; empty for pods on the host's network.
+        netns: id of its network namespace in HNS.
+    """
 
     id: str
     pod: str
@@ -41,6 +46,7 @@ class Sandbox:
     created: datetime = field(default_factory=now)
     ready: bool = True
     attempt: int = 0
+    netns: str = ""
 
 
 @dataclass
@@ -71,10 +77,16 @@ class Container:
 
 @dataclass
 class Shims:
-    """All sandboxes and containers, by id."""
+    """All sandboxes and containers, by id.
+
+    Parameters:
+        leases: ids that containerd has a lease for: of sandboxes from the first moment of their making until they are
+            removed (containerd internal/cri/server/sandbox_run.go), before CRI lists them.
+    """
 
     sandboxes: dict[str, Sandbox] = field(default_factory=dict)
     containers: dict[str, Container] = field(default_factory=dict)
+    leases: set[str] = field(default_factory=set)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Shims:
         """A machine that starts from this one's disk runs nothing."""

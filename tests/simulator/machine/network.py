@@ -32,6 +32,7 @@ class Network:
         self._lock = threading.Lock()
         self._ports: Ports | None = None
         self._powered = True
+        self._addressed = True
         self._down_until = 0.0
         self.drops = 0
 
@@ -43,6 +44,12 @@ class Network:
     def is_up(self) -> bool:
         """Whether the machine can be reached (others on the node's network ask this too)."""
         with self._lock:
+            return self._powered and self._addressed and time.monotonic() >= self._down_until
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the card has a link; nobody finds the machine by it unless it has its address, too."""
+        with self._lock:
             return self._powered and time.monotonic() >= self._down_until
 
     def drop_link(self, seconds: float = 0.0) -> None:
@@ -52,6 +59,26 @@ class Network:
             self.drops += 1
         if self._ports:
             self._ports.drop_link(seconds)
+
+    def set_addressed(self, addressed: bool) -> None:
+        """Note whether the machine has its address: without it the ports are closed; shells and commands live on."""
+        with self._lock:
+            changed, self._addressed = self._addressed != addressed, addressed
+            powered, left = self._powered, self._down_until - time.monotonic()
+        if not changed or not powered or self._ports is None:
+            return
+        if not addressed:
+            self._ports.close_ports(forget_shells=False)
+        elif left > 0:
+            timer = threading.Timer(left, self._reopen)
+            timer.daemon = True
+            timer.start()
+        else:
+            self._ports.open_ports()
+
+    def _reopen(self) -> None:
+        if self.is_up and self._ports:
+            self._ports.open_ports()
 
     def power_off(self) -> None:
         """Close the ports; shells and their commands end."""
@@ -65,7 +92,8 @@ class Network:
         with self._lock:
             self._powered = True
             self._down_until = 0.0
-        if self._ports:
+            addressed = self._addressed
+        if self._ports and addressed:
             self._ports.open_ports()
 
     def forget_shells(self) -> None:

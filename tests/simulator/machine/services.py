@@ -203,7 +203,10 @@ class Services:
             self._start(name, ())
 
     def stop(self, name: str, *, force: bool = False) -> None:
-        """Stop a service; `force` stops what depends on it first. Raises ServiceError: 1060, 1062, 1051."""
+        """Stop a service; `force` stops what depends on it first.
+
+        Raises ServiceError: 1060, 1062, 1051, or 1053 if it does not obey.
+        """
         with self._lock:
             self._require(name)
             runtime = self._state(name)
@@ -313,7 +316,12 @@ class Services:
         runtime.state = "StopPending"
         runtime.running = runtime.process = None
         if running:
-            running.stop()
+            try:
+                running.stop()
+            except ServiceError:
+                # It did not obey, and goes on as it was.
+                runtime.state, runtime.running, runtime.process = "Running", running, process
+                raise
         if process:
             self._processes.kill(process)
         runtime.state = "Stopped"

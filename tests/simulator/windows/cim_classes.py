@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from simulator.machine.objects import PSObject
 from simulator.windows import page_file
 from simulator.windows.common import cim
-from simulator.windows.computer import hot_fixes
+from simulator.windows.hot_fixes import hot_fixes
 from simulator.windows.network import interfaces
+from simulator.windows.network_state import default_gateway
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -169,10 +170,7 @@ def _processes(machine: Machine) -> list[PSObject]:
 
 
 def _updates(machine: Machine) -> list[PSObject]:
-    return [
-        cim("Win32_QuickFixEngineering", {"HotFixID": name, "Description": "Update", "CSName": machine.name})
-        for name in hot_fixes(machine)
-    ]
+    return [cim("Win32_QuickFixEngineering", fix) for fix in hot_fixes(machine)]
 
 
 def _network(machine: Machine) -> list[PSObject]:
@@ -184,9 +182,9 @@ def _network(machine: Machine) -> list[PSObject]:
                 "Index": item.index,
                 "InterfaceIndex": item.index,
                 "IPEnabled": True,
-                "IPAddress": [item.address],
+                "IPAddress": [address.address for address in item.addresses],
                 "MACAddress": item.mac.replace("-", ":"),
-                "DefaultIPGateway": [item.gateway] if item.gateway else None,
+                "DefaultIPGateway": [gateway] if (gateway := default_gateway(machine, item.alias)) else None,
                 "DHCPEnabled": item.dhcp,
                 "DNSServerSearchOrder": list(item.dns),
             },

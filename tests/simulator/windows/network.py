@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import (
@@ -25,47 +24,22 @@ from simulator.machine.objects import (
 from simulator.machine.text import to_text
 from simulator.windows.common import any_match, cim, has_wildcard, no_cim_object
 from simulator.windows.names import resolve
+from simulator.windows.network_state import Address, Interface, Route, default_gateway, settle, state_of
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _NAMESPACE = "root/standardcimv2"
 _IPV4 = Enumeration("IPv4", 2, "AddressFamily")
-
-
-@dataclass(frozen=True)
-class Interface:
-    """A network interface with one IPv4 address."""
-
-    alias: str
-    description: str
-    index: int
-    mac: str
-    address: str
-    prefix: int = 24
-    gateway: str = ""
-    dns: tuple[str, ...] = ()
-    dhcp: bool = True
-    mtu: int = 1500
-
-
-@dataclass
-class Extra:
-    """Interfaces that came with virtual switches (`vEthernet (…)`), by alias. Families put theirs here."""
-
-    interfaces: dict[str, Interface] = field(default_factory=dict)
+_ORIGINS = {"Manual": 1, "WellKnown": 2, "Dhcp": 3}
+_STATES = {"Tentative": 1, "Preferred": 4}
+LOOPBACK = Interface("Loopback Pseudo-Interface 1", "", 1, "", [Address("127.0.0.1", 8, "WellKnown")], dhcp=False)
 
 
 def interfaces(machine: Machine) -> list[Interface]:
-    """Return the interfaces that are up, without the loopback."""
-    address = ipaddress.ip_address(machine.address)
-    first = str(ipaddress.ip_network(f"{address}/24", strict=False)[1])
-    gateway = str(machine.settings.option("gateway", first))
-    mac = "00-15-5D-" + "-".join(f"{part:02X}" for part in address.packed[-3:])
-    card = Interface(
-        "Ethernet", "Microsoft Hyper-V Network Adapter", 5, mac, machine.address, gateway=gateway, dns=(gateway,)
-    )
-    return [card, *machine.part(Extra).interfaces.values()]
+    """Return the interfaces that have TCP/IP, without the loopback; the one to the outside first."""
+    bound = [item for item in state_of(machine).interfaces.values() if item.bound]
+    return sorted(bound, key=lambda item: item.address != machine.address)
 
 
 def _select(found: list[PSObject], bound: Bound, class_name: str, keys: tuple[str, ...]) -> list[object]:
@@ -92,73 +66,113 @@ def get_adapter(machine: Machine, bound: Bound) -> Iterable[object]:
                 "InterfaceDescription": item.description,
                 "ifIndex": item.index,
                 "InterfaceIndex": item.index,
-                "Status": "Up" if machine.network.is_up else "Disconnected",
+                "Status": "Up" if machine.network.is_linked else "Disconnected",
                 "MacAddress": item.mac,
                 "LinkSpeed": "10 Gbps",
                 "MtuSize": item.mtu,
-                "Virtual": item.alias.startswith("vEthernet"),
-                "HardwareInterface": not item.alias.startswith("vEthernet"),
+                "Virtual": not item.physical,
+                "HardwareInterface": item.physical,
                 "PhysicalMediaType": "Unspecified",
             },
             _NAMESPACE,
         )
-        for item in interfaces(machine)
-        if not (bound.flag("Physical") and item.alias.startswith("vEthernet"))
+        for item in state_of(machine).interfaces.values()
+        if item.physical or not bound.flag("Physical")
     ]
     return _select(found, bound, "MSFT_NetAdapter", ("Name", "InterfaceDescription", "InterfaceIndex"))
 
 
+def _address(interface: Interface, item: Address) -> PSObject:
+    origin = Enumeration(item.origin, _ORIGINS[item.origin])
+    suffix = Enumeration("Link", 4) if item.origin == "WellKnown" and interface is not LOOPBACK else origin
+    return cim(
+        "MSFT_NetIPAddress",
+        {
+            "IPAddress": item.address,
+            "IPv4Address": item.address,
+            "InterfaceIndex": interface.index,
+            "InterfaceAlias": interface.alias,
+            "AddressFamily": _IPV4,
+            "Type": Enumeration("Unicast", 1),
+            "PrefixLength": item.prefix,
+            "PrefixOrigin": origin,
+            "SuffixOrigin": suffix,
+            "AddressState": Enumeration(item.state, _STATES[item.state]),
+            "SkipAsSource": False,
+            "Store": Enumeration("ActiveStore", 1),
+        },
+        _NAMESPACE,
+        text=item.address,
+    )
+
+
+ADDRESS_KEYS = (
+    "IPAddress",
+    "InterfaceIndex",
+    "InterfaceAlias",
+    "AddressFamily",
+    "PrefixLength",
+    "PrefixOrigin",
+    "SuffixOrigin",
+    "AddressState",
+    "Type",
+)
+
+
 def get_address(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetIPAddress."""
-    loopback = Interface("Loopback Pseudo-Interface 1", "", 1, "", "127.0.0.1", 8)
+    """Get-NetIPAddress; the persistent store has what was set by hand."""
+    persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     found = [
-        cim(
-            "MSFT_NetIPAddress",
-            {
-                "IPAddress": item.address,
-                "IPv4Address": item.address,
-                "InterfaceIndex": item.index,
-                "InterfaceAlias": item.alias,
-                "AddressFamily": _IPV4,
-                "Type": Enumeration("Unicast", 1),
-                "PrefixLength": item.prefix,
-                "PrefixOrigin": Enumeration("Dhcp", 3) if item.dhcp else Enumeration("Manual", 1),
-                "SuffixOrigin": Enumeration("Dhcp", 3) if item.dhcp else Enumeration("Manual", 1),
-                "AddressState": Enumeration("Preferred", 4),
-                "SkipAsSource": False,
-            },
-            _NAMESPACE,
-            text=item.address,
-        )
-        for item in (*interfaces(machine), loopback)
+        _address(interface, item)
+        for interface in (*interfaces(machine), LOOPBACK)
+        for item in interface.addresses
+        if item.origin == "Manual" or not persistent
     ]
-    keys = ("IPAddress", "InterfaceIndex", "InterfaceAlias", "AddressFamily", "PrefixOrigin", "AddressState")
-    return _select(found, bound, "MSFT_NetIPAddress", keys)
+    return _select(found, bound, "MSFT_NetIPAddress", ADDRESS_KEYS)
+
+
+def _route(interface: Interface, item: Route) -> PSObject:
+    protocol = {"Manual": ("NetMgmt", 3), "Dhcp": ("Dhcp", 19), "WellKnown": ("Local", 2)}[item.origin]
+    return cim(
+        "MSFT_NetRoute",
+        {
+            "DestinationPrefix": item.destination,
+            "NextHop": item.next_hop,
+            "InterfaceAlias": item.alias,
+            "InterfaceIndex": interface.index,
+            "ifIndex": interface.index,
+            "RouteMetric": item.metric,
+            "Protocol": Enumeration(*protocol),
+            "Publish": Enumeration("No", 0),
+            "Store": Enumeration("PersistentStore" if item.persistent else "ActiveStore", int(not item.persistent)),
+            "AddressFamily": _IPV4,
+        },
+        _NAMESPACE,
+    )
+
+
+ROUTE_KEYS = (
+    "DestinationPrefix",
+    "InterfaceIndex",
+    "InterfaceAlias",
+    "NextHop",
+    "AddressFamily",
+    "Protocol",
+    "RouteMetric",
+)
 
 
 def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetRoute."""
-    found = []
-    for item in interfaces(machine):
-        own = str(ipaddress.ip_network(f"{item.address}/{item.prefix}", strict=False))
-        for prefix, hop in ((("0.0.0.0/0", item.gateway) if item.gateway else ("", "")), (own, "0.0.0.0")):
-            if prefix:
-                properties: dict[str, object] = {
-                    "DestinationPrefix": prefix,
-                    "NextHop": hop,
-                    "InterfaceAlias": item.alias,
-                    "InterfaceIndex": item.index,
-                    "ifIndex": item.index,
-                    "RouteMetric": 0,
-                    "AddressFamily": _IPV4,
-                }
-                found.append(cim("MSFT_NetRoute", properties, _NAMESPACE))
-    return _select(
-        found,
-        bound,
-        "MSFT_NetRoute",
-        ("DestinationPrefix", "InterfaceIndex", "InterfaceAlias", "NextHop", "AddressFamily"),
-    )
+    """Get-NetRoute; the persistent store has what was set by hand, without the routes of addresses."""
+    persistent = bound.text("PolicyStore").casefold() == "persistentstore"
+    known = state_of(machine).routes
+    found: list[PSObject] = []
+    for interface in interfaces(machine):
+        own = [Route(interface.alias, address.network, origin="WellKnown") for address in interface.addresses]
+        routes = [item for item in known if item.alias == interface.alias]
+        kept = [item for item in routes if item.persistent] if persistent else [*routes, *own]
+        found += [_route(interface, item) for item in kept]
+    return _select(found, bound, "MSFT_NetRoute", ROUTE_KEYS)
 
 
 def get_configuration(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -167,18 +181,19 @@ def get_configuration(machine: Machine, bound: Bound) -> Iterable[object]:
         wanted = bound.texts("InterfaceAlias")
         if wanted and not any_match(wanted, item.alias):
             continue
-        address = cim(
-            "MSFT_NetIPAddress", {"IPAddress": item.address, "PrefixLength": item.prefix}, _NAMESPACE, item.address
-        )
-        gateway = cim("MSFT_NetRoute", {"NextHop": item.gateway}, _NAMESPACE, "MSFT_NetRoute")
+        if "InterfaceIndex" in bound and bound.number("InterfaceIndex") != item.index:
+            continue
+        gateway = default_gateway(machine, item.alias)
         servers = cim("MSFT_DNSClientServerAddress", {"ServerAddresses": list(item.dns)}, _NAMESPACE)
         properties: dict[str, object] = {
             "ComputerName": machine.name,
             "InterfaceAlias": item.alias,
             "InterfaceIndex": item.index,
             "InterfaceDescription": item.description,
-            "IPv4Address": [address],
-            "IPv4DefaultGateway": [gateway] if item.gateway else None,
+            "IPv4Address": [_address(item, address) for address in item.addresses],
+            "IPv4DefaultGateway": [cim("MSFT_NetRoute", {"NextHop": gateway}, _NAMESPACE, "MSFT_NetRoute")]
+            if gateway
+            else None,
             "DNSServer": [servers],
         }
         yield PSObject("NetIPConfiguration", properties)
@@ -222,7 +237,7 @@ def get_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
         )
         for item in interfaces(machine)
     ]
-    return _select(found, bound, "MSFT_NetIPInterface", ("InterfaceAlias", "InterfaceIndex", "AddressFamily"))
+    return _select(found, bound, "MSFT_NetIPInterface", ("InterfaceAlias", "InterfaceIndex", "AddressFamily", "Dhcp"))
 
 
 def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -250,25 +265,57 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
     """ipconfig.exe: plain, /all, /flushdns."""
-    known = {"/all", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
-    if any(argument.casefold() not in known for argument in run.argv):
+    known = {"/all", "/allcompartments", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
+    words = [argument.casefold() for argument in run.argv]
+    if any(word not in known for word in words):
         return ProgramResult(1, "\r\nError: unrecognized or incomplete command line.\r\n")
-    if "/flushdns" in (argument.casefold() for argument in run.argv):
+    if "/flushdns" in words:
         return ProgramResult(0, "\r\nWindows IP Configuration\r\n\r\nSuccessfully flushed the DNS Resolver Cache.\r\n")
     lines = ["", "Windows IP Configuration", ""]
-    if run.argv:
+    if words:
         lines += [f"   Host Name . . . . . . . . . . . . : {machine.host_name}", ""]
     for item in interfaces(machine):
-        mask = ipaddress.ip_network(f"{item.address}/{item.prefix}", strict=False).netmask
-        lines += [
-            f"Ethernet adapter {item.alias}:",
-            "",
-            f"   IPv4 Address. . . . . . . . . . . : {item.address}",
-            f"   Subnet Mask . . . . . . . . . . . : {mask}",
-            f"   Default Gateway . . . . . . . . . : {item.gateway}",
-            "",
-        ]
+        lines += [f"Ethernet adapter {item.alias}:", ""]
+        if "/all" in words:
+            lines += [
+                f"   Physical Address. . . . . . . . . : {item.mac}",
+                f"   DHCP Enabled. . . . . . . . . . . : {'Yes' if item.dhcp else 'No'}",
+            ]
+        for address in item.addresses:
+            mask = ipaddress.ip_network(address.network).netmask
+            lines += [
+                f"   IPv4 Address. . . . . . . . . . . : {address.address}",
+                f"   Subnet Mask . . . . . . . . . . . : {mask}",
+            ]
+        lines += [f"   Default Gateway . . . . . . . . . : {default_gateway(machine, item.alias)}", ""]
     return ProgramResult(0, "\r\n".join(lines))
+
+
+def _status(machine: Machine) -> object:
+    """What is set now, of every interface with TCP/IP: addresses, DHCP, gateway, routes, name servers."""
+    known = state_of(machine).routes
+    return {
+        item.alias: {
+            "addresses": [f"{address.address}/{address.prefix}" for address in item.addresses],
+            "dhcp": item.dhcp,
+            "gateway": default_gateway(machine, item.alias),
+            "dns": list(item.dns),
+            "static_dns": bool(item.static_dns),
+            "routes": [
+                {"destination": route.destination, "next_hop": route.next_hop, "metric": route.metric}
+                for route in known
+                if route.alias == item.alias and route.destination != "0.0.0.0/0"
+            ],
+        }
+        for item in interfaces(machine)
+    }
+
+
+def on_boot(machine: Machine) -> None:
+    """Routes that nobody made to last are gone; the address is there, or it is not."""
+    state = state_of(machine)
+    state.routes = [item for item in state.routes if item.persistent or item.origin == "Dhcp"]
+    settle(machine)
 
 
 CMDLETS: Mapping[str, Cmdlet] = {
@@ -281,3 +328,5 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Resolve-DnsName": resolve_name,
 }
 PROGRAMS: Mapping[str, Program] = {"ipconfig.exe": ipconfig}
+STATUS = {"network": _status}
+ON_BOOT = on_boot

@@ -9,10 +9,10 @@ WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from simulator.machine.objects import Invocation, Program, ProgramResult
+from simulator.machine.objects import Invocation, ProgramResult
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -71,12 +71,9 @@ def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
     return [values[name] for name in names]
 
 
-def netsh(machine: Machine, run: Invocation) -> ProgramResult:
+def winhttp(machine: Machine, run: Invocation) -> ProgramResult:
     """netsh.exe winhttp show|set|reset proxy."""
-    words = [argument.casefold() for argument in run.argv[:3]]
-    if words[:1] != ["winhttp"]:
-        return ProgramResult(1, f"the simulator does not model netsh {' '.join(run.argv[:2])}\r\n")
-    match words[1:]:
+    match [argument.casefold() for argument in run.argv[1:3]]:
         case ["show", "proxy"] if len(run.argv) == 3:
             return ProgramResult(0, _show(machine))
         case ["reset", "proxy"] if len(run.argv) == 3:
@@ -97,5 +94,4 @@ def _status(machine: Machine) -> object:
     return {"proxy": proxy, "bypass": bypass}
 
 
-PROGRAMS: Mapping[str, Program] = {"netsh.exe": netsh}
 STATUS = {"winhttp_proxy": _status}

@@ -11,7 +11,7 @@ import pytest
 from simulator.machine import commands
 from simulator.machine.listeners import Listeners, Port, open_pipe
 from simulator.windows import proxy
-from simulator.windows.network import Extra, Interface
+from simulator.windows.network_state import Address, Interface, state_of
 
 DIRECT = "\r\nCurrent WinHTTP proxy settings:\r\n\r\n    Direct access (no proxy server).\r\n\r\n"
 
@@ -25,8 +25,9 @@ def test_the_address_is_the_machines(shell: Any) -> None:
 
 
 def test_a_virtual_switch_adds_an_interface(shell: Any) -> None:
-    added = Interface("vEthernet (Ethernet)", "Hyper-V Virtual Ethernet Adapter", 9, "00-15-5D-00-00-01", "10.1.0.2")
-    shell.machine.part(Extra).interfaces[added.alias] = added
+    addresses = [Address("10.1.0.2", 24)]
+    added = Interface("vEthernet (Ethernet)", "Hyper-V Virtual Ethernet Adapter", 9, "00-15-5D-00-00-01", addresses)
+    state_of(shell.machine).interfaces[added.alias] = added
     assert shell.one("Get-NetIPAddress", InterfaceAlias="vEthernet (Ethernet)")["IPAddress"] == "10.1.0.2"
     assert [item["Name"] for item in shell.all("Get-NetAdapter", Physical=True)] == ["Ethernet"]
 

@@ -176,6 +176,9 @@ def _stop(machine: Machine, bound: Bound, name: str, *, force: bool) -> bool:
                 "It can only be stopped if the Force flag is set."
             )
             bound.write_error(_failure("InvalidOperation", "ServiceHasDependentServices", message))
+        elif error.code == 1053:
+            # PowerShell waited, and the service runs as before.
+            bound.write_error(_failure("OpenError", "StopServiceFailed", f"Service '{label}' stop failed."))
         else:
             message = (
                 f"Service '{label}' cannot be stopped due to the following error: "

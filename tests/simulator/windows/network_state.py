@@ -1,0 +1,246 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Interfaces, addresses, routes and name servers of one machine, and whether it can be reached by them.
+
+The node's entry of the fleet file may say `uplink`:
+
+    uplink:
+      static: true                        # the address is set by hand: what resets it to DHCP loses it
+      addresses: [127.5.0.11/24]          # the first is the node's own; that is also the default
+      gateway: 127.5.0.1
+      dns: [127.5.0.2, 127.5.0.3]
+      routes: [{destination: 10.9.0.0/16, next_hop: 127.5.0.254, metric: 5}]
+      dhcp: null                          # what DHCP would give this node; none by default if static is true
+
+Without it the node has its address from DHCP, which gives it the same one again and again.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+Origin = Literal["Manual", "Dhcp", "WellKnown"]
+UPLINK = "Ethernet"
+# Seconds of Windows' time until duplicate address detection lets a new address be used.
+DETECTION = 1.0
+
+
+@dataclass
+class Address:
+    """An IPv4 address of an interface; `usable` is when duplicate address detection has ended (monotonic seconds)."""
+
+    address: str
+    prefix: int
+    origin: Origin = "Manual"
+    usable: float = 0.0
+
+    @property
+    def state(self) -> str:
+        """`Tentative` or `Preferred`."""
+        return "Preferred" if time.monotonic() >= self.usable else "Tentative"
+
+    @property
+    def network(self) -> str:
+        """The prefix it lies in."""
+        return str(ipaddress.ip_network(f"{self.address}/{self.prefix}", strict=False))
+
+
+@dataclass
+class Route:
+    """A route of an interface. `persistent`: kept over a reboot (the store PersistentStore); DHCP's are not."""
+
+    alias: str
+    destination: str
+    next_hop: str = "0.0.0.0"
+    metric: int = 256
+    persistent: bool = True
+    origin: Origin = "Manual"
+
+
+@dataclass
+class Interface:
+    """A network interface.
+
+    Parameters:
+        bound: whether TCP/IP is bound to it; the card of a virtual switch is not.
+        physical: whether it is a card.
+        static_dns: name servers set by hand; empty: DHCP's.
+    """
+
+    alias: str
+    description: str
+    index: int
+    mac: str
+    addresses: list[Address] = field(default_factory=list)
+    dhcp: bool = True
+    static_dns: list[str] = field(default_factory=list)
+    lease_dns: list[str] = field(default_factory=list)
+    mtu: int = 1500
+    bound: bool = True
+    physical: bool = False
+
+    @property
+    def address(self) -> str:
+        """Its first address; empty if it has none."""
+        return self.addresses[0].address if self.addresses else ""
+
+    @property
+    def dns(self) -> list[str]:
+        """The name servers that it uses."""
+        return self.static_dns or self.lease_dns
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What DHCP gives."""
+
+    address: str
+    prefix: int
+    gateway: str
+    dns: list[str]
+
+
+@dataclass
+class NetworkState:
+    """All interfaces by alias, in the order in which they are shown, and all routes but those of addresses.
+
+    `owner` is the address of the machine that this was set up for: a machine deployed from its disk is another one.
+    """
+
+    owner: str = ""
+    interfaces: dict[str, Interface] = field(default_factory=dict)
+    routes: list[Route] = field(default_factory=list)
+
+
+def uplink_settings(machine: Machine) -> Mapping[str, object]:
+    """Return `uplink` of the node's entry. Raises ValueError if it is no mapping."""
+    found = machine.settings.option("uplink", {})
+    if not isinstance(found, Mapping):
+        raise ValueError(f"uplink of {machine.settings.name} has to be a mapping, not {found!r}")
+    return found
+
+
+def is_static(machine: Machine) -> bool:
+    """Return whether the fleet file says that the node's address is set by hand."""
+    return bool(uplink_settings(machine).get("static", False))
+
+
+def state_of(machine: Machine) -> NetworkState:
+    """Return the machine's network, set up as the fleet file says at the first look."""
+    state = machine.part(NetworkState)
+    if state.owner != machine.address:
+        state.owner = machine.address
+        state.interfaces.clear()
+        state.routes.clear()
+        _set_up(machine, state)
+    return state
+
+
+def _set_up(machine: Machine, state: NetworkState) -> None:
+    packed = ipaddress.ip_address(machine.address).packed
+    mac = "00-15-5D-" + "-".join(f"{part:02X}" for part in packed[-3:])
+    card = Interface(UPLINK, "Microsoft Hyper-V Network Adapter", 5, mac, physical=True)
+    state.interfaces[UPLINK] = card
+    if not is_static(machine):
+        renew(machine, card, usable=0.0)
+        return
+    settings = uplink_settings(machine)
+    card.dhcp = False
+    for text in _texts(settings.get("addresses")) or [f"{machine.address}/24"]:
+        interface = ipaddress.ip_interface(text)
+        card.addresses.append(Address(str(interface.ip), interface.network.prefixlen))
+    card.static_dns = _texts(settings.get("dns"))
+    gateway = str(settings.get("gateway") or _first(card.addresses[0].network))
+    state.routes.append(Route(UPLINK, "0.0.0.0/0", gateway))
+    routes = settings.get("routes")
+    for entry in routes if isinstance(routes, list) else []:
+        metric = int(entry.get("metric", 256))
+        state.routes.append(Route(UPLINK, str(entry["destination"]), str(entry["next_hop"]), metric))
+
+
+def lease(machine: Machine) -> Lease | None:
+    """Return what DHCP would give the uplink: the node's own address, unless that is set by hand."""
+    settings = uplink_settings(machine)
+    offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
+    if not offered:
+        return None
+    address = ipaddress.ip_interface(str(offered) if "/" in str(offered) else f"{offered}/24")
+    gateway = str(settings.get("gateway") or machine.settings.option("gateway") or _first(str(address.network)))
+    dns = _texts(settings.get("dns")) or [gateway]
+    return Lease(str(address.ip), address.network.prefixlen, gateway, dns)
+
+
+def renew(machine: Machine, interface: Interface, usable: float | None = None) -> None:
+    """Let DHCP set an interface up, from which what was set by hand is gone; without an answer Windows makes up one.
+
+    An address of 169.254.0.0/16 is what remains then (RFC 3927), as microsoft/SDN#498 shows.
+    """
+    state = machine.part(NetworkState)
+    interface.dhcp = True
+    interface.addresses = []
+    state.routes = [item for item in state.routes if item.alias != interface.alias or item.origin == "Manual"]
+    found = lease(machine)
+    if found is None:
+        last = ipaddress.ip_address(machine.address).packed[-2:]
+        interface.addresses = [Address(f"169.254.{last[0]}.{last[1] or 1}", 16, "WellKnown")]
+        interface.lease_dns = []
+        return
+    moment = usable_from(machine) if usable is None else usable
+    interface.addresses = [Address(found.address, found.prefix, "Dhcp", moment)]
+    interface.lease_dns = found.dns
+    state.routes.append(Route(interface.alias, "0.0.0.0/0", found.gateway, 0, persistent=False, origin="Dhcp"))
+
+
+def usable_from(machine: Machine) -> float:
+    """Return when an address that is added now may be used (monotonic seconds)."""
+    return time.monotonic() + DETECTION * machine.settings.time_scale
+
+
+def uplink(machine: Machine) -> Interface:
+    """Return the interface that the node talks to the outside by: the card, or the virtual switch's own."""
+    state = state_of(machine)
+    switch = state.interfaces.get(f"vEthernet ({UPLINK})")
+    return switch if switch is not None else state.interfaces[UPLINK]
+
+
+def next_index(state: NetworkState) -> int:
+    """Return the index of a new interface."""
+    return max(20, *(item.index + 1 for item in state.interfaces.values()))
+
+
+def reachable(machine: Machine) -> bool:
+    """Return whether the node has the address that everybody knows it by (one under detection counts: it will)."""
+    return any(
+        address.address == machine.address
+        for item in state_of(machine).interfaces.values()
+        if item.bound
+        for address in item.addresses
+    )
+
+
+def settle(machine: Machine) -> None:
+    """Open or close the way to the machine, after its addresses changed."""
+    machine.network.set_addressed(reachable(machine))
+
+
+def default_gateway(machine: Machine, alias: str) -> str:
+    """Return where an interface's default route leads; empty if it has none."""
+    return next(
+        (item.next_hop for item in state_of(machine).routes if (item.alias, item.destination) == (alias, "0.0.0.0/0")),
+        "",
+    )
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _first(network: str) -> str:
+    return str(ipaddress.ip_network(network)[1])

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ranges of ports that Windows gives to nobody else, as netsh shows them.
+
+https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
+The dynamic range is Windows' own: 49152 to 65535.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simulator.machine.objects import ProgramResult
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+FIRST, LAST = 49152, 65535
+_USAGE = (
+    "\r\nUsage: show excludedportrange [protocol=]tcp|udp [[store=]active|persistent]\r\n\r\n"
+    "Remarks: Shows all excluded port ranges.\r\n\r\n"
+)
+
+
+@dataclass
+class Reservation:
+    """A range of ports, and when it is let go (monotonic seconds; None: its owner still has it)."""
+
+    first: int
+    last: int
+    until: float | None = None
+
+
+@dataclass
+class PortRanges:
+    """The ranges.
+
+    Parameters:
+        reserved: by owner: what a service took at run time (HNS's pools); TCP and UDP alike.
+        administered: what an administrator excluded, shown with an asterisk.
+    """
+
+    reserved: dict[str, Reservation] = field(default_factory=dict)
+    administered: list[tuple[int, int]] = field(default_factory=lambda: [(5357, 5357)])
+
+    def held(self) -> dict[str, Reservation]:
+        """Return what is reserved now, without what has been let go."""
+        now = time.monotonic()
+        for owner, pool in list(self.reserved.items()):
+            if pool.until is not None and pool.until <= now:
+                self.reserved.pop(owner, None)
+        return self.reserved
+
+
+def show(machine: Machine, words: Sequence[str]) -> ProgramResult:
+    """netsh interface ipv4 show excludedportrange [protocol=]tcp|udp."""
+    values = {"protocol": "", "store": "active"}
+    places = list(values)
+    for word in words:
+        key, equals, value = word.casefold().partition("=")
+        if equals and key not in values:
+            return ProgramResult(1, f"{word} is not an acceptable value.\r\n{_USAGE}")
+        values[key if equals else places.pop(0) if places else "protocol"] = value if equals else key
+    protocol = values["protocol"]
+    if protocol not in ("tcp", "udp"):
+        return ProgramResult(1, _USAGE)
+    ranges = machine.part(PortRanges)
+    marked = dict.fromkeys(ranges.administered, "     *")
+    lines = ["", f"Protocol {protocol} Port Exclusion Ranges", "", "Start Port    End Port", "----------    --------"]
+    shown = set(ranges.administered)
+    if values["store"] == "active":
+        shown |= {(pool.first, pool.last) for pool in ranges.held().values()}
+    lines += [f"{first:10d}  {last:10d}{marked.get((first, last), '')}".ljust(29) for first, last in sorted(shown)]
+    lines += ["", "* - Administered port exclusions.", ""]
+    return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
