@@ -10,7 +10,7 @@ import typing as t
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils import preflight
+from ..plugin_utils import artifacts, preflight
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
@@ -42,6 +42,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
             host = variables.get("inventory_hostname")
             lines = "\n".join(f"- {problem}" for problem in problems)
             result.update(failed=True, msg=f"{host}: no node was touched, because of its variables:\n{lines}")
+            return result
+        # The same sentence for all hosts: Ansible shows it once.
+        result["warnings"] = artifacts.unverified(values, values.get("node_prepare_roles") or ())
         return result
 
     def _values(

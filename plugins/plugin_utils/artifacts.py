@@ -83,3 +83,28 @@ def locate(kind: str, version: str, *, cache_dir: str, mirror: str = "", url: st
         checksum_url=checksum,
         path="\\".join((cache_dir.rstrip("\\"), kind, version, name)),
     )
+
+
+def unverified(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
+    """Which downloads nothing verifies, and the variable that would: a sentence each, the same for all hosts.
+
+    Args:
+        values: the roles' variables, as far as they are set.
+        roles: roles whose artifacts are downloaded.
+    """
+    found = []
+    for kind, entry in catalogue().items():
+        variables = entry["variables"]
+        only, dummy, wanted = entry.get("only", "").partition("=")
+        unused = not any(variables.startswith(f"{role}_") or variables == role for role in roles)
+        if unused or values.get(f"{variables}_sha256") or (only and values.get(only) != wanted):
+            continue
+        # The URL itself may carry a signature.
+        if values.get(f"{variables}_url"):
+            why = f"{variables}_url comes without a checksum"
+        elif not entry["checksum_suffix"]:
+            why = f"upstream publishes no checksum of {kind}"
+        else:
+            continue
+        found.append(f"{why}: its archive is accepted unverified; {variables}_sha256 verifies it")
+    return found

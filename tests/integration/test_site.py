@@ -72,6 +72,8 @@ def test_a_dry_run_says_what_would_change(site: Site, checked: PlayRun, cluster_
         assert {"WindowsFeature Containers", "Service kubelet", f"ComputerName {node_name(host)}"} <= set(
             checked.changes(host)
         )
+    # Not once for each host.
+    assert checked.output.count("cni_flannel_sha256") == 1
 
 
 def test_the_nodes_are_ready(site: Site, first: PlayRun) -> None:

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 import yaml
 
-from ansible_collections.winkube.node.plugins.plugin_utils import artifacts, proxies, registry_fixes
+from ansible_collections.winkube.node.plugins.plugin_utils import artifacts, preflight, proxies, registry_fixes
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import (
     CONFIGURATION,
@@ -89,6 +89,39 @@ def test_a_url_of_the_users_comes_without_the_publishers_checksum() -> None:
 def test_an_unknown_kind_names_those_that_are_known() -> None:
     with pytest.raises(artifacts.UnknownKindError, match="containerd, crictl"):
         artifacts.locate("kubernets", "1.37.1", cache_dir="C:\\cache")
+
+
+ROLES = ("cni", "container_runtime", "kubernetes_node")
+
+
+@pytest.mark.parametrize(
+    ("values", "roles", "named"),
+    [
+        ({"cni_plugin": "flannel"}, ROLES, ["cni_flannel_sha256"]),
+        ({"cni_plugin": "flannel", "cni_flannel_sha256": "0" * 64}, ROLES, []),
+        ({"cni_plugin": "cni", "cni_flannel_url": "http://x/a.tgz"}, ROLES, []),
+        ({"cni_plugin": "flannel"}, ["container_runtime"], []),
+        (
+            {"container_runtime_containerd_url": "http://x/a.tgz?sig=s3cret"},
+            ROLES,
+            ["container_runtime_containerd_sha256"],
+        ),
+        ({"kubernetes_node_url": "http://x/a.tgz", "kubernetes_node_sha256": "0" * 64}, ROLES, []),
+    ],
+)
+def test_what_nothing_verifies_is_told_with_the_variable_that_would(
+    values: dict[str, str], roles: list[str], named: list[str]
+) -> None:
+    sentences = artifacts.unverified(values, roles)
+    assert [sentence.rpartition("; ")[2].split()[0] for sentence in sentences] == named
+    assert "s3cret" not in str(sentences)
+
+
+def test_each_checksum_that_a_role_takes_is_one_of_an_artifact() -> None:
+    options = {name for role in preflight.roles() for name in role.options}
+    taken = {name.removesuffix("_sha256") for name in options if name.endswith("_sha256")}
+    assert taken == {entry["variables"] for entry in artifacts.catalogue().values()}
+    assert all(f"{name}_url" in options for name in taken)
 
 
 @hypothesis.given(st.lists(st.text(st.characters(blacklist_characters=","), max_size=8)), st.lists(st.text(max_size=8)))
