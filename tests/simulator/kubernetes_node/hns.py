@@ -16,6 +16,7 @@ from simulator.kubernetes_node import hns_hang, hns_ports, hns_status
 from simulator.kubernetes_node.hns_objects import (
     ELEMENT_NOT_FOUND,
     SERVICE,
+    UNSPECIFIED,
     Endpoint,
     HnsError,
     Namespace,
@@ -117,8 +118,11 @@ def _remover(kind: str) -> Cmdlet:
         given = bound.get("InputObjects")
         objects = given if isinstance(given, list) else [given] if given is not None else list(bound.pipeline)
         for item in objects:
+            identity = str(item.get("ID") if isinstance(item, PSObject) else item)
             try:
-                act(str(item.get("ID") if isinstance(item, PSObject) else item))
+                if identity.upper() in machine.part(hns_status.Refusals).ids:
+                    raise HnsError(f"Delete{bound.command.removeprefix('Remove-Hns')}", UNSPECIFIED)
+                act(identity)
             except HnsError as error:
                 bound.write_error(_failure(error))
                 if bound.text("ErrorAction", "Stop").casefold() not in _CONTINUES:
@@ -175,5 +179,9 @@ def on_boot(machine: Machine) -> None:
 
 SERVICES: Mapping[str, ServiceProgram] = {"svchost:hns": _HnsService()}
 STATUS = {"hns": hns_status.describe}
-FAULTS = {"hns_hang": hns_hang.set_fault, "pods_vanish": hns_status.lose_pods}
+FAULTS = {
+    "hns_hang": hns_hang.set_fault,
+    "hns_refuses": hns_status.refuse,
+    "pods_vanish": hns_status.lose_pods,
+}
 ON_BOOT = on_boot

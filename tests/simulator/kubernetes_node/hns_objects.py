@@ -17,6 +17,7 @@ CREATED, ATTACHED, ATTACHED_SHARING, DETACHED = 1, 2, 3, 4
 # Flag of a network that is gone when HNS ends (containerd's nat networks have it).
 NON_PERSISTENT = 8
 
+UNSPECIFIED = 0x80004005
 ELEMENT_NOT_FOUND = 0x80070490
 NETWORK_NOT_FOUND = 0x803B0001
 ENDPOINT_NOT_FOUND = 0x803B0002
@@ -30,6 +31,7 @@ RPC_FAILED = 0x800706BE
 TIMED_OUT = 0x800705B4
 
 TEXTS = {
+    UNSPECIFIED: "Unspecified error",
     ELEMENT_NOT_FOUND: "Element not found.",
     NETWORK_NOT_FOUND: "The network was not found.",
     ENDPOINT_NOT_FOUND: "The endpoint was not found.",

@@ -1,14 +1,16 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS on the status page, and pods that go without a word to it.
+"""HNS on the status page; faults: pods that go without a word to HNS, objects that it does not let go.
 
 {"kind": "pods_vanish", "count": 2}   so many pods' sandboxes and containers are gone (none named: all), as after a
                                       containerd that was killed and lost its state; their endpoints stay
+{"kind": "hns_refuses", "ids": [ID, …]}   these objects cannot be removed; an empty list takes it back
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node import hns_hang, hns_ports, shims
@@ -73,6 +75,21 @@ def _endpoint(item: Endpoint, names: Mapping[str, str], connected: bool) -> dict
         "state": item.state,
         "connected": connected,
     }
+
+
+@dataclass
+class Refusals:
+    """Ids (in upper case) of objects that HNS does not remove."""
+
+    ids: set[str] = field(default_factory=set)
+
+
+def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
+    """Let objects stay whatever is asked. Raises ValueError."""
+    ids = fault.get("ids")
+    if not isinstance(ids, list):
+        raise ValueError("hns_refuses needs a list of ids")
+    machine.part(Refusals).ids = {str(item).upper() for item in ids}
 
 
 def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
