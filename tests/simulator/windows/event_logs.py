@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Event logs, lightly: what the service control manager noted, and what a role clears.
+"""Event logs: cmdlets and wevtutil.exe. What the service control manager notes is in the log System.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.diagnostics/get-winevent and …/wevtutil.
 """
@@ -8,10 +8,9 @@ https://learn.microsoft.com/powershell/module/microsoft.powershell.diagnostics/g
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from simulator.machine.files import DiskFullError
 from simulator.machine.objects import (
     Bound,
     Cmdlet,
@@ -21,35 +20,19 @@ from simulator.machine.objects import (
     ProgramResult,
     PSObject,
 )
+from simulator.windows import event_log_store as store
 from simulator.windows.common import any_match, has_wildcard
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_LOGS = ("Application", "Security", "Setup", "System", "Windows PowerShell")
-_SERVICE_CONTROL_MANAGER = 7036
-
-
-@dataclass
-class Cleared:
-    """How many of the service control manager's notes each log has lost, by its name in lower case."""
-
-    logs: dict[str, int] = field(default_factory=dict)
-
-
-def _notes(machine: Machine, log: str) -> list[str]:
-    """Return the events of a log, oldest first."""
-    if log.casefold() != "system":
-        return []
-    return machine.services.events[machine.part(Cleared).logs.get("system", 0) :]
-
-
-def _clear(machine: Machine, log: str) -> None:
-    machine.part(Cleared).logs[log.casefold()] = len(machine.services.events)
-
-
-def _known(log: str) -> str | None:
-    return next((name for name in _LOGS if name.casefold() == log.casefold()), None)
+_MAXIMUM = 20 * 1024 * 1024
+_FILE_EXISTS = 80
+_NO_CHANNEL = 15007
+_INVALID_QUERY = 15001
+_PATH_NOT_FOUND = 3
+_DISK_FULL = 112
+_LEVELS = {2: "Error", 3: "Warning", 4: "Information"}
 
 
 def _no_log(log: str, command: str) -> CmdletError:
@@ -61,45 +44,65 @@ def _no_log(log: str, command: str) -> CmdletError:
     )
 
 
-def _events(machine: Machine, log: str) -> list[PSObject]:
-    newest_first = list(enumerate(_notes(machine, log), 1))[::-1]
-    return [
-        PSObject(
-            "System.Diagnostics.Eventing.Reader.EventLogRecord",
-            {
-                "Id": _SERVICE_CONTROL_MANAGER,
-                "RecordId": number,
-                "LogName": "System",
-                "ProviderName": "Service Control Manager",
-                "LevelDisplayName": "Error" if "failed" in text or "unexpectedly" in text else "Information",
-                "Level": 2 if "failed" in text or "unexpectedly" in text else 4,
-                "MachineName": machine.name,
-                "TimeCreated": datetime.now(UTC),
-                "Message": text,
-            },
-        )
-        for number, text in newest_first
-    ]
+def _record(machine: Machine, log: str, event: store.Event) -> PSObject:
+    return PSObject(
+        "System.Diagnostics.Eventing.Reader.EventLogRecord",
+        {
+            "Id": event.id,
+            "RecordId": event.record,
+            "LogName": log,
+            "ProviderName": event.provider,
+            "LevelDisplayName": _LEVELS[event.level],
+            "Level": event.level,
+            "MachineName": machine.name,
+            "TimeCreated": event.created,
+            "Message": event.message,
+        },
+    )
+
+
+def _configuration(machine: Machine, log: str) -> PSObject:
+    """Return a log with what Get-WinEvent adds to it: size and records."""
+    found = store.events(machine, log)
+    properties: dict[str, object] = {
+        "LogName": log,
+        "LogMode": "Circular",
+        "MaximumSizeInBytes": _MAXIMUM,
+        "IsEnabled": True,
+        "FileSize": store.file_size(found),
+        "IsLogFull": False,
+        "LastWriteTime": found[-1].created if found else None,
+        "OldestRecordNumber": found[0].record if found else 0,
+        "RecordCount": len(found),
+    }
+    return PSObject("System.Diagnostics.Eventing.Reader.EventLogConfiguration", properties, log)
+
+
+def _list_logs(machine: Machine, bound: Bound) -> Iterable[object]:
+    for wanted in bound.texts("ListLog"):
+        found = [name for name in store.names(machine) if any_match([wanted], name)]
+        if not found and not has_wildcard(wanted):
+            bound.write_error(_no_log(wanted, "GetWinEventCommand"))
+        yield from (_configuration(machine, name) for name in found)
 
 
 def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
     """Get-WinEvent -ListLog, -LogName, -FilterHashtable."""
     if bound.get("ListLog"):
-        for name in _LOGS:
-            if any_match(bound.texts("ListLog"), name):
-                properties: dict[str, object] = {
-                    "LogName": name,
-                    "RecordCount": len(_notes(machine, name)),
-                    "IsEnabled": True,
-                }
-                yield PSObject("System.Diagnostics.Eventing.Reader.EventLogConfiguration", properties)
+        yield from _list_logs(machine, bound)
         return
     table = bound.get("FilterHashtable")
-    logs = bound.texts("LogName") or ([str(table.get("LogName", ""))] if isinstance(table, Mapping) else list(_LOGS))
+    given = [str(table.get("LogName", ""))] if isinstance(table, Mapping) else store.names(machine)
+    logs = bound.texts("LogName") or given
     for log in logs:
-        if not has_wildcard(log) and _known(log) is None:
+        if not has_wildcard(log) and store.known(machine, log) is None:
             raise _no_log(log, "GetWinEventCommand")
-    found = [event for name in _LOGS if any_match(logs, name) for event in _events(machine, name)]
+    found = [
+        _record(machine, name, event)
+        for name in store.names(machine)
+        if any_match(logs, name)
+        for event in reversed(store.events(machine, name))
+    ]
     if not found:
         raise CmdletError(
             "ObjectNotFound",
@@ -113,34 +116,56 @@ def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
 def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:
     """Clear-EventLog."""
     for log in bound.texts("LogName"):
-        if _known(log) is None:
+        if store.known(machine, log) is None:
             raise CmdletError(
                 "ObjectNotFound",
                 "GetEventLogException,Microsoft.PowerShell.Commands.ClearEventLogCommand",
                 f'The Log name "{log}" does not exist in the computer "localhost".',
                 "System.InvalidOperationException",
             )
-        _clear(machine, log)
+        store.clear(machine, log)
     return []
 
 
 def wevtutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """wevtutil.exe el, cl LOG, epl LOG FILE."""
-    words = run.argv
+    """wevtutil.exe el, cl LOG, epl LOG FILE [/q:QUERY] [/ow:true]."""
+    words = [word for word in run.argv if not word.startswith("/")]
+    options = dict(word[1:].split(":", 1) for word in run.argv if word.startswith("/") and ":" in word)
     verb = words[0].casefold() if words else ""
     if verb in ("el", "enum-logs"):
-        return ProgramResult(0, "".join(f"{name}\r\n" for name in _LOGS))
+        return ProgramResult(0, "".join(f"{name}\r\n" for name in store.names(machine)))
     if verb in ("cl", "clear-log", "epl", "export-log") and len(words) >= 2:
-        log = _known(words[1])
+        log = store.known(machine, words[1])
         if log is None:
             text = f"Failed to read configuration for log {words[1]}.\r\nThe specified channel could not be found.\r\n"
-            return ProgramResult(15007, "", text)
+            return ProgramResult(_NO_CHANNEL, "", text)
         if verb in ("cl", "clear-log"):
-            _clear(machine, log)
-        elif len(words) >= 3:
-            machine.files.write_text(words[2], "".join(f"{note}\r\n" for note in _notes(machine, log)))
-        return ProgramResult(0)
-    return ProgramResult(87, "", f"the simulator does not model wevtutil {' '.join(words)}\r\n")
+            store.clear(machine, log)
+            return ProgramResult(0)
+        if len(words) >= 3:
+            return _export(machine, log, words[2], {name.casefold(): value for name, value in options.items()})
+    return ProgramResult(87, "", f"the simulator does not model wevtutil {' '.join(run.argv)}\r\n")
+
+
+def _export(machine: Machine, log: str, path: str, options: Mapping[str, str]) -> ProgramResult:
+    def failed(code: int, why: str) -> ProgramResult:
+        return ProgramResult(code, "", f"Failed to export log {log}.\r\n{why}\r\n")
+
+    if unknown := options.keys() - {"q", "query", "ow", "overwrite"}:
+        return ProgramResult(87, "", f"the simulator does not model wevtutil's {', '.join(sorted(unknown))}\r\n")
+    overwrite = options.get("ow", options.get("overwrite", "false")).casefold() == "true"
+    if machine.files.exists(path) and not overwrite:
+        return failed(_FILE_EXISTS, "The file exists.")
+    try:
+        found = store.select(store.events(machine, log), options.get("q", options.get("query", "*")))
+        machine.files.write_bytes(path, store.exported(found))
+    except store.QueryError:
+        return failed(_INVALID_QUERY, "The specified query is invalid.")
+    except FileNotFoundError:
+        return failed(_PATH_NOT_FOUND, "The system cannot find the path specified.")
+    except DiskFullError:
+        return failed(_DISK_FULL, "There is not enough space on the disk.")
+    return ProgramResult(0)
 
 
 CMDLETS: Mapping[str, Cmdlet] = {"Get-WinEvent": get_win_event, "Clear-EventLog": clear_event_log}

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The event logs of a machine: which there are, what is in them, and which events a query selects.
+
+Names, sizes: https://learn.microsoft.com/dotnet/api/system.diagnostics.eventing.reader.eventloginformation; queries:
+https://learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_ALWAYS = (
+    "Application",
+    "Microsoft-Windows-PowerShell/Operational",
+    "Security",
+    "Setup",
+    "System",
+    "Windows PowerShell",
+)
+# They come with the feature Containers, as HNS does.
+_OF_CONTAINERS = (
+    "Microsoft-Windows-Containers-CCG/Admin",
+    "Microsoft-Windows-Containers-Wcifs/Operational",
+    "Microsoft-Windows-Host-Network-Service-Admin",
+    "Microsoft-Windows-Host-Network-Service-Operational",
+    "Microsoft-Windows-Hyper-V-Compute-Admin",
+    "Microsoft-Windows-Hyper-V-Compute-Operational",
+    "Microsoft-Windows-Hyper-V-VmSwitch-Operational",
+)
+_SERVICE_CONTROL_MANAGER = 7036
+_EMPTY = 69632  # an event log's file begins with a header and one chunk of 64 KB
+_CHUNK = 65536
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event. `level`: 2 error, 3 warning, 4 information."""
+
+    record: int
+    created: datetime
+    provider: str
+    id: int
+    level: int
+    message: str
+
+
+@dataclass
+class EventLogs:
+    """What the logs hold, by their names in lower case; record numbers go on when a log is cleared."""
+
+    events: dict[str, list[Event]] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+    noted: int = 0
+
+
+class QueryError(Exception):
+    """The query is none that Windows, or the simulator, knows."""
+
+
+def names(machine: Machine) -> list[str]:
+    """Return the logs of a machine."""
+    return sorted(_ALWAYS + (_OF_CONTAINERS if machine.services.get("hns") else ()), key=str.casefold)
+
+
+def known(machine: Machine, log: str) -> str | None:
+    """Return a log's name as Windows writes it; None if there is none."""
+    return next((name for name in names(machine) if name.casefold() == log.casefold()), None)
+
+
+def write(
+    machine: Machine, log: str, message: str, *, provider: str = "test", level: int = 4, age: timedelta = timedelta()
+) -> None:
+    """Write an event, as programs do. `age`: how long ago that was."""
+    _append(machine.part(EventLogs), log, Event(0, datetime.now(UTC) - age, provider, 1, level, message))
+
+
+def _append(logs: EventLogs, log: str, event: Event) -> None:
+    key = log.casefold()
+    logs.written[key] = logs.written.get(key, 0) + 1
+    numbered = Event(logs.written[key], event.created, event.provider, event.id, event.level, event.message)
+    logs.events.setdefault(key, []).append(numbered)
+
+
+def events(machine: Machine, log: str) -> list[Event]:
+    """Return a log's events, oldest first."""
+    logs = machine.part(EventLogs)
+    # What the service control manager noted since somebody last looked.
+    for text in machine.services.events[logs.noted :]:
+        level = 2 if "failed" in text or "unexpectedly" in text else 4
+        _append(
+            logs,
+            "system",
+            Event(0, datetime.now(UTC), "Service Control Manager", _SERVICE_CONTROL_MANAGER, level, text),
+        )
+    logs.noted = len(machine.services.events)
+    return list(logs.events.get(log.casefold(), []))
+
+
+def clear(machine: Machine, log: str) -> None:
+    """Empty a log."""
+    events(machine, log)
+    machine.part(EventLogs).events.pop(log.casefold(), None)
+
+
+def file_size(found: list[Event]) -> int:
+    """Return the size of the file of a log with these events, in bytes."""
+    content = sum(200 + 2 * len(event.message) for event in found)
+    return _EMPTY + content // _CHUNK * _CHUNK
+
+
+def exported(found: list[Event]) -> bytes:
+    """Return an exported log: the magic of .evtx, and the events' texts as .evtx has them, in UTF-16."""
+    lines = (f"{event.record} {event.created.isoformat()} {event.provider}: {event.message}\n" for event in found)
+    return b"ElfFile\0" + "".join(lines).encode("utf-16-le")
+
+
+def select(found: list[Event], query: str) -> list[Event]:
+    """Return the events that a query such as `*[System[EventRecordID > 7]]` selects. Raises QueryError."""
+    if query.strip() in ("", "*"):
+        return found
+    whole = re.fullmatch(r"\s*\*\[System\[(.*)\]\]\s*", query, re.DOTALL)
+    if not whole:
+        raise QueryError(query)
+    tests = [_condition(text) for text in re.split(r"\s+and\s+", whole[1].strip())]
+    return [event for event in found if all(test(event) for test in tests)]
+
+
+def _condition(text: str) -> Callable[[Event], bool]:
+    age = re.fullmatch(r"TimeCreated\[timediff\(@SystemTime\)\s*<=\s*(\d+)\]", text)
+    if age:
+        oldest = datetime.now(UTC) - timedelta(milliseconds=int(age[1]))
+        return lambda event: event.created >= oldest
+    record = re.fullmatch(r"\(?EventRecordID\s*(>=|>)\s*(\d+)\)?", text)
+    if record:
+        first = int(record[2]) + (record[1] == ">")
+        return lambda event: event.record >= first
+    raise QueryError(text)
