@@ -232,7 +232,7 @@ def test_secret_calls_tell_nothing(session: Session) -> None:
         ({"calls": [{"id": "a", "command": "x", "retries": True}]}, "wrong type"),
         ({"mode": "collect"}, "needs a key"),
         ({"key": "../../x"}, "not a key"),
-        ({"mode": "collect", "key": "abcdefgh", "wait": 61}, "wait"),
+        ({"mode": "collect", "key": "abcdefgh", "wait": 901}, "wait"),
         ("{", "no JSON"),
         ('{"key": "' + "a" * 1_000_001 + '"}', "below 1 MB"),
     ],
@@ -309,6 +309,44 @@ def test_a_killed_process_changes_nothing_more(session: Session) -> None:
     with pytest.raises(ProcessEndedError):
         observe(session, {"id": "a", "command": "@write-file", "parameters": {"path": "C:\\x", "content": ""}})
     assert not session.machine.files.exists(r"C:\x")
+
+
+def test_a_call_is_left_out_if_another_succeeded(session: Session) -> None:
+    calls = observe(
+        session,
+        {"id": "good", "command": "Get-Date"},
+        {"id": "bad", "command": "Get-Item", "parameters": {"LiteralPath": "C:\\x"}, "on_error": "continue"},
+        {"id": "left-out", "command": "Get-Item", "parameters": {"LiteralPath": "C:\\x"}, "unless": ["bad", "good"]},
+        {"id": "done", "command": "Test-Path", "parameters": {"LiteralPath": "C:\\"}, "unless": ["bad"]},
+        {"id": "after", "command": "Get-Date", "needs": ["left-out"]},
+    )["calls"]
+    assert calls["left-out"] == {"ok": True, "seconds": 0.0, "attempts": 0, "skipped": "unless good", "output": []}
+    assert calls["done"]["output"] == [True]
+    assert calls["after"]["ok"]
+    with pytest.raises(BatchError, match="no earlier call"):
+        parse(json.dumps({"calls": [{"id": "a", "command": "Get-Date", "unless": ["later"]}]}))
+
+
+def test_lists_are_compared_as_text(session: Session) -> None:
+    """As PowerShell makes a string of an array: its members with blanks between."""
+    servers = {"InterfaceAlias": "Ethernet", "ServerAddresses": ["10.0.0.1", "10.0.0.2"]}
+    look = {"command": "Get-DnsClientServerAddress", "parameters": {"InterfaceAlias": "Ethernet"}}
+    calls = observe(
+        session,
+        {"id": "set", "command": "Set-DnsClientServerAddress", "parameters": servers},
+        {"id": "met", **look, "until": {"ServerAddresses": ["x", "10.0.0.1 10.0.0.2"]}},
+        {"id": "unmet", **look, "until": {"ServerAddresses": ["10.0.0.1", "10.0.0.2"]}, "on_error": "continue"},
+    )["calls"]
+    assert calls["met"]["ok"], calls["met"]
+    assert calls["unmet"]["error"]["id"] == "UntilNotMet"
+
+
+def test_port_pools_are_what_netsh_lists_without_asterisk(session: Session) -> None:
+    from simulator.windows.port_ranges import PortRanges, Reservation
+
+    session.machine.part(PortRanges).reserved["hns"] = Reservation(49216, 49279)
+    calls = observe(session, {"id": "a", "command": "@port-pools"})["calls"]
+    assert calls["a"]["output"] == [{"reserved": 1, "ranges": ["49216-49279"]}]
 
 
 def test_a_cmdlet_with_a_time_limit_is_abandoned_and_the_batch_goes_on(session: Session) -> None:

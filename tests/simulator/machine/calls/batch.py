@@ -25,6 +25,7 @@ VERBS = (
     "@copy-file",
     "@set-acl",
     "@free-space",
+    "@port-pools",
 )
 
 
@@ -62,6 +63,7 @@ class Call:
     until: Mapping[str, object] | None = None
     timeout: float | None = None
     needs: list[str] = field(default_factory=list)
+    unless: list[str] = field(default_factory=list)
     always: bool = False
     secret: bool = False
 
@@ -109,6 +111,7 @@ _CALL_TYPES: dict[str, tuple[type, ...]] = {
     "until": (dict, type(None)),
     "timeout": (int, float),
     "needs": (list,),
+    "unless": (list,),
     "always": (bool,),
     "secret": (bool,),
 }
@@ -164,8 +167,9 @@ def _call(entry: object, earlier: list[str]) -> Call:
         raise BatchError(f"unknown verb: {entry['command']}")
     if entry.get("on_error", "stop") not in get_args(Literal["stop", "continue"]):
         raise BatchError(f"on_error of {name!r} is neither stop nor continue")
-    if unknown := [need for need in entry.get("needs", []) if need not in earlier]:
-        raise BatchError(f"{name!r} needs {unknown[0]!r}, which is no earlier call")
+    for key in ("needs", "unless"):
+        if unknown := [other for other in entry.get(key, []) if other not in earlier]:
+            raise BatchError(f"{name!r} {key} {unknown[0]!r}, which is no earlier call")
     fields = {key: value for key, value in entry.items() if value is not None and key != "input"}
     given = entry.get("input")
     return Call(**fields, input=_input(given, name, earlier) if given else None)

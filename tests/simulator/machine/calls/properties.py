@@ -36,20 +36,21 @@ def _member(value: object, name: str) -> object:
     return None
 
 
-def equal(value: object, wanted: object) -> bool:
-    """Compare as text without case; a list of wanted values means any of them."""
-    if isinstance(wanted, list):
-        return any(equal(value, item) for item in wanted)
-    return _comparable(value) == _comparable(wanted)
+def wanted(where: Mapping[str, object]) -> dict[str, frozenset[str]]:
+    """Return what is wanted of each property, as text without case; a list of values means any of them."""
+    return {
+        path: frozenset(_comparable(item) for item in (values if isinstance(values, list) else [values]))
+        for path, values in where.items()
+    }
 
 
 def _comparable(value: object) -> str:
     return iso_utc(value).casefold() if isinstance(value, datetime) else to_text(value).casefold()
 
 
-def matches(value: object, where: Mapping[str, object]) -> bool:
-    """Return whether an object has all the wanted properties."""
-    return all(equal(read(value, path), wanted) for path, wanted in where.items())
+def matches(value: object, where: Mapping[str, frozenset[str]]) -> bool:
+    """Return whether an object has all the wanted properties; a list is compared as its members with blanks between."""
+    return all(_comparable(read(value, path)) in values for path, values in where.items())
 
 
 def select(value: object, paths: list[str] | None) -> object:

@@ -72,6 +72,9 @@ class Runner:
         started = time.monotonic()
         if unmet := [need for need in call.needs if not self._succeeded(need)]:
             return {"ok": False, "seconds": 0.0, "attempts": 0, "skipped": f"needs {', '.join(unmet)}"}
+        done = next((other for other in call.unless if self._succeeded(other)), None)
+        if done is not None:
+            return {"ok": True, "seconds": 0.0, "attempts": 0, "skipped": f"unless {done}", "output": []}
         given = self._input(call)
         if call.input and not given and not call.is_verb and not call.is_program:
             return {"ok": True, "seconds": 0.0, "attempts": 0, "skipped": "no input", "output": []}
@@ -101,7 +104,8 @@ class Runner:
         if not call.input:
             return []
         objects = [item for source in call.input.sources for item in self.objects.get(source, [])]
-        return [item for item in objects if properties.matches(item, call.input.where)]
+        wanted = properties.wanted(call.input.where)
+        return [item for item in objects if properties.matches(item, wanted)]
 
     def _attempt(self, call: Call, given: list[object]) -> Attempt:
         parameters = dict(call.parameters)
@@ -130,7 +134,8 @@ class Runner:
         except LateError:
             message = f"{call.command} did not end within {call.limit:g} s"
             return Attempt(error=_late("CommandTimeout", message))
-        return Attempt(output.objects, output.warnings)
+        # Errors that did not end the cmdlet come back beside its warnings.
+        return Attempt(output.objects, [*output.warnings, *(error.message for error in output.errors)])
 
     def _take_over(self, name: str) -> None:
         """Let later calls of the batch see a variable of the machine that was set or removed."""
@@ -180,7 +185,8 @@ class Runner:
 
     def _unmet(self, call: Call, attempt: Attempt) -> dict[str, object] | None:
         assert call.until is not None
-        if any(properties.matches(item, call.until) for item in attempt.objects):
+        values = properties.wanted(call.until)
+        if any(properties.matches(item, values) for item in attempt.objects):
             return None
         wanted = ", ".join(f"{path} = {value}" for path, value in call.until.items())
         return _late("UntilNotMet", f"no output object of {call.command} met {wanted}")

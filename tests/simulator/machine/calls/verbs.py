@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -287,6 +288,17 @@ def free_space(
     return [custom_object(free=machine.files.free_space(path[0]), total=machine.files.capacity)]
 
 
+def port_pools(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """List the TCP ports that Windows keeps for itself, as netsh.exe prints them."""
+    printed = machine.programs.run(
+        "netsh.exe", ["interface", "ipv4", "show", "excludedportrange", "protocol=tcp"], stop=process.stop
+    ).stdout
+    found = re.findall(r"^\s*(\d+)\s+(\d+)\s*$", printed, re.MULTILINE)
+    return [custom_object(reserved=len(found), ranges=[f"{first}-{last}" for first, last in found])]
+
+
 VERB_HANDLERS: Mapping[str, Handler] = {
     "@read-file": read_file,
     "@write-file": write_file,
@@ -299,4 +311,5 @@ VERB_HANDLERS: Mapping[str, Handler] = {
     "@copy-file": copy_file,
     "@set-acl": set_acl,
     "@free-space": free_space,
+    "@port-pools": port_pools,
 }
