@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module hns_cleanup: see plugins/modules/hns_cleanup.yml."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+
+from ..plugin_utils import _hns_options
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.hns_cleanup import Cleanup
+from ..plugin_utils.hns_plan import ScopeError
+from ..plugin_utils.node import Node, NodeError
+
+
+class ActionModule(NodeAction):
+    """Removes from HNS what nobody uses, named networks, or all that Kubernetes made."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = _hns_options.CLEANUP_OPTIONS
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        try:
+            wish = _hns_options.wish(options)
+        except ScopeError as error:
+            raise NodeError(f"{node.name}: hns_cleanup: {error}") from error
+        # The link is expected to break, for as long as the work may take. The first poll is short: how far the work is
+        # should be known before the link goes.
+        patience = max(options["timeout"], options["reconnect_timeout"])
+        node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=5, longest_poll=240)
+        check_mode = bool(self._task.check_mode)
+        work = Cleanup(node, wish, _hns_options.cleanup_options(options), check_mode=check_mode)
+        failure: dict[str, t.Any] = {}
+        try:
+            work.run()
+        except NodeError as error:
+            failure = {"failed": True, "msg": str(error)}
+        except AnsibleConnectionFailure as error:
+            failure = {"failed": False, "unreachable": True, "msg": str(error)}
+        result = work.outcome.to_result(
+            name=node.name,
+            diff=bool(self._task.diff) or check_mode,
+            check_mode=check_mode,
+            remote_commands=node.remote_commands,
+        )
+        return {**result, **failure}

@@ -1,0 +1,23 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module hns_info: see plugins/modules/hns_info.yml."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..plugin_utils import hns_facts
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils._hns_options import FACTS_OPTIONS, facts_options
+from ..plugin_utils.node import Node
+
+
+class ActionModule(NodeAction):
+    """Tells what is in HNS, and whose it is."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = FACTS_OPTIONS
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        seen = node.observe(hns_facts.facts_calls(facts_options(options)), step="look at HNS")
+        facts = hns_facts.to_result(hns_facts.read_facts(seen))
+        return {"changed": False, "hns": facts, "remote_commands": node.remote_commands}
