@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module patch_install: see plugins/modules/patch_install.yml."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.utils.display import Display
+
+from ..plugin_utils import patches_report
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.patches_files import Rules
+from ..plugin_utils.patches_input import check_signers, check_sources, read_patches
+from ..plugin_utils.patches_run import Options, PatchRun
+from ..plugin_utils.resources._base import ResourceError
+from ..plugin_utils.resources._curl import Route
+
+
+class ActionModule(NodeAction):
+    """Installs patches on a node."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "patches": {"type": "list", "elements": "raw", "required": True},
+        "patch_source": {"type": "str", "default": ""},
+        "update_server": {
+            "type": "str",
+            "choices": ["default", "wsus", "windows_update", "none"],
+            "default": "default",
+        },
+        "test_signing": {"type": "bool", "default": True},
+        "allowed_signers": {"type": "list", "elements": "str", "default": []},
+        "max_reboots": {"type": "int", "default": 3},
+        "settle_timeout": {"type": "int", "default": 600},
+        "proxy": {"type": "str", "no_log": True},
+        "no_proxy": {"type": "list", "elements": "str", "default": []},
+        "headers": {"type": "dict", "default": {}, "no_log": True},
+        "ignore_revocation": {"type": "bool", "default": False},
+        "timeout": {"type": "int", "default": 7200},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        patches = read_patches(options["patches"], options["patch_source"], self._find)
+        check_signers(options["allowed_signers"])
+        check_sources(patches, options["update_server"])
+        node.patience = dataclasses.replace(node.patience, longest_poll=900)
+        check_mode = bool(self._task.check_mode)
+        run = PatchRun(node, patches, self._options(options, check_mode), say=Display().display)
+        more: dict[str, t.Any] = {}
+        try:
+            run.run()
+        except NodeError as error:
+            more = {"failed": True, "msg": str(error)}
+        except AnsibleConnectionFailure as error:
+            # What was done before the link broke for good belongs into the result.
+            more = {"failed": False, "unreachable": True, "msg": str(error)}
+        shown = patches_report.result(
+            run,
+            check_mode=check_mode,
+            may_reboot=options["reboot"],
+            diff=bool(self._task.diff),
+            name=node.name,
+        )
+        if more and run.seen is not None:
+            more["msg"] = f"{more['msg']}\n{patches_report.table(shown['patches'])}"
+        return {**shown, **more, "remote_commands": node.remote_commands}
+
+    @staticmethod
+    def _options(options: t.Mapping[str, t.Any], check_mode: bool) -> Options:
+        route = Route(
+            proxy=options["proxy"],
+            no_proxy=tuple(options["no_proxy"]),
+            headers={str(name): str(value) for name, value in options["headers"].items()},
+            ignore_revocation=options["ignore_revocation"],
+        )
+        rules = Rules(
+            test_signing=options["test_signing"],
+            allowed_signers=tuple(options["allowed_signers"]),
+            route=route,
+            timeout=float(options["timeout"]),
+        )
+        return Options(
+            rules=rules,
+            server=options["update_server"],
+            may_reboot=options["reboot"],
+            max_reboots=options["max_reboots"],
+            settle=float(options["settle_timeout"]),
+            check_mode=check_mode,
+            allow_unsupported=options["allow_unsupported_windows"],
+        )
+
+    def _find(self, name: str) -> str:
+        """A file beside the playbook or role, as Ansible looks for them.
+
+        Raises:
+            ResourceError: there is none.
+        """
+        try:
+            return str(self._find_needle("files", name))
+        except AnsibleError:
+            accepted = "there is no such file on the controller; wanted a path, or patch_source"
+            raise ResourceError("file", name, accepted) from None

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What installers and Windows Update return, in words, and what it means for a patch. Pure.
+
+Private to the collection. Sources: learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes-,
+…/windows/win32/debug/system-error-codes, …/troubleshoot/windows-server/installing-updates-features-roles (CBS codes),
+curl.se/docs/manpage.html (exit codes).
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+Meaning = t.Literal["done", "reboot", "already", "not_applicable", "passing", "failed"]
+"""Of an answer: done; done after a reboot; was there; not for this Windows; may pass if tried later; no."""
+
+MEANINGS: t.Mapping[int, Meaning] = {
+    0: "done",
+    3010: "reboot",
+    1641: "reboot",
+    0x00240005: "reboot",
+    0x00240006: "already",
+    0x80240017: "not_applicable",
+    0x800F081E: "not_applicable",
+    1618: "passing",
+    0x80070652: "passing",
+    0x80240009: "passing",
+    0x80240016: "passing",
+    0x8024001E: "passing",
+    0x8024000B: "passing",
+    0x80248007: "passing",
+    0x8024402C: "passing",
+    0x80072EE2: "passing",
+    0x80072EFE: "passing",
+    0x80244022: "passing",
+    0x80244017: "failed",
+}
+"""By exit code or HRESULT, unsigned; anything else has failed."""
+
+WORDS: t.Mapping[int, str] = {
+    2: "the file was not found",
+    5: "access denied (a network logon?)",
+    13: "the file is not a package of updates",
+    112: "the disk is full",
+    1058: "a service that it needs is disabled (wuauserv)",
+    1618: "another installation is running",
+    1641: "installed, a reboot was started",
+    3010: "installed, a reboot is needed",
+    0x00240005: "installed, a reboot is needed",
+    0x00240006: "already installed",
+    0x00240007: "not installed",
+    0x80070002: "a file was not found",
+    0x80070005: "access denied",
+    0x8007000D: "the file is not a package of updates",
+    0x80070070: "the disk is full",
+    0x80070228: "an earlier (checkpoint) update is missing",
+    0x80070422: "a service that it needs is disabled (wuauserv)",
+    0x80070490: "the component store does not know what it needs",
+    0x80070652: "another installation is running",
+    0x80072EE2: "the update server did not answer in time",
+    0x80072EFE: "the connection to the update server broke",
+    0x800B0100: "it is not signed",
+    0x800B0109: "its signature ends in a root that is not trusted",
+    0x800F081E: "not applicable to this Windows, or superseded by what it has",
+    0x800F081F: "its source files are missing",
+    0x800F0838: "an earlier (checkpoint) update is missing",
+    0x800F0922: "the update stack could not install it, and rolled it back",
+    0x8024000B: "it was cancelled",
+    0x8024001E: "the service was stopped meanwhile",
+    0x8024002E: "a policy forbids this update server",
+    0x8024002F: "a policy forbids access to Windows Update",
+    0x80240009: "another operation of Windows Update is running",
+    0x80240016: "another installation is running, or a reboot is pending",
+    0x80240017: "not applicable to this Windows, or superseded by what it has",
+    0x80244017: "the update server refused",
+    0x80244022: "the update server is overloaded",
+    0x80248007: "the update's data is not there yet",
+    0x8024402C: "the update server's name cannot be resolved, or it cannot be reached",
+}
+
+_CURL: t.Mapping[int, str] = {
+    5: "the proxy's name cannot be resolved",
+    6: "the server's name cannot be resolved",
+    7: "the server does not accept connections",
+    22: "the server refused the URL (HTTP 4xx or 5xx): does it still exist, has its signature expired?",
+    23: "it could not be written: is the disk full?",
+    28: "the server did not answer in time",
+    35: "no TLS connection",
+    56: "the connection broke",
+    60: "the server's certificate is not trusted",
+}
+
+
+def unsigned(code: int) -> int:
+    """Exit codes and HRESULTs as they are written: .NET gives them signed."""
+    return code & 0xFFFFFFFF
+
+
+def meaning(code: int) -> Meaning:
+    """What an exit code or HRESULT means."""
+    return MEANINGS.get(unsigned(code), "failed")
+
+
+def words(code: int) -> str:
+    """An exit code or HRESULT for people."""
+    number = unsigned(code)
+    shown = f"0x{number:08X}" if number > 0xFFFF else str(number)
+    known = WORDS.get(number)
+    return f"{known} ({shown})" if known else f"code {shown}"
+
+
+def curl_words(code: int) -> str:
+    """Why a download failed."""
+    known = _CURL.get(code)
+    return f"{known} (curl {code})" if known else f"curl ended with {code}"
+
+
+def hresult(text: str) -> int | None:
+    """The HRESULT in a message of a cmdlet, such as `Add-WindowsPackage failed. Error code = 0x800f081e`."""
+    found = re.findall(r"0x([0-9a-fA-F]{8})\b", text)
+    return int(found[-1], 16) if found else None
