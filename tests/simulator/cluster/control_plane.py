@@ -21,12 +21,10 @@ from pathlib import Path
 
 import yaml
 
-from .options import ClusterOptions
+from .options import ADVERTISED, ClusterOptions
 from .processes import ProcessError, Processes, free_port, minimal_environment, run, wait_until
 
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl")
-# kubeadm refuses a loopback address to advertise; nothing ever listens on or connects to this one (RFC 5737).
-_ADVERTISED = "192.0.2.10"
 _KUBECONFIGS = ("admin", "super-admin", "controller-manager", "scheduler")
 
 
@@ -54,7 +52,7 @@ def _kubeadm_configuration(options: ClusterOptions, pki: str, server: str, port:
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint:
-  advertiseAddress: {_ADVERTISED}
+  advertiseAddress: {ADVERTISED}
   bindPort: {port}
 nodeRegistration:
   name: control-plane
@@ -171,7 +169,7 @@ class ControlPlane:
         pki, options = self._pki, self._options
         self._processes.start([
             str(self._assets / "kube-apiserver"), "--etcd-servers", etcd,
-            "--advertise-address", _ADVERTISED, "--bind-address", options.address, "--secure-port", str(self.port),
+            "--advertise-address", ADVERTISED, "--bind-address", options.address, "--secure-port", str(self.port),
             "--authorization-mode", "Node,RBAC", "--enable-bootstrap-token-auth", "--allow-privileged",
             "--enable-admission-plugins", "NodeRestriction", "--service-cluster-ip-range", options.service_cidr,
             "--client-ca-file", f"{pki}/ca.crt",

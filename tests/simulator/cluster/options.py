@@ -6,6 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ADVERTISED = "192.0.2.10"
+"""The address that the API server says it has: kubeadm refuses one of the loopback. Nothing ever listens on or connects
+to this one (RFC 5737)."""
+
 
 @dataclass(frozen=True)
 class ClusterOptions:

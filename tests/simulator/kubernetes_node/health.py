@@ -3,10 +3,9 @@
 """kubelet's /healthz on 127.0.0.1, as kubeadm asks for it.
 
 A simulated node has its own loopback: whoever is simulated on it asks `healthy`. A real kubeadm, run for a simulated
-node,
-asks the real 127.0.0.1: one answerer serves the fleet. It finds out which process asks (/proc) and so for which node: a
-kubeadm with --rootfs has the node's folder as its root, and beside that folder stands a marker while the kubelet is
-healthy.
+node, asks the real 127.0.0.1: any answerer serves every node of this machine. It finds out which process asks (/proc)
+and so for which node: a kubeadm with --rootfs has the node's folder as its root, and beside that folder stands a marker
+while the kubelet is healthy. So test runs share the port (SO_REUSEPORT), and none takes another's kubelet for its own.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ from simulator.machine.listeners import Listeners, Port
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_MARKER = ".kubelet-healthz-{port}"
+MARKER = ".kubelet-healthz-{port}"
+"""Name of the file beside a node's folder that says that its kubelet is healthy."""
 
 
 def up(machine: Machine, port: int) -> None:
@@ -45,7 +45,7 @@ def healthy(machine: Machine, port: int = 10248) -> bool:
 
 
 def _marker(machine: Machine, port: int) -> Path:
-    return machine.files.real("C:\\").parent / _MARKER.format(port=port)
+    return machine.files.real("C:\\").parent / MARKER.format(port=port)
 
 
 class Answerer:
@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer for the node whose kubeadm asks."""
         root = _root_of_peer(self.client_address[1])
-        good = root is not None and (root.parent / _MARKER.format(port=self.asked)).exists()
+        good = root is not None and (root.parent / MARKER.format(port=self.asked)).exists()
         body = b"ok" if good else b"the kubelet of this node does not run"
         self.send_response(200 if good else 503)
         self.send_header("Content-Length", str(len(body)))

@@ -48,6 +48,20 @@ def test_the_version_is_known(api: k8s.ApiClient, cluster: Cluster) -> None:
     assert f"{version.major}.{version.minor}" == "1.37"
 
 
+def test_the_service_of_the_api_leads_to_it(admin: Client, cluster: Cluster) -> None:
+    service = eventually(lambda: admin.get("/api/v1/namespaces/default/services/kubernetes"), "the service")
+    port = int(cluster.server.rpartition(":")[2])
+    wanted = {"name": "https", "port": port, "protocol": "TCP"}
+    endpoints = admin.get("/api/v1/namespaces/default/endpoints/kubernetes")
+    (subset,) = endpoints["subsets"]
+    slice_ = admin.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")
+    (address,) = [entry["ip"] for entry in subset["addresses"]]
+    assert service["spec"]["ports"] == [{**wanted, "port": 443, "targetPort": port}]
+    assert subset["ports"] == slice_["ports"] == [wanted]
+    assert slice_["endpoints"] == [{"addresses": [address], "conditions": {"ready": True}}]
+    assert slice_["metadata"]["labels"] == {"kubernetes.io/service-name": "kubernetes"}
+
+
 def test_the_dynamic_client_finds_resources(api: k8s.ApiClient, namespace: str, tmp_path: Path) -> None:
     found = dynamic.DynamicClient(api, cache_file=str(tmp_path / "cache.json"))
     deployments = found.resources.get(api_version="apps/v1", kind="Deployment")

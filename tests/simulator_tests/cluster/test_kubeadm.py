@@ -5,11 +5,9 @@
 from __future__ import annotations
 
 import base64
-import http.server
 import os
 import shutil
 import subprocess
-import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,45 +25,31 @@ from simulator_tests.cluster.node_client import (
 
 from simulator.cluster import Cluster, start_cluster
 from simulator.cluster.control_plane import assets_folder
+from simulator.kubernetes_node.health import MARKER, Answerer
 
 pytestmark = pytest.mark.control_plane
 
 
 @pytest.fixture(scope="module", autouse=True)
 def healthz() -> Iterator[None]:
-    """Answer for a kubelet at the place where kubeadm asks for one."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"ok")
-
-        def log_message(self, *args: object) -> None:
-            pass
-
+    """Answer for a kubelet where kubeadm asks for one, beside whoever else on this machine does so for his own."""
     if assets_folder() is None:
         pytest.skip("KUBEBUILDER_ASSETS does not name a folder with a control plane")
-    done = threading.Event()
-
-    def answer() -> None:
-        # Other tests answer there too, for a while: one at a time, and somebody always.
-        while not done.is_set():
-            try:
-                server = http.server.ThreadingHTTPServer(("127.0.0.1", 10248), Handler)
-            except OSError:
-                done.wait(0.1)
-                continue
-            threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
-            done.wait()
-            server.shutdown()
-            server.server_close()
-
-    thread = threading.Thread(target=answer, daemon=True)
-    thread.start()
+    ours, others = Answerer.patient(), Answerer.patient()
+    assert ours is not None, "another program listens on 127.0.0.1:10248"
+    assert others is not None
     yield
-    done.set()
-    thread.join(10)
+    ours.close()
+    others.close()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return the folder that kubeadm takes for its root; the marker beside it says that its kubelet is healthy."""
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (tmp_path / MARKER.format(port=10248)).touch()
+    return folder
 
 
 def join_configuration(cluster: Cluster, node: str, token: str, api: str) -> str:
@@ -127,23 +111,23 @@ def join(cluster: Cluster, admin: Client, program: str, root: Path, api: str = "
     return node, printed
 
 
-def test_kubeadm_joins_a_node(cluster: Cluster, admin: Client, tmp_path: Path) -> None:
-    node, printed = join(cluster, admin, "kubeadm", tmp_path)
+def test_kubeadm_joins_a_node(cluster: Cluster, admin: Client, root: Path) -> None:
+    node, printed = join(cluster, admin, "kubeadm", root)
     assert "This node has joined the cluster" in printed
     found = admin.get(f"/api/v1/nodes/{node}")
     eventually(lambda: admin.get(f"/api/v1/nodes/{node}")["spec"].get("podCIDR"), "a pod CIDR")
     assert found["metadata"]["labels"]["kubernetes.io/os"] == "windows"
-    config = yaml.safe_load((tmp_path / "var/lib/kubelet/config.yaml").read_text())
+    config = yaml.safe_load((root / "var/lib/kubelet/config.yaml").read_text())
     assert config["clusterDNS"] == ["10.96.0.10"]
-    assert (tmp_path / "etc/kubernetes/pki/ca.crt").read_text().strip() == cluster.ca_certificate.strip()
+    assert (root / "etc/kubernetes/pki/ca.crt").read_text().strip() == cluster.ca_certificate.strip()
 
 
-def test_kubeadm_refuses_a_wrong_token(cluster: Cluster, tmp_path: Path) -> None:
+def test_kubeadm_refuses_a_wrong_token(cluster: Cluster, root: Path) -> None:
     assets = assets_folder()
     assert assets is not None
     text = join_configuration(cluster, "win-none", "abcdef.0123456789abcdef", "v1beta4").replace("20s", "2s")
-    (tmp_path / "join.yaml").write_text(text)
-    command = [str(assets / "kubeadm"), "join", "--rootfs", str(tmp_path), "--config", "/join.yaml"]
+    (root / "join.yaml").write_text(text)
+    command = [str(assets / "kubeadm"), "join", "--rootfs", str(root), "--config", "/join.yaml"]
     command = command if os.geteuid() == 0 else ["unshare", "-r", *command]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
@@ -153,11 +137,11 @@ def test_kubeadm_refuses_a_wrong_token(cluster: Cluster, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("version", "api"), [("1.30.4", "v1beta3"), ("1.34.4", "v1beta4"), ("1.35.4", "v1beta4"), ("1.36.3", "v1beta4")]
 )
-def test_older_kubeadms_join_a_cluster_in_memory_of_their_version(version: str, api: str, tmp_path: Path) -> None:
+def test_older_kubeadms_join_a_cluster_in_memory_of_their_version(version: str, api: str, root: Path) -> None:
     assets = assets_folder()
     if assets is None or not (assets / f"kubeadm-{version}").exists():
         pytest.skip(f"KUBEBUILDER_ASSETS holds no kubeadm-{version}")
     with start_cluster("memory", version=version) as cluster:
-        admin = admin_client(cluster, tmp_path)
-        _, printed = join(cluster, admin, f"kubeadm-{version}", tmp_path, api)
+        admin = admin_client(cluster, root.parent)
+        _, printed = join(cluster, admin, f"kubeadm-{version}", root, api)
     assert "This node has joined the cluster" in printed

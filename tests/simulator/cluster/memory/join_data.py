@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from ..options import ClusterOptions
+from ..options import ADVERTISED, ClusterOptions
 from .resources import Object
 
 _DATA = Path(__file__).parent / "data"
@@ -50,6 +50,7 @@ def _values(options: ClusterOptions, server: str) -> dict[str, str]:
     return {
         "SERVER": server,
         "PORT": server.rpartition(":")[2],
+        "ADVERTISED": ADVERTISED,
         "POD_CIDR": options.pod_cidr,
         "VERSION": options.version,
         "DNS_DOMAIN": options.dns_domain,
