@@ -13,54 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from simulator.kubernetes_node import crictl_views, oci
+from simulator.kubernetes_node import contracts, crictl_views, oci
 from simulator.kubernetes_node.cni import CniError
+from simulator.kubernetes_node.crictl_flags import ALIASES, FLAGS, GLOBAL, CrictlError, take
 from simulator.kubernetes_node.join_configuration import PIPE
 from simulator.kubernetes_node.puller import PullError
 from simulator.kubernetes_node.runtime import Containerd, RuntimeFailure, connect
+from simulator.kubernetes_node.shims import Sandbox
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 
-def _spell(text: str) -> dict[str, bool]:
-    """Return flags of a text: `name` is a switch, `name=` takes a value."""
-    return {word.rstrip("="): word.endswith("=") for word in text.split()}
-
-
-_GLOBAL = _spell("config= c= runtime-endpoint= r= image-endpoint= i= timeout= t= debug D version v help h")
-_OUTPUT = "output= o= quiet q help h"
-_CHOICE = "id= label= name= namespace= state= s= latest l last= n= no-trunc verbose v"
-_FLAGS: Mapping[str, Mapping[str, bool]] = {
-    name: _spell(text)
-    for name, text in {
-        "images": f"{_OUTPUT} digests no-trunc verbose v filter= f= pinned",
-        "inspecti": f"{_OUTPUT} template=",
-        "pull": "creds= auth= annotation= a= pod-config= username= u= pull-timeout=",
-        "rmi": "all a prune q",
-        "pods": f"{_OUTPUT} {_CHOICE}",
-        "ps": f"{_OUTPUT} {_CHOICE} all a image= pod= p=",
-        "inspect": f"{_OUTPUT} template=",
-        "inspectp": f"{_OUTPUT} template=",
-        "info": f"{_OUTPUT} template=",
-        "version": "",
-        "stop": "timeout= t=",
-        "rm": "force f all a",
-        "stopp": "",
-        "rmp": "force f all a",
-    }.items()
-}
-_ALIASES = {"image": "images", "img": "images", "sandboxes": "pods"}
-
-
-class CrictlError(Exception):
-    """A command that failed; the text is crictl's."""
-
-
 class _Run:
-    def __init__(self, server: Containerd, flags: dict[str, str], arguments: list[str]) -> None:
-        self.server, self.flags, self.arguments = server, flags, arguments
+    def __init__(self, server: Containerd, flags: dict[str, str], arguments: list[str], version: str = "") -> None:
+        self.server, self.flags, self.arguments, self.version = server, flags, arguments, version
 
     def on(self, *names: str) -> bool:
         return any(self.flags.get(name) == "true" for name in names)
@@ -78,40 +46,19 @@ class _Run:
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     """crictl.exe."""
     try:
-        general, words = _take(list(invocation.argv), _GLOBAL)
+        general, words = take(list(invocation.argv), GLOBAL)
         if general.keys() & {"version", "v"}:
             return ProgramResult(0, f"crictl version v{invocation.version}\n")
         if not words or general.keys() & {"help", "h"}:
             return ProgramResult(0, "NAME:\n   crictl - client for CRI\n")
-        name = _ALIASES.get(words[0], words[0])
-        if name not in _FLAGS:
+        name = ALIASES.get(words[0], words[0])
+        if name not in FLAGS:
             return ProgramResult(1, "", f"No help topic for '{words[0]}'\n")
-        flags, arguments = _take(words[1:], _FLAGS[name], anywhere=True)
+        flags, arguments = take(words[1:], FLAGS[name], anywhere=True)
         server = _connect(machine, invocation, general)
-        return ProgramResult(0, _COMMANDS[name](_Run(server, flags, arguments)))
+        return ProgramResult(0, _COMMANDS[name](_Run(server, flags, arguments, invocation.version)))
     except CrictlError as error:
         return ProgramResult(1, "", f'time="2026-11-21T00:00:00Z" level=fatal msg={json.dumps(str(error))}\n')
-
-
-def _take(words: list[str], known: Mapping[str, bool], anywhere: bool = False) -> tuple[dict[str, str], list[str]]:
-    found: dict[str, str] = {}
-    rest: list[str] = []
-    while words:
-        word = words.pop(0)
-        if not word.startswith("-") or word == "-":
-            rest.append(word)
-            if not anywhere:
-                return found, [*rest, *words]
-            continue
-        name, given, value = word.lstrip("-").partition("=")
-        if name not in known:
-            raise CrictlError(f"flag provided but not defined: -{name}")
-        if known[name] and not given:
-            if not words:
-                raise CrictlError(f"flag needs an argument: -{name}")
-            value = words.pop(0)
-        found[name] = value if known[name] or given else "true"
-    return found, rest
 
 
 def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str]) -> Containerd:
@@ -197,14 +144,18 @@ def _remove_image(run: _Run) -> str:
     return said
 
 
-def _pods(run: _Run) -> str:
-    found = run.server.sandboxes()
+def _filtered(run: _Run, found: list[Sandbox]) -> list[Sandbox]:
     for flag, name in (("id", "id"), ("name", "pod"), ("namespace", "namespace")):
         if run.flags.get(flag):
             found = [item for item in found if str(getattr(item, name)).startswith(run.flags[flag])]
     state = run.flags.get("state") or run.flags.get("s")
     if state:
         found = [item for item in found if item.ready == (state.lower() == "ready")]
+    return found
+
+
+def _pods(run: _Run) -> str:
+    found = _filtered(run, run.server.sandboxes())
     if run.on("quiet", "q"):
         return "".join(f"{item.id}\n" for item in found)
     if run.output == "json":
@@ -303,17 +254,16 @@ def _inspect(run: _Run) -> str:
 
 
 def _inspect_pod(run: _Run) -> str:
-    item = _one(run, run.server.sandboxes(), "sandbox")
-    return (
-        json.dumps(
-            {
-                "status": {**crictl_views.sandbox_view(item), "network": {"additionalIps": [], "ip": item.address}},
-                "info": {},
-            },
-            indent=2,
-        )
-        + "\n"
-    )
+    """One or several pods; without ids all that the filters leave, since 1.31 (kubernetes-sigs/cri-tools#1553)."""
+    sandboxes = run.server.sandboxes()
+    if run.arguments:
+        found = [_one(_Run(run.server, {}, [wanted]), sandboxes, "sandbox") for wanted in run.arguments]
+    elif contracts.at_least(run.version, "1.31"):
+        found = _filtered(run, sandboxes)
+    else:
+        raise CrictlError("ID cannot be empty")
+    views = [crictl_views.sandbox_status(item) for item in found]
+    return json.dumps(views[0] if len(views) == 1 else views, indent=2) + "\n"
 
 
 def _info(run: _Run) -> str:

@@ -60,6 +60,21 @@ def sandbox_view(item: Sandbox) -> dict[str, Any]:
     }
 
 
+def sandbox_status(item: Sandbox) -> dict[str, Any]:
+    """Return a sandbox with what `inspectp` adds: its address, its network namespace (pods on the host's have none)."""
+    windows = {"network": {"networkNamespace": item.netns.lower()}} if item.netns else {}
+    return {
+        "status": {**sandbox_view(item), "network": {"additionalIps": [], "ip": item.address}},
+        "info": {
+            "sandboxID": item.id,
+            "netNsClosed": not item.ready,
+            "runtimeHandler": "",
+            "runtimeType": "io.containerd.runhcs.v1",
+            "runtimeSpec": {"ociVersion": "1.2.1", "windows": windows},
+        },
+    }
+
+
 def container_view(item: Container, sandbox: Sandbox | None) -> dict[str, Any]:
     """Return a container as CRI shows it."""
     state = "CONTAINER_EXITED" if item.state == "RUNNING" and not item.alive else f"CONTAINER_{item.state}"

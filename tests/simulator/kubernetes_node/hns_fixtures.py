@@ -109,7 +109,7 @@ def populate(
     """Put the networks of a CNI plugin on a machine, with pods and with what pods left.
 
     Parameters:
-        scene: `flannel-host-gw`, `flannel-vxlan`, `calico` or `azure`.
+        scene: `flannel-host-gw`, `flannel-vxlan`, `calico` or `azure` (for Docker see `docker_fixtures`).
         running, stale, creating, remote: how many endpoints of each kind.
         stale_policies: by default one if there is a stale endpoint.
         isolated: pods run under Hyper-V isolation: SharedContainers is empty.

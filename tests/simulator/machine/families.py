@@ -84,6 +84,8 @@ NAMES = (
     "simulator.kubernetes_node.hns",
     "simulator.kubernetes_node.ctr",
     "simulator.kubernetes_node.crictl",
+    "simulator.kubernetes_node.dockerd",
+    "simulator.kubernetes_node.docker",
     "simulator.kubernetes_node.pods",
 )
 
