@@ -231,13 +231,19 @@ def _mklink(session: Session, rest: str) -> ProgramResult:
 
 
 def _copy(session: Session, rest: str) -> ProgramResult:
-    words = [session.absolute(word) for word in command_line.split(rest) if not word.startswith("/")]
-    if len(words) != 2 or not session.machine.files.is_file(words[0]):
+    """Copy a file, or several joined with `+` into one (with /b byte by byte, which is the only way modelled)."""
+    words = [word for word in command_line.split(rest) if not word.startswith("/")]
+    sources = [session.absolute(part) for part in words[0].split("+")] if words else []
+    files = session.machine.files
+    if len(words) != 2 or not all(files.is_file(source) for source in sources):
         return ProgramResult(1, "", "The system cannot find the file specified.\r\n")
-    target = words[1]
-    if session.machine.files.is_directory(target):
-        target = target + "\\" + words[0].rsplit("\\", 1)[-1]
-    session.machine.files.copy(words[0], target)
+    target = session.absolute(words[1])
+    if files.is_directory(target):
+        target = target + "\\" + sources[0].rsplit("\\", 1)[-1]
+    if len(sources) == 1:
+        files.copy(sources[0], target)
+    else:
+        files.write_bytes(target, b"".join(files.read_bytes(source) for source in sources))
     return ProgramResult(0, "        1 file(s) copied.\r\n")
 
 
@@ -321,7 +327,7 @@ def session_of(machine: Machine, run: Invocation) -> Session:
     """Return the surroundings of a program that runs other commands."""
     process = machine.processes.begin(run.program.rsplit("\\", 1)[-1] or "cmd.exe", run.user, run.stop)
     machine.processes.end(process)
-    return Session(machine, process, run.user, dict(run.environment), run.directory)
+    return Session(machine, process, run.user, dict(run.environment), run.directory, run.logon)
 
 
 PROGRAMS: Mapping[str, Program] = {"cmd.exe": cmd}
