@@ -87,7 +87,8 @@ def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
     folders = Call(
         id="cni-folders",
         command="Get-ChildItem",
-        parameters={"Path": f"{HOST_LOCAL}\\*", "ErrorAction": "SilentlyContinue"},
+        # Not by a wildcard: that would list what is in the folders.
+        parameters={"LiteralPath": HOST_LOCAL, "Directory": True, "ErrorAction": "SilentlyContinue"},
         select=("FullName",),
         on_error="continue",
     )

@@ -99,7 +99,8 @@ class CleanupOutcome:
         counts: dict[str, int] = {}
         for item in items:
             counts[item.type] = counts.get(item.type, 0) + 1
-        return before * bool(counts) + ", ".join(f"{count} {_WORDS[name]}" for name, count in counts.items())
+        said = (f"{count} {_WORDS[name] if count > 1 else _WORDS[name][:-1]}" for name, count in counts.items())
+        return before * bool(counts) + ", ".join(said)
 
     def to_result(self, *, name: str, diff: bool, check_mode: bool, remote_commands: int) -> dict[str, t.Any]:
         """The result as Ansible wants it.

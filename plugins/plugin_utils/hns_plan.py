@@ -252,7 +252,10 @@ def _networks(wish: Wish, facts: Facts) -> CleanupPlan:
     namespaces = tuple(
         item
         for item in objects.namespaces
-        if not item.default and (inside := objects.in_namespace(item)) & removed and not inside & stay
+        if not item.default
+        and not (inside := objects.in_namespace(item)) & stay
+        # An empty one may be that of a pod that is being made.
+        and (inside & removed or (wish.scope == "all" and not wish.keep_running_containers))
     )
     everything = wish.scope == "all" and not busy
     kept_names = {item.name.lower() for item in targets if item.id in busy_networks}

@@ -25,6 +25,7 @@ class Uplink:
 
     mac: str
     alias: str
+    """The card's own name, for people."""
     addresses: tuple[tuple[str, int], ...]
     """Address and prefix length."""
     routes: tuple[tuple[str, str, int], ...] = ()
@@ -85,7 +86,7 @@ def calls() -> tuple[Call, ...]:
 
     return (
         ask("adapters", "Get-NetAdapter", ("Name", "ifIndex", "MacAddress", "HardwareInterface")),
-        ask("interfaces", "Get-NetIPInterface", ("InterfaceIndex", "InterfaceAlias", "Dhcp"), AddressFamily="IPv4"),
+        ask("interfaces", "Get-NetIPInterface", ("InterfaceIndex", "Dhcp"), AddressFamily="IPv4"),
         ask("addresses", "Get-NetIPAddress", ("InterfaceIndex", "IPAddress", "PrefixLength", "PrefixOrigin")),
         ask("routes", "Get-NetRoute", ("InterfaceIndex", "DestinationPrefix", "NextHop", "RouteMetric")),
         ask("dns", "Get-DnsClientServerAddress", ("InterfaceIndex", "ServerAddresses"), AddressFamily="IPv4"),
@@ -98,7 +99,11 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
     def output(name: str) -> list[t.Mapping[str, t.Any]]:
         return list(seen[name].output) if name in seen and seen[name].ok else []
 
-    hardware = {str(item["MacAddress"]).upper() for item in output("adapters") if item.get("HardwareInterface") is True}
+    hardware = {
+        str(item["MacAddress"]).upper(): str(item["Name"])
+        for item in output("adapters")
+        if item.get("HardwareInterface") is True
+    }
     macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in output("adapters")}
     routes = tuple(
         Route(
@@ -124,7 +129,7 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
         uplinks.append(
             Uplink(
                 mac=macs[index],
-                alias=str(interface["InterfaceAlias"]),
+                alias=hardware[macs[index]],
                 addresses=addresses,
                 routes=tuple(
                     (route.destination, route.next_hop, route.metric) for route in routes if route.interface == index

@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Documentation of the options that every HNS module takes (plugin_utils/_hns_options.py, FACTS_OPTIONS)."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """What `extends_documentation_fragment: winkube.node.hns_options` brings."""
+
+    DOCUMENTATION = r"""
+options:
+  hns_timeout:
+    description: Seconds that HNS may take for one call; it hangs if it takes longer.
+    type: float
+    default: 60
+  cni_conf_dirs:
+    description: Folders with CNI configurations; the networks that these name came from a CNI.
+    type: list
+    elements: str
+    default:
+      - C:\etc\cni\net.d
+      - C:\k\azurecni\netconf
+      - C:\k\cni\config
+      - C:\k\cni\conf
+  crictl:
+    description: The program C(crictl) on the node, by name or path.
+    type: str
+    default: crictl.exe
+  ctr:
+    description: The program C(ctr) on the node, by name or path.
+    type: str
+    default: ctr.exe
+  docker:
+    description: The program C(docker) on the node, by name or path.
+    type: str
+    default: docker.exe
+"""
