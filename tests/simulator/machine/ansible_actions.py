@@ -96,7 +96,7 @@ def _become(session: Session, manifest: Manifest, action: Action) -> ProgramResu
         )
     session.machine.part(Elevations).runs.append(user)
     name = "SYSTEM" if short.casefold() == "localsystem" else short
-    other = Session(session.machine, session.process, name, {}, "C:\\Windows")
+    other = Session(session.machine, session.process, name, {}, "C:\\Windows", "batch")
     return _run(other, replace(manifest, actions=manifest.actions[1:], input=()))
 
 
@@ -119,9 +119,10 @@ def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResul
     }
     machine.files.write_text(path, json.dumps(started))
     user, environment, directory = session.user, dict(session.environment), session.directory
+    logon = session.logon
 
     def work(process: Process) -> None:
-        detached = Session(machine, process, user, environment, directory)
+        detached = Session(machine, process, user, environment, directory, logon)
         result = _watch(detached, rest, started, int(job.parameters["Timeout"]))
         process.check()
         machine.files.write_text(path, "\ufeff" + json.dumps(result))

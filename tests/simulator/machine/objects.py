@@ -199,6 +199,7 @@ class Invocation:
         program: path of the executable.
         version: the version in the executable.
         user: who runs it, e.g. `NT AUTHORITY\\SYSTEM`.
+        logon: `batch` for a user's own logon on the machine (a scheduled task, become); else it is WinRM's.
         command_line: the text after the program as it was given, for programs that parse it themselves.
     """
 
@@ -211,6 +212,7 @@ class Invocation:
     version: str = ""
     user: str = ""
     command_line: str = ""
+    logon: str = ""
 
     def variable(self, name: str, default: str = "") -> str:
         """Return an environment variable, whatever the case of its name."""

@@ -93,6 +93,7 @@ class Programs:
         stop: threading.Event | None = None,
         user: str = SYSTEM,
         timeout: float | None = None,
+        logon: str = "",
     ) -> ProgramResult:
         """Run a program and return how it ended.
 
@@ -102,6 +103,7 @@ class Programs:
             environment: the whole environment; by default the machine's.
             stop: ends it; the caller's process.
             timeout: seconds after which it is killed.
+            logon: `batch` if the user is not logged on over the network.
 
         Raises: ProgramNotFoundError, NotExecutableError, ProgramTimeoutError; ProcessEndedError when `stop` is set at
         the end.
@@ -115,7 +117,7 @@ class Programs:
         caller = stop or threading.Event()
         signal = StopSignal(caller)
         process = self._machine.processes.begin(found.path.rsplit("\\", 1)[-1], user, signal)
-        invocation = Invocation(argv, stdin, variables, directory, signal, found.path, found.version, user, line)
+        invocation = Invocation(argv, stdin, variables, directory, signal, found.path, found.version, user, line, logon)
         late = threading.Event()
 
         def kill() -> None:

@@ -19,6 +19,7 @@ class Session:
         user: an account name, or `SYSTEM`.
         environment: of the process; changes stay in it.
         directory: the current folder.
+        logon: `batch` if the user is not logged on over the network (become).
     """
 
     machine: Machine
@@ -26,6 +27,7 @@ class Session:
     user: str
     environment: dict[str, str] = field(default_factory=dict)
     directory: str = ""
+    logon: str = ""
 
     def __post_init__(self) -> None:
         """Fill in what the machine gives every process of the user."""
@@ -60,4 +62,5 @@ class Session:
             directory=self.directory,
             stop=self.process.stop,
             user=self.user,
+            logon=self.logon,
         )

@@ -87,28 +87,6 @@ def remove_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
     return []
 
 
-def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WindowsPackage -Online: the cumulative update of this build, without its KB, as Windows names it."""
-    windows = machine.windows
-    architecture = f"31bf3856ad364e35~amd64~~{windows.build}.{windows.ubr}.1.0"
-    for name, kind in (
-        (f"Package_for_RollupFix~{architecture}", "SecurityUpdate"),
-        (f"Package_for_ServicingStack~{architecture}", "Update"),
-    ):
-        if bound.get("PackageName") and not any_match(bound.texts("PackageName"), name):
-            continue
-        yield PSObject(
-            f"{_DISM}.BasicPackageObject",
-            {
-                "PackageName": name,
-                "PackageState": Enumeration("Installed", 5),
-                "ReleaseType": Enumeration(kind, 8 if kind == "SecurityUpdate" else 7),
-                "InstallTime": datetime(2024, 12, 11, tzinfo=UTC),
-                "Online": True,
-            },
-        )
-
-
 def get_optional_feature(machine: Machine, bound: Bound) -> Iterable[object]:
     """Get-WindowsOptionalFeature -Online."""
     known = offered(machine.windows.contract)
@@ -137,6 +115,5 @@ def get_optional_feature(machine: Machine, bound: Bound) -> Iterable[object]:
 CMDLETS: Mapping[str, Cmdlet] = {
     "Get-AppxProvisionedPackage": get_provisioned,
     "Remove-AppxProvisionedPackage": remove_provisioned,
-    "Get-WindowsPackage": get_package,
     "Get-WindowsOptionalFeature": get_optional_feature,
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from simulator.machine import command_line
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
 from simulator.machine.processes import Process
-from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
+from simulator.machine.programs import SYSTEM, NotExecutableError, ProgramNotFoundError
 from simulator.machine.services import ServiceError
 from simulator.windows import page_file, wql
 from simulator.windows.cim_classes import CLASSES
@@ -182,7 +182,7 @@ def invoke_method(machine: Machine, bound: Bound) -> Iterable[object]:
     given = objects(bound, "InputObject") or (_find(machine, bound) if bound.get("Query") else [])
     class_name = class_of(given[0]) if given else _class(bound.text("ClassName"))
     if (class_name, method) == ("Win32_Process", "create"):
-        return [_create_process(machine, str(arguments.get("CommandLine") or ""))]
+        return [_create_process(machine, bound, str(arguments.get("CommandLine") or ""))]
     if class_name == "Win32_Service" and method in ("startservice", "stopservice"):
         return [_result(_service(machine, str(item.get("Name")), method)) for item in given]
     if class_name == "Win32_OperatingSystem" and method in ("reboot", "shutdown"):
@@ -207,7 +207,10 @@ def _service(machine: Machine, name: str, method: str) -> int:
     return 0
 
 
-def _create_process(machine: Machine, line: str) -> PSObject:
+def _create_process(machine: Machine, bound: Bound, line: str) -> PSObject:
+    """Start a program as whoever asks for it, in the same logon."""
+    session = getattr(bound.session, "session", bound.session)
+    user, logon = getattr(session, "user", SYSTEM), getattr(session, "logon", "")
     program, rest = command_line.program_and_rest(line, machine.files.is_file)
     try:
         machine.programs.find(program)
@@ -217,9 +220,9 @@ def _create_process(machine: Machine, line: str) -> PSObject:
         return _result(8, ProcessId=None)
 
     def work(process: Process) -> None:
-        machine.programs.run(program, rest, stop=process.stop)
+        machine.programs.run(program, rest, stop=process.stop, user=user, logon=logon)
 
-    return _result(0, ProcessId=machine.processes.detach(program.rpartition("\\")[2], "", work).id)
+    return _result(0, ProcessId=machine.processes.detach(program.rpartition("\\")[2], user, work).id)
 
 
 CMDLETS: Mapping[str, Cmdlet] = {

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The computer: its name, what Get-ComputerInfo, Get-HotFix and Confirm-SecureBootUEFI say.
+"""The computer: its name, what Get-ComputerInfo and Confirm-SecureBootUEFI say.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.management/rename-computer
 """
@@ -105,45 +105,6 @@ def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
     return [custom_object(**chosen)]
 
 
-def hot_fixes(machine: Machine) -> list[str]:
-    """Return the KBs that are installed: `updates` of the fleet file, and those installed since."""
-    configured = machine.settings.option("updates", ["KB5044414", "KB5048654"])
-    names = [str(item) for item in configured] if isinstance(configured, list) else []
-    return list(dict.fromkeys([*names, *machine.part(Updates).installed]))
-
-
-class Updates:
-    """Updates that were installed on this machine since its birth, by KB."""
-
-    def __init__(self) -> None:
-        self.installed: list[str] = []
-
-
-def get_hot_fix(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-HotFix."""
-    wanted = bound.texts("Id") or bound.texts("HotFixID")
-    found = [name for name in hot_fixes(machine) if not wanted or any_match(wanted, name)]
-    if wanted and not found:
-        raise CmdletError(
-            "ObjectNotFound",
-            f"GetHotFixNoEntriesFound,{_COMMANDS}.GetHotFixCommand",
-            "Cannot find the requested hotfix on the 'localhost' computer. Verify the input and run the command again.",
-            "System.ArgumentException",
-        )
-    for name in found:
-        properties: dict[str, object] = {
-            "PSComputerName": machine.name,
-            "CSName": machine.name,
-            "Description": "Update" if name == found[0] else "Security Update",
-            "HotFixID": name,
-            "InstalledBy": "NT AUTHORITY\\SYSTEM",
-            "InstalledOn": datetime(2024, 12, 11, tzinfo=UTC),
-            "Caption": f"http://support.microsoft.com/?kbid={name.removeprefix('KB')}",
-        }
-        text = f'\\\\{machine.name}\\root\\cimv2:Win32_QuickFixEngineering.HotFixID="{name}"'
-        yield PSObject("System.Management.ManagementObject#root\\cimv2\\Win32_QuickFixEngineering", properties, text)
-
-
 def confirm_secure_boot(machine: Machine, bound: Bound) -> Iterable[object]:
     """Confirm-SecureBootUEFI: setting `secure_boot` true or false; `none` is a machine with BIOS."""
     state = machine.settings.option("secure_boot", True)
@@ -160,6 +121,5 @@ def confirm_secure_boot(machine: Machine, bound: Bound) -> Iterable[object]:
 CMDLETS: Mapping[str, Cmdlet] = {
     "Rename-Computer": rename_computer,
     "Get-ComputerInfo": get_computer_info,
-    "Get-HotFix": get_hot_fix,
     "Confirm-SecureBootUEFI": confirm_secure_boot,
 }

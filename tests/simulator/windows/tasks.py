@@ -172,7 +172,13 @@ def _execute(machine: Machine, action: PSObject, process: Process, user: str) ->
     try:
         expanded = command_line.expand(arguments, environment)
         result = machine.programs.run(
-            program, expanded, environment=environment, directory=directory, stop=process.stop, user=user
+            program,
+            expanded,
+            environment=environment,
+            directory=directory,
+            stop=process.stop,
+            user=user,
+            logon="batch",
         )
     except ProgramNotFoundError:
         return 0x80070002

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs of Windows: powercfg.exe, bcdedit.exe, icacls.exe, as far as roles use them."""
+"""Small programs of Windows: powercfg.exe, icacls.exe, as far as roles use them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Invocation, Program, ProgramResult
@@ -31,24 +31,22 @@ _RIGHTS = {"F": "FA", "M": "0x1301bf", "RX": "0x1200a9", "R": "FR", "W": "FW", "
 
 
 @dataclass
-class Boot:
-    """The power scheme, and boot options: as set, and as the last boot read them."""
+class Scheme:
+    """The active power scheme."""
 
     scheme: str = "381b4222-f694-41f0-9685-ff5bb260df2e"
-    options: dict[str, str] = field(default_factory=dict)
-    active: dict[str, str] = field(default_factory=dict)
 
 
 def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
     """powercfg.exe /getactivescheme, /setactive SCHEME, /list, /hibernate."""
     words = [argument.casefold().lstrip("-/") for argument in run.argv]
-    boot = machine.part(Boot)
+    active = machine.part(Scheme)
     match words:
         case ["getactivescheme"]:
-            return ProgramResult(0, f"Power Scheme GUID: {boot.scheme}  ({_SCHEMES[boot.scheme]})\r\n")
+            return ProgramResult(0, f"Power Scheme GUID: {active.scheme}  ({_SCHEMES[active.scheme]})\r\n")
         case ["l" | "list"]:
             lines = [
-                f"Power Scheme GUID: {key}  ({name}){' *' if key == boot.scheme else ''}"
+                f"Power Scheme GUID: {key}  ({name}){' *' if key == active.scheme else ''}"
                 for key, name in _SCHEMES.items()
             ]
             return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
@@ -58,49 +56,11 @@ def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
             if key not in _SCHEMES:
                 text = 'Invalid Parameters -- try "/?" for help\r\n'
                 return ProgramResult(1, text)
-            boot.scheme = key
+            active.scheme = key
             return ProgramResult(0)
         case ["h" | "hibernate", "on" | "off"] | ["change" | "x", _, _]:
             return ProgramResult(0)
     return ProgramResult(1, 'Invalid Parameters -- try "/?" for help\r\n')
-
-
-def bcdedit(machine: Machine, run: Invocation) -> ProgramResult:
-    """bcdedit.exe /enum, /set [ID] NAME VALUE, /deletevalue [ID] NAME; options take effect at the next boot."""
-    words = list(run.argv)
-    verb = words.pop(0).casefold() if words else "/enum"
-    options = machine.part(Boot).options
-    if words and words[0].startswith("{") and verb != "/enum":
-        words.pop(0)
-    if verb == "/set" and len(words) == 2:
-        name, value = words[0].casefold(), words[1]
-        if name in ("testsigning", "nointegritychecks") and machine.settings.option("secure_boot", True) is True:
-            text = (
-                "An error has occurred setting the element data.\r\n"
-                "The value is protected by Secure Boot policy and cannot be modified or deleted.\r\n"
-            )
-            return ProgramResult(1, "", text)
-        options[name] = {"on": "Yes", "off": "No"}.get(value.casefold(), value)
-        return ProgramResult(0, "The operation completed successfully.\r\n")
-    if verb == "/deletevalue" and len(words) == 1:
-        if options.pop(words[0].casefold(), None) is None:
-            return ProgramResult(
-                1,
-                "",
-                "An error occurred while attempting to delete the specified data element.\r\nElement not found.\r\n",
-            )
-        return ProgramResult(0, "The operation completed successfully.\r\n")
-    if verb == "/enum":
-        lines = [
-            "",
-            "Windows Boot Loader",
-            "-------------------",
-            "identifier              {current}",
-            r"path                    \Windows\system32\winload.efi",
-        ]
-        lines += [f"{name:<24}{value}" for name, value in options.items()]
-        return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
-    return ProgramResult(1, "", f"the simulator does not model bcdedit {' '.join(run.argv)}\r\n")
 
 
 def icacls(machine: Machine, run: Invocation) -> ProgramResult:
@@ -172,11 +132,4 @@ def _change(sddl: str, mode: str, word: str) -> str | None:
     return head + f"(A;{flags};{_RIGHTS[simple]};;;{trustee})" + "".join(kept)
 
 
-def on_boot(machine: Machine) -> None:
-    """Boot options take effect."""
-    boot = machine.part(Boot)
-    boot.active = dict(boot.options)
-
-
-PROGRAMS: Mapping[str, Program] = {"powercfg.exe": powercfg, "bcdedit.exe": bcdedit, "icacls.exe": icacls}
-ON_BOOT = on_boot
+PROGRAMS: Mapping[str, Program] = {"powercfg.exe": powercfg, "icacls.exe": icacls}

@@ -41,8 +41,10 @@ def test_updates_and_secure_boot(make_machine: Any, shell: Any) -> None:
     shell.machine = make_machine(updates=["KB1", "KB2"], secure_boot=False)
     assert [item["HotFixID"] for item in shell.all("Get-HotFix")] == ["KB1", "KB2"]
     assert shell.error("Get-HotFix", Id="KB9").error_id.startswith("GetHotFixNoEntriesFound,")
-    (package, _) = shell.all("Get-WindowsPackage", Online=True)
-    assert "~~20348.2849.1.0" in str(package["PackageName"])
+    packages = [str(item["PackageName"]) for item in shell.all("Get-WindowsPackage", Online=True)]
+    assert [name.rpartition("~")[2] for name in packages if name.startswith("Package_for_RollupFix~")] == [
+        "20348.2849.1.0"
+    ]
     assert shell.program("bcdedit.exe", "/set", "testsigning", "on").exit_code == 0
 
 

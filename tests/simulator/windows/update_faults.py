@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What can go wrong with updates: the setting `update_faults` of a node (a list), or POST /simulator/faults one by one.
+
+{"kind": "update_fails", "kb": KB | "*", "hresult": "0x800f0922", "at": "download" | "install" | "boot", "times": 1}
+{"kind": "update_slow", "kb": KB | "*", "seconds": 600}          Windows' seconds, scaled by time_scale
+{"kind": "update_cut", "kb": KB | "*", "at": "install" | "boot", "action": "power_off" | "power_reset" | "link",
+ "seconds": 2}                                                   once, in the middle of it; real seconds of the link
+{"kind": "update_reboot_loop", "kb": KB | "*", "boots": 2}       the machine boots again by itself so many times
+{"kind": "update_faults_clear"}
+
+`times` and `boots` that are null mean: until it is cleared.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+FAILED = 0x800F0922
+_KEYS = {
+    "update_fails": {"kb", "hresult", "at", "times"},
+    "update_slow": {"kb", "seconds"},
+    "update_cut": {"kb", "at", "action", "seconds"},
+    "update_reboot_loop": {"kb", "boots"},
+}
+_ACTIONS = ("power_off", "power_reset", "link")
+_PHASES = ("download", "install", "boot")
+
+
+@dataclass
+class Fault:
+    """A fault that waits for its update; `left` is how often it strikes, None for ever."""
+
+    kind: str
+    kb: str = "*"
+    at: str = "install"
+    hresult: int = FAILED
+    action: str = "power_reset"
+    seconds: float = 2.0
+    left: int | None = 1
+
+
+@dataclass
+class UpdateFaults:
+    """The faults of one machine, the setting's among them from the first look on."""
+
+    waiting: list[Fault] = field(default_factory=list)
+    filled: bool = False
+
+
+def faults_of(machine: Machine) -> UpdateFaults:
+    """Return the machine's faults."""
+    found = machine.part(UpdateFaults)
+    if not found.filled:
+        found.filled = True
+        configured = machine.settings.option("update_faults", [])
+        if not isinstance(configured, list):
+            raise ValueError(f"update_faults of a node must be a list, not {configured!r}")
+        found.waiting += [read(document) for document in configured]
+    return found
+
+
+def read(document: Mapping[str, Any]) -> Fault:
+    """Return the fault of JSON data. Raises ValueError that says what is wrong."""
+    kind = str(document.get("kind"))
+    if kind not in _KEYS:
+        raise ValueError(f"unknown kind of fault: {kind}; known: {', '.join(_KEYS)}")
+    if unknown := document.keys() - _KEYS[kind] - {"kind"}:
+        raise ValueError(f"{kind} has no {', '.join(sorted(unknown))}; known: {', '.join(sorted(_KEYS[kind]))}")
+    at, action = str(document.get("at", "install")), str(document.get("action", "power_reset"))
+    if at not in _PHASES or (kind == "update_cut" and at == "download"):
+        raise ValueError(f"{kind}: at is one of {', '.join(_PHASES)}, not {at}")
+    if action not in _ACTIONS:
+        raise ValueError(f"{kind}: action is one of {', '.join(_ACTIONS)}, not {action}")
+    count = document.get("times", 1) if kind == "update_fails" else document.get("boots", 1)
+    left = None if kind == "update_slow" or count is None else int(count)
+    return Fault(
+        kind,
+        str(document.get("kb", "*")),
+        at,
+        _hresult(document.get("hresult", FAILED)),
+        action,
+        float(document.get("seconds", 2)),
+        left,
+    )
+
+
+def _hresult(value: object) -> int:
+    if isinstance(value, int):
+        return value & 0xFFFFFFFF
+    if re.fullmatch(r"0[xX][0-9A-Fa-f]{8}", str(value)) is None:
+        raise ValueError(f"an hresult is written like 0x800f0922, not {value!r}")
+    return int(str(value), 16)
+
+
+def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
+    """Return the first fault that strikes this update now, one time less of it, or None."""
+    waiting = faults_of(machine).waiting
+    for fault in waiting:
+        if fault.kind != kind or fault.kb not in ("*", kb) or (at and fault.at != at):
+            continue
+        if fault.left is not None:
+            fault.left -= 1
+            if fault.left <= 0:
+                waiting.remove(fault)
+        return fault
+    return None
+
+
+def strike(machine: Machine, fault: Fault) -> None:
+    """Cut the power or the link, as a fault says; the power goes in a thread of its own, as nobody asked for it."""
+    if fault.action == "link":
+        machine.network.drop_link(fault.seconds)
+        return
+    work: Callable[[], None] = machine.power.power_off if fault.action == "power_off" else machine.power.reset
+    threading.Thread(target=work, name="power-cut", daemon=True).start()
+
+
+def _set(machine: Machine, document: Mapping[str, object]) -> None:
+    faults_of(machine).waiting.append(read(document))
+
+
+def _clear(machine: Machine, document: Mapping[str, object]) -> None:
+    faults_of(machine).waiting.clear()
+
+
+FAULTS = {**{kind: _set for kind in _KEYS}, "update_faults_clear": _clear}
