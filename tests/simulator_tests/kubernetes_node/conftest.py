@@ -56,7 +56,15 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> 
 
 def own_families() -> families.Families:
     """What a node of these tests has: this room's families, and what they need of Windows."""
-    wanted = ("core.hosts", "core.cmd", "core.sc", "windows.features", "windows.network", "kubernetes_node")
+    wanted = (
+        "core.hosts",
+        "core.cmd",
+        "core.sc",
+        "core.services",
+        "windows.features",
+        "windows.network",
+        "kubernetes_node",
+    )
     return families.load(name for name in families.NAMES if any(part in name for part in wanted))
 
 
