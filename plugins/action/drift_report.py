@@ -4,16 +4,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pathlib
-import tempfile
 import typing as t
 
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..plugin_utils import drift
+from ..plugin_utils import documents, drift
 from ..plugin_utils._link import plain
 
 
@@ -37,19 +34,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         for line in drift.table(nodes):
             Display().display(line)
         path = pathlib.Path(options["path"])
-        _write(path, {"nodes": nodes})
+        documents.write_json(path, {"nodes": nodes})
         counts = {
             status: sum(1 for entry in nodes.values() if entry["status"] == status)
             for status in ("in_sync", "drift", "error")
         }
         result.update(changed=False, nodes=nodes, path=str(path), **counts)
         return result
-
-
-def _write(path: pathlib.Path, document: t.Mapping[str, t.Any]) -> None:
-    """Writes a document whole or not at all: monitors read it at any time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8") as file:
-        json.dump(document, file, indent=2)
-        file.write("\n")
-    os.replace(file.name, path)  # noqa: PTH105 - the same, and atomic

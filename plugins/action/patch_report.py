@@ -37,7 +37,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         for line in patch_rollout.table(nodes):
             Display().display(line)
         Display().display(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+        if counts["not_started"] and counts["failed"] and not self._task.check_mode:
+            Display().display("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
         path = pathlib.Path(options["path"])
         documents.write_json(path, {"nodes": nodes})
-        result.update(changed=False, nodes=nodes, path=str(path), **counts)
+        result.update(changed=False, nodes=nodes, path=str(path), counts=counts)
         return result

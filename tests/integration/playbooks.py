@@ -274,6 +274,11 @@ def bootstrap_tokens(site: Site) -> dict[str, str]:
     }
 
 
-def _core(site: Site) -> client.CoreV1Api:
+def cluster_api(site: Site) -> client.ApiClient:
+    """Return the administrator's connection to the site's cluster."""
     assert site.world.cluster is not None
-    return client.CoreV1Api(config.new_client_from_config(str(site.world.cluster.kubeconfig)))
+    return config.new_client_from_config(str(site.world.cluster.kubeconfig))
+
+
+def _core(site: Site) -> client.CoreV1Api:
+    return client.CoreV1Api(cluster_api(site))

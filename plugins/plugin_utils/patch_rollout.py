@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What came of a rollout of patches, as a table for people and a document for monitors. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+STATUSES = ("patched", "up_to_date", "failed", "not_started")
+_HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
+_NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
+"""Statuses of patches that patch_install fails for."""
+_LONGEST = 60
+"""Characters of a cell, but of the last one."""
+
+
+def node_entry(
+    notes: t.Mapping[str, t.Any] | None,
+    found: t.Mapping[str, t.Any] | None,
+    result: t.Mapping[str, t.Any] | None,
+) -> dict[str, t.Any]:
+    """One node's entry of patch.json.
+
+    Args:
+        notes: what role node_maintenance noted of the host (`node_maintenance_state`); None where it never got so far.
+        found: result of patch_install in check mode, before anything was done.
+        result: its last result; where the node's turn never came, the same.
+    """
+    notes, found, result = notes or {}, found or {}, result or found or {}
+    before = str(found.get("os_build_before") or result.get("os_build_before") or "")
+    seconds = float(notes.get("finished") or 0) - float(notes.get("started") or 0)
+    status, message = _status(notes, result)
+    return {
+        "node": str(notes.get("node") or ""),
+        "status": status,
+        "message": message,
+        "os_build_before": before,
+        "os_build_after": str(result.get("os_build_after") or before),
+        "patches": [
+            {key: str(patch.get(key) or "") for key in ("name", "status", "message")}
+            for patch in result.get("patches") or found.get("patches") or ()
+        ],
+        "reboots": int(result.get("reboots") or 0),
+        "minutes": round(max(0.0, seconds) / 60, 1) if notes.get("finished") else 0.0,
+        "cordoned": bool(notes.get("cordoned")),
+    }
+
+
+def _status(notes: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any]) -> tuple[str, str]:
+    """Status and message of a node."""
+    stage = notes.get("stage")
+    if stage == "done":
+        return ("patched" if result.get("changed") else "up_to_date"), ""
+    if stage == "waiting":
+        waits = notes.get("work") or notes.get("ours")
+        return ("not_started", "") if waits else ("up_to_date", "")
+    return "failed", str(notes.get("message") or "an earlier step failed; see the run's output")
+
+
+def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, int]:
+    """How many nodes have which status."""
+    found = collections.Counter(entry["status"] for entry in nodes.values())
+    return {status: found[status] for status in STATUSES}
+
+
+def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:
+    """Lines of a table, a row for each node.
+
+    Args:
+        nodes: entries of patch.json by host.
+        width: longest line; the last column, the message, is cut.
+    """
+    rows = [_HEADER, *(_row(host, entry) for host, entry in nodes.items())]
+    widths = [min(max(len(row[column]) for row in rows), _LONGEST) for column in range(len(_HEADER) - 1)]
+    lines = []
+    for row in rows:
+        cells = [cell[:size].ljust(size) for cell, size in zip(row, widths, strict=False)]
+        lines.append("  ".join([*cells, row[-1]]).rstrip()[:width])
+    return lines
+
+
+def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+    build = " -> ".join(dict.fromkeys(filter(None, (entry["os_build_before"], entry["os_build_after"]))))
+    number = collections.Counter(patch["status"] for patch in entry["patches"])
+    patches = ", ".join(f"{count} {status}" for status, count in sorted(number.items()))
+    status = entry["status"] + (", cordoned" if entry["cordoned"] else "")
+    return (
+        host,
+        build,
+        patches,
+        str(entry["reboots"] or ""),
+        f"{entry['minutes']:.1f}" if entry["minutes"] else "",
+        status,
+        _why(entry),
+    )
+
+
+def _why(entry: t.Mapping[str, t.Any]) -> str:
+    """One line that says why a node failed: the patch that is not in, if there is one."""
+    if entry["status"] != "failed":
+        return ""
+    bad = next((patch for patch in entry["patches"] if patch["status"] in _NOT_WELL and patch["message"]), None)
+    text = f"{bad['name']}: {bad['message']}" if bad else entry["message"]
+    return next(iter(text.splitlines()), "")
