@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
+from . import kubeadm
 from .calls import Call, Input, Observation
 
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
@@ -42,6 +43,8 @@ def generalize_calls(clean_paths: t.Sequence[str], unattend: str | None, timeout
         timeout: seconds that generalizing may take.
     """
     answer_file = (f"/unattend:{unattend}",) if unattend else ()
+    # A join that was cut off may have left its token.
+    clean_paths = (*clean_paths, *kubeadm.LEFTOVERS)
     clean = tuple(
         Call(
             id=f"clean-{number}",

@@ -22,6 +22,8 @@ PRIVATE = "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 _BOOTSTRAP = "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"
 _KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
 _CA = "C:\\etc\\kubernetes\\pki\\ca.crt"
+LEFTOVERS = (CONFIGURATION, _BOOTSTRAP)
+"""Files with the token that stay where a machine goes down inside kubeadm; the role node_join keeps them away."""
 CRI_SOCKET = "npipe:////./pipe/containerd-containerd"
 
 

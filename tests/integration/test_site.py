@@ -18,6 +18,7 @@ pytestmark = pytest.mark.integration
 
 HOSTS = {"win19": "2019", "win22": "2022", "win25": "2025"}
 CONTAINERD = r"C:\Program Files\containerd"
+LEFTOVERS = (r"C:\ProgramData\winkube\join.yaml", r"C:\etc\kubernetes\bootstrap-kubelet.conf")
 STATE_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\hns\State"
 UPDATES = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU"
 ON_MEMORY = pytest.mark.parametrize(
@@ -187,6 +188,9 @@ def test_drift_is_found_and_repaired(site: Site, second: PlayRun, cluster_kind: 
     machine.files.write_text(rf"{CONTAINERD}\config.toml", config + "# by hand\n")
     machine.registry.set(STATE_KEY, "EnableCompartmentNamespace", 0, "DWord")
     machine.services.configure("containerd", Start=3)
+    # What a reboot inside kubeadm leaves.
+    for path in LEFTOVERS:
+        machine.files.write_text(path, "token: abcdef.0123456789abcdef\n")
     machine.services.stop("kubelet")
     site.machine("win25").power.power_off()
 
@@ -202,6 +206,7 @@ def test_drift_is_found_and_repaired(site: Site, second: PlayRun, cluster_kind: 
         rf"Registry {STATE_KEY}\EnableCompartmentNamespace",
         "Service containerd",
         "Service kubelet",
+        *(f"File {path}" for path in LEFTOVERS),
     }
     assert drift["Service kubelet"] == "state is stopped, wanted running"
     assert machine.registry.data(STATE_KEY, "EnableCompartmentNamespace") == 0, "plan.yml changed it"

@@ -79,9 +79,11 @@ class Joiner:
         try:
             self._start()
             self._wait()
-        finally:
-            if self.machine.files.exists(BOOTSTRAP):
-                self.machine.files.delete(BOOTSTRAP)
+        except JoinError:
+            self._forget()
+            raise
+        # A process that is killed (ProcessEndedError) leaves it.
+        self._forget()
         if not contracts.at_least(self.version, "1.34"):
             self._annotate()
         self._say(
@@ -91,6 +93,10 @@ class Joiner:
             "on the "
             "control-plane to see this node join the cluster.\n"
         )
+
+    def _forget(self) -> None:
+        if self.machine.files.exists(BOOTSTRAP):
+            self.machine.files.delete(BOOTSTRAP)
 
     def _say(self, text: str) -> None:
         self.printed.append(text)

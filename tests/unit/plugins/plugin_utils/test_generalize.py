@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
-from ansible_collections.winkube.node.plugins.plugin_utils import generalize
+from ansible_collections.winkube.node.plugins.plugin_utils import generalize, kubeadm
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Observation
 
 
@@ -23,6 +23,12 @@ def test_the_azure_agent_is_waited_for_only_where_it_is() -> None:
     assert calls["agent-RdAgent"].on_error == "continue"
     assert calls["wait-RdAgent"].needs == ("agent-RdAgent",)
     assert calls["sysprep"].arguments[-1] == "/unattend:C:\\unattend.xml"
+
+
+def test_an_image_holds_no_token_of_a_join_that_was_cut_off() -> None:
+    calls = {call.id: call for call in generalize.generalize_calls([], None, 60)}
+    removed = {str(call.parameters.get("Path")) for call in calls.values() if call.command == "Remove-Item"}
+    assert set(kubeadm.LEFTOVERS) <= removed
 
 
 def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:

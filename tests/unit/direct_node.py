@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A simulated machine as the engine sees a node, without Ansible and without any transport."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
+from simulator.machine.calls import module
+from simulator.machine.machine import Machine
+
+
+class DirectNode:
+    """A simulated machine without any transport, as the engine sees a node."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.name = "node-1"
+        self.machine = machine
+        self.remote_commands = 0
+        self.reboots = 0
+        self.on_progress: t.Any = None
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        return self.run(Batch(calls=tuple(calls)))
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+        self.remote_commands += 1
+        process = self.machine.processes.begin("powershell.exe", "NT AUTHORITY\\SYSTEM")
+        try:
+            answer = module.run(self.machine, json.dumps(batch.to_wire()), process, process.user, {})
+        finally:
+            self.machine.processes.end(process)
+        assert not answer.get("failed"), answer
+        return Observation.from_wire(json.loads(json.dumps(answer["observation"])))
+
+    def reboot(self, *, step: str = "") -> None:
+        self.reboots += 1
+        self.machine.power.power_off()
+        self.machine.power_on()
