@@ -22,7 +22,7 @@ def as_system(connection: t.Any) -> t.Iterator[None]:
     SYSTEM's is no network logon: the Windows Update API and wusa.exe refuse one
     (docs.ansible.com/ansible/latest/os_guide/windows_usage.html, become and limitations of WinRM).
     """
-    plugin = become_loader.get("ansible.builtin.runas")
+    plugin = become_loader.get("runas")
     plugin.set_options(direct=_SYSTEM)
     saved = connection.become
     connection.set_become_plugin(plugin)
