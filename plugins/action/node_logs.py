@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module node_logs: see plugins/modules/node_logs.yml."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.utils.display import Display
+
+from ..plugin_utils import logs
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.logs_collection import Collection
+from ..plugin_utils.logs_redaction import Redaction
+from ..plugin_utils.node import Node, NodeError
+
+
+class ActionModule(NodeAction):
+    """Brings the logs of a node back as one archive."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "directory": {"type": "path", "required": True},
+        "since": {"type": "str", "default": "3d"},
+        "limit_mb": {"type": "int", "default": 50},
+        "sources": {"type": "list", "elements": "str", "default": []},
+        "namespaces": {"type": "list", "elements": "str", "default": list(logs.NAMESPACES)},
+        "paths": {"type": "list", "elements": "str", "default": []},
+        "hns_timeout": {"type": "float", "default": 20.0},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        wanted, redaction = logs.wanted(options), Redaction(self._passwords())
+        work = Collection(node, wanted, pathlib.Path(options["directory"]), redaction, Display().display)
+        failure: dict[str, t.Any] = {}
+        try:
+            if self._task.check_mode:
+                work.look()
+            else:
+                work.collect()
+        except NodeError as error:
+            failure = {"failed": True, "msg": str(error)}
+        except AnsibleConnectionFailure as error:
+            # What was learned before belongs on the index page.
+            failure = {"unreachable": True, "msg": str(error)}
+        plan = work.outcome.plan() if self._task.check_mode else {}
+        result = {**work.outcome.to_result(), **plan, **failure, "remote_commands": node.remote_commands}
+        return t.cast("dict[str, t.Any]", redaction.value(result))
+
+    def _passwords(self) -> list[str]:
+        """What the connection uses: it must be in no archive, however it got into a log."""
+        found = []
+        for name in ("remote_password", "password", "become_pass"):
+            with contextlib.suppress(KeyError):
+                found.append(self._connection.get_option(name))
+        return [str(password) for password in found if password]

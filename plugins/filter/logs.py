@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Filter for collect_logs.yml."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+from ansible.utils.display import Display
+
+from ..plugin_utils import logs_debug_scripts
+
+
+def sdn_debug_scripts(commit: str, **options: str) -> list[dict[str, t.Any]]:
+    """Resources that bring Microsoft's SDN debug scripts to a node."""
+    if not options.get("sha256"):
+        Display().warning(
+            "GitHub publishes no checksum of a commit's archive: the SDN debug scripts are accepted unverified; "
+            "hns_debug_scripts_sha256 verifies them"
+        )
+    try:
+        return logs_debug_scripts.resources(commit, **options)
+    except (TypeError, ValueError) as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+class FilterModule:
+    """The filter."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"sdn_debug_scripts": sdn_debug_scripts}
