@@ -117,7 +117,8 @@ def _render(template: str, fields: Mapping[str, object]) -> str:
         value: object = fields
         for part in match[1].split("."):
             value = value.get(part, "<no value>") if isinstance(value, Mapping) else "<no value>"
-        return json.dumps(value) if match[0].startswith("{{json") else str(value)
+        # Go prints true and false as JSON does.
+        return json.dumps(value) if isinstance(value, bool) or match[0].startswith("{{json") else str(value)
 
     return re.sub(r"\{\{\s*(?:json\s+)?\.([\w.]+)\s*\}\}", field, template)
 
