@@ -13,6 +13,7 @@ import typing as t
 
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
+from ._shells import AbandonedShells
 from ._system import as_system
 
 MODULE = "winkube.node.invoke_calls"
@@ -78,7 +79,7 @@ class Link:
         self._task_vars = task_vars
         self.remote_commands = 0
         """Commands sent so far, those of reboots included."""
-        self._abandoned: set[str] = set()
+        self._abandoned = AbandonedShells()
 
     @property
     def _connection(self) -> Connection:
@@ -195,28 +196,19 @@ class Link:
         Raises:
             Exception: whatever the plugin raises while the node cannot be reached; nothing half-open is left.
         """
-        shell = getattr(self._connection, "shell_id", None)
-        if shell:
-            self._abandoned.add(shell)
+        self._abandoned.note(self._connection)
         try:
             self._connection.reset()
         except Exception:
+            self._abandoned.note(self._connection)
             # psrp keeps a half-opened pool, and would use it.
             with contextlib.suppress(Exception):
                 self._connection.close()
             raise
 
     def close_abandoned(self) -> None:
-        """Deletes shells that winrm left behind: they count against the user's quota on the node.
-
-        Not before their commands have been settled: they would end with them.
-        """
-        # pywinrm's client; other plugins have no shells that outlive a reset.
-        protocol = getattr(self._connection, "protocol", None)
-        for shell in self._abandoned - {getattr(self._connection, "shell_id", None)}:
-            with contextlib.suppress(Exception):
-                protocol.close_shell(shell, close_session=False)  # type: ignore[union-attr]
-        self._abandoned = set()
+        """Deletes what broken links left open on the node, once what ran there is settled."""
+        self._abandoned.close(self._connection)
 
     @contextlib.contextmanager
     def _watched(self, lost: type[Exception] | None) -> t.Iterator[None]:

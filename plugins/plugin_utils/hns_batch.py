@@ -63,15 +63,15 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Cal
     if plan.stop and any(item.name.lower().startswith("azure") for item in plan.networks):
         calls += [_kill(name) for name in AZURE_PROGRAMS]
     calls += _removals(plan, options)
-    calls += _remains(plan)
-    if plan.port_pools and plan.networks:
-        calls.append(_port_pools(plan, options))
-    calls += _looks(plan, options)
     checks: list[str] = []
     for number, uplink in enumerate(plan.uplinks):
         restore = hns_uplink.restore_calls(uplink, f"uplink.{number}.")
         calls += restore
         checks.append(restore[-1].id)
+    if plan.port_pools and plan.networks:
+        calls.append(_port_pools(plan, options))
+    calls += _remains(plan)
+    calls += _looks(plan, options)
     calls += hns_services.start_calls(plan.start)
     if plan.networks and plan.uplinks and plan.start:
         calls += _once_more(plan, options)
@@ -161,8 +161,8 @@ def _remove(kind: str, call_id: str, where: t.Mapping[str, Json], count: int, op
             input=Input(calls=(call_id,), where=where),
             select=(),
             timeout=options.hns_timeout * (1 + count / 60),
-            # Where it hangs, the next listing does so, too, and ends the batch.
-            on_error="continue",
+            # What fails for one object is no error (Continue): it hangs, or gives up before it has tried them all.
+            on_error="continue" if options.singly else "stop",
         ),
     ]
 

@@ -251,7 +251,7 @@ class Node:
         poll = self.patience.poll
         while True:
             left = max(0.0, deadline - self._clock())
-            batch = Batch(mode="collect", key=key, wait=int(min(poll, left)))
+            batch = Batch(mode="collect", key=key, wait=max(1, int(min(poll, left))))
             try:
                 answer = self._send(batch, step, private=private)
             except LinkLost as error:

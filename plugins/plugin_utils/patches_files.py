@@ -162,7 +162,9 @@ def _signature(patch: Patch, node: NodePatches, rules: Rules) -> t.Iterator[Call
     if patch.test_signed:
         yield _test_signing(("signature",))
         return
-    yield dataclasses.replace(look, id="untrusted", until={"Status": list(_NOT_TRUSTED)}, needs=("signature",))
+    # What is no package has no certificate either.
+    marks: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate.HasPrivateKey": False}
+    yield dataclasses.replace(look, id="untrusted", until=marks, needs=("signature",))
     yield _test_signing(("untrusted",))
 
 
@@ -279,6 +281,8 @@ def _signed_by(signature: CallResult) -> str:
     signer = found.get("SignerCertificate.Subject") or "nobody"
     thumbprint = found.get("SignerCertificate.Thumbprint")
     shown = f"{found.get('Status') or signature.error}, by {signer}"
+    if not thumbprint and found.get("StatusMessage"):
+        shown += f" ({str(found['StatusMessage']).strip()})"
     return f"{shown} ({thumbprint}), issued by {found.get('SignerCertificate.Issuer')}" if thumbprint else shown
 
 

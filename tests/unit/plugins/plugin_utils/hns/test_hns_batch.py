@@ -1,0 +1,183 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The batch of a cleanup: its order, its size, what of it always runs; and what its answers mean."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+import pytest
+from hypothesis import given
+from unit.hns_models import CNI, Model, Pod, models, result
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import (
+    MAX_BATCH_BYTES,
+    Batch,
+    Call,
+    CallError,
+    CallResult,
+    Observation,
+    Stopped,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_batch import BatchOptions, batch_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_done import read_done
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_facts import FactsOptions, facts_calls, read_facts
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_outcome import CleanupOutcome
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_plan import CleanupPlan, Wish, make_plan
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_uplink import Uplink
+
+KEY = "k" * 8
+CARD = Uplink(mac="00-AA", alias="Ethernet", addresses=(("10.0.0.5", 24),), routes=(("0.0.0.0/0", "10.0.0.1", 1),))
+
+
+def many(live: int, gone: int) -> Model:
+    kinds = ["live"] * live + ["gone"] * gone
+    pods = [
+        Pod(number=number, kind=kind, network=CNI, isolated=False, named=True, born=True)
+        for number, kind in enumerate(kinds)
+    ]
+    return Model(pods=pods, policies=[[len(kinds) - 1]])
+
+
+def plan_of(model: Model, scope: t.Literal["stale", "networks", "all"] = "stale") -> CleanupPlan:
+    return make_plan(Wish(scope=scope), read_facts(model.observation()))
+
+
+def calls_of(plan: CleanupPlan, **more: t.Any) -> tuple[Call, ...]:
+    return batch_calls(plan, KEY, BatchOptions(**more))
+
+
+def test_work_on_the_node_does_not_grow_by_calls() -> None:
+    small, large = plan_of(many(3, 2)), plan_of(many(300, 200))
+    assert [call.id for call in calls_of(small)] == [call.id for call in calls_of(large)]
+    listings = [call.command for call in calls_of(large) if call.command.startswith("Get-Hns")]
+    # Each kind is listed before and after its removal, and never once more.
+    assert sorted(listings) == sorted(2 * ["Get-HnsPolicyList", "Get-HnsEndpoint", "Get-HnsNamespace"])
+    wire = json.dumps(Batch(calls=calls_of(large)).to_wire())
+    assert len(wire) < MAX_BATCH_BYTES / 10
+
+
+def test_a_look_lists_each_kind_once_and_with_a_grace_twice() -> None:
+    once = [call.command for call in facts_calls(FactsOptions()) if call.command.startswith("Get-Hns")]
+    twice = [call.command for call in facts_calls(FactsOptions(grace=15)) if call.command.startswith("Get-Hns")]
+    assert sorted(once) == ["Get-HnsEndpoint", "Get-HnsNamespace", "Get-HnsNetwork", "Get-HnsPolicyList"]
+    assert sorted(twice) == sorted(once * 2)
+
+
+def test_all_goes_in_the_order_of_the_document() -> None:
+    plan = dataclasses.replace(
+        plan_of(many(2, 2), "all"),
+        uplinks=(CARD,),
+        port_pools=3,
+        networks_left=0,
+        files=("C:\\k\\azure-vnet.json",),
+        stop=("kube-proxy", "kubelet"),
+        start=("kubelet", "kube-proxy"),
+    )
+    ids = [call.id for call in calls_of(plan)]
+    order = ["journal", "stop.kube-proxy", "stop.kubelet", "containers.0", "remove-policies", "remove-endpoints",
+             "remove-namespaces", "remove-networks", "uplink.0.check", "port-pools", "files", "networks-after",
+             "start.kubelet", "start.kube-proxy", "services-after", "network-again", "uplink-again.0.check",
+             "journal-done"]  # fmt: skip
+    assert [name for name in ids if name in order] == order
+    assert len(ids) == len(set(ids))
+
+
+@given(models())
+def test_what_must_not_be_left_out_always_runs(model: Model) -> None:
+    plan = dataclasses.replace(plan_of(model, "all"), uplinks=(CARD,))
+    calls = {call.id: call for call in calls_of(plan)}
+    for name, call in calls.items():
+        if name.startswith(("start.", "uplink", "journal-done", "services-after")):
+            assert call.always, name
+            assert call.on_error == "continue"
+    if plan.stop:
+        first = next(iter(calls))
+        assert first == "journal"
+        assert calls[first].long
+        written = json.loads(str(calls[first].parameters["content"]))
+        assert set(written["services"]) == set(plan.stop)
+        assert written["key"] == KEY
+        assert set(calls["journal-done"].needs) == {*(f"start.{name}" for name in plan.start), "uplink.0.check"}
+
+
+def test_stale_is_no_detached_work_and_asks_once_more_whose_an_endpoint_is() -> None:
+    plan = plan_of(many(3, 2))
+    calls = {call.id: call for call in calls_of(plan)}
+    assert not any(call.long or call.command.endswith("-Service") for call in calls.values())
+    source = calls["remove-endpoints"].input
+    assert source is not None
+    assert source.where["ID"] == [item.id for item in plan.endpoints]
+    assert source.where["SharedContainers"] == sorted(pod.sandbox for pod in many(3, 2).pods[3:])
+
+
+# --- Answers.
+
+
+def answers(plan: CleanupPlan, left: t.Iterable[str] = (), **more: CallResult) -> Observation:
+    """All calls succeed, and these endpoints are left."""
+    calls = {call.id: CallResult(ok=True) for call in calls_of(plan)}
+    calls["endpoints-after"] = result([{"ID": one.lower()} for one in left])
+    return Observation(calls={**calls, **more})
+
+
+def test_what_could_not_be_removed_is_named_and_the_rest_is_gone() -> None:
+    plan = plan_of(many(3, 3))
+    stuck = plan.endpoints[1]
+    said = CallResult(ok=True, warnings=("HcnDeleteEndpoint -- HRESULT: 2147500037",))
+    done = read_done(plan, answers(plan, [stuck.id], **{"remove-endpoints": said}))
+    assert [item.id for item in done.left] == [stuck.id]
+    assert len(done.items) == len(plan.items) - 1
+    (failure,) = done.failures
+    assert stuck.name in failure
+    assert "2147500037" in failure
+    assert not done.aborted
+
+
+def test_a_cmdlet_that_gives_up_is_followed_by_one_for_each_object() -> None:
+    plan = plan_of(many(3, 3))
+    error = CallResult(ok=False, error=CallError(id="System.Exception", message="no"))
+    done = read_done(plan, answers(plan, [item.id for item in plan.endpoints], **{"remove-endpoints": error}))
+    assert done.aborted
+    single = [call for call in calls_of(plan, singly=True) if call.command == "Remove-HnsEndpoint"]
+    assert [t.cast("t.Any", call.input).where["ID"] for call in single] == [item.id for item in plan.endpoints]
+    assert {call.on_error for call in single} == {"continue"}
+
+
+def test_what_was_not_reached_is_counted_not_listed() -> None:
+    plan = plan_of(many(30, 30), "all")
+    late = CallResult(ok=False, error=CallError(id="CommandTimeout", message="Stop-Service did not end within 120 s"))
+    seen = Observation(
+        calls={"journal": CallResult(ok=True), "stop.kubelet": late}, stopped=Stopped(id="stop.kubelet", reason="error")
+    )
+    done = read_done(plan, seen)
+    assert done.failures == (
+        "stop.kubelet: Stop-Service did not end within 120 s",
+        f"{len([item for item in plan.items if item.type.startswith('Hns')])} objects of HNS were not touched",
+    )
+    # A service that does not stop is not HNS.
+    assert done.hang == ""
+
+
+@pytest.mark.parametrize("name", ["remove-endpoints", "endpoints", "endpoints-after"])
+def test_a_call_that_hns_does_not_answer_is_a_hang(name: str) -> None:
+    plan = plan_of(many(3, 3))
+    late = CallResult(ok=False, error=CallError(id="CommandTimeout"))
+    assert read_done(plan, answers(plan, **{name: late})).hang == name
+
+
+def test_the_diff_has_the_full_list() -> None:
+    model = many(300, 200)
+    facts = read_facts(model.observation())
+    plan = make_plan(Wish(scope="stale"), facts)
+    outcome = CleanupOutcome(scope="stale")
+    outcome.plan_made(plan, facts)
+    shown = outcome.to_result(name="win", diff=True, check_mode=True, remote_commands=1)
+    assert shown["changed"]
+    assert shown["counts"]["endpoints"] == 200
+    text = "".join(block["before"] for block in shown["diff"])
+    for pod in model.pods[300:]:
+        assert f"{pod.sandbox}_cbr0" in text
+    assert not any(block["after"] for block in shown["diff"])

@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A cleanup's course: lost batches, earlier ones, nodes that never come back, options that contradict each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from unit.hns_models import CNI, Model, Pod, result
+
+from ansible_collections.winkube.node.plugins.plugin_utils import _hns_options
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, CallResult, Observation, Progress
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_batch import BatchOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_cleanup import Cleanup, CleanupOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_facts import FactsOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_plan import ScopeError, Wish
+from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, NodeError
+
+JOURNAL = {
+    "path": "C:\\ProgramData\\winkube\\hns\\cleanup.json",
+    "exists": True,
+    "content": '{"key": "earlier", "services": ["kubelet"], "uplinks": []}',
+}
+
+
+@dataclasses.dataclass
+class FakeNode:
+    """A node with one stale endpoint; what happens to its batches is scripted."""
+
+    script: list[t.Any] = dataclasses.field(default_factory=list)
+    journal: bool = False
+    earlier: str = "finished"
+    name: str = "win"
+    on_progress: t.Callable[[Progress], None] | None = None
+    said: list[str] = dataclasses.field(default_factory=list)
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        self.said.append("look")
+        pod = Pod(number=0, kind="gone", network=CNI, isolated=False, named=True, born=True)
+        more = {"files": result([JOURNAL])} if self.journal else {}
+        return Model(pods=[pod], policies=[]).observation(**more)
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+        self.said.append("run")
+        event = self.script.pop(0) if self.script else None
+        if isinstance(event, Exception):
+            if self.on_progress:
+                self.on_progress(Progress(id="remove-networks", done=9, total=len(batch.calls)))
+            raise event
+        if event == "singly":
+            assert all("." in call.id for call in batch.calls if call.command == "Remove-HnsEndpoint")
+            event = None
+        self.journal = False
+        calls = {call.id: CallResult(ok=True) for call in batch.calls}
+        return Observation(calls={**calls, **(event or {})})
+
+    def wait(self, key: str, *, step: str) -> Observation:
+        self.said.append(f"wait {key}")
+        return Observation(state=t.cast("t.Any", self.earlier))
+
+    def reboot(self, *, step: str = "") -> None:
+        self.said.append("reboot")
+
+
+def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
+    options = CleanupOptions(facts=FactsOptions(), batch=BatchOptions())
+    return Cleanup(node, Wish(scope=scope), options, **more)
+
+
+def test_a_lost_batch_is_looked_at_anew() -> None:
+    node = FakeNode([BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))])
+    outcome = cleanup(node).run()
+    assert node.said == ["look", "run", "look", "run"]
+    assert "lost it at remove-endpoints (3 of 9 calls done)" in outcome.steps[1]["result"]
+    assert len(outcome.removed) == 2
+
+
+def test_batches_that_are_lost_again_and_again_end() -> None:
+    node = FakeNode([BatchLost("lost", None)] * 20)
+    with pytest.raises(NodeError, match="not clean after 6 attempts"):
+        cleanup(node).run()
+
+
+def test_a_node_that_never_comes_back_is_told_with_what_had_been_done() -> None:
+    work = cleanup(FakeNode([AnsibleConnectionFailure("win: hns_cleanup all: connection refused")]), "all")
+    with pytest.raises(AnsibleConnectionFailure) as error:
+        work.run()
+    text = str(error.value)
+    assert "did not come back" in text
+    assert "its last news was at remove-networks (9 of" in text
+    assert "It was to: stop kubelet, remove 1 endpoint, 1 namespace, 2 networks, start kubelet." in text
+
+
+@pytest.mark.parametrize(("state", "looks"), [("finished", 2), ("lost", 2), ("unknown", 1)])
+def test_an_earlier_cleanup_is_waited_for(state: str, looks: int) -> None:
+    node = FakeNode(journal=True, earlier=state)
+    cleanup(node).run()
+    assert node.said[:2] == ["look", "wait earlier"]
+    assert node.said.count("look") == looks
+    assert node.said[-1] == "run"
+
+
+def test_check_mode_only_looks() -> None:
+    node = FakeNode(journal=True)
+    outcome = cleanup(node, check_mode=True).run()
+    assert node.said == ["look"]
+    assert outcome.plan.items
+
+
+def test_objects_behind_one_that_stops_a_cmdlet_are_tried_alone() -> None:
+    left = result([{"ID": "00000000-0000-4000-8000-000000000000"}])
+    stuck = {"remove-endpoints": CallResult(ok=False), "endpoints-after": left}
+    node = FakeNode([stuck, "singly"])
+    outcome = cleanup(node).run()
+    assert node.said == ["look", "run", "run"]
+    assert len(outcome.removed) == 2
+
+
+DEFAULTS = {name: spec.get("default") for name, spec in _hns_options.CLEANUP_OPTIONS.items()}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"scope": "stale", "networks": ["cbr0"]}, "networks: ['cbr0'] is accepted only with scope networks"),
+        ({"scope": "networks"}, "networks: scope networks needs the names of networks"),
+        ({"scope": "all", "hns_timeout": 0}, "hns_timeout: 0 is not accepted"),
+        ({"scope": "stale", "grace": -1}, "grace: -1 is not accepted"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], said: str) -> None:
+    with pytest.raises(ScopeError) as error:
+        _hns_options.wish({**DEFAULTS, **options})
+    assert str(error.value).startswith(said)
+
+
+def test_only_stale_needs_leave_to_restart_hns_and_looks_twice() -> None:
+    for scope, restart, grace in (("stale", False, 15.0), ("networks", True, 0.0), ("all", True, 0.0)):
+        options = _hns_options.cleanup_options({**DEFAULTS, "scope": scope})
+        assert (options.may_restart, options.facts.grace, options.may_reboot) == (restart, grace, False)
+    assert _hns_options.cleanup_options({**DEFAULTS, "scope": "stale", "allow_hns_restart": True}).may_restart

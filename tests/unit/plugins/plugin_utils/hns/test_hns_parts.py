@@ -1,0 +1,280 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What nodes answer, read: HNS's objects, runtimes, CNI files, services, cards, journals; however odd it is."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.hns_models import result
+
+from ansible_collections.winkube.node.plugins.plugin_utils import (
+    hns_cni,
+    hns_objects,
+    hns_runtime,
+    hns_services,
+    hns_uplink,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_journal import JOURNAL, Journal
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_objects import Network
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_runtime import Programs, Runtime
+
+ID = "8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a"
+OTHER = "1" * 64
+MISSING = CallResult(ok=False, error=CallError(id="CommandNotFoundException", category="ObjectNotFound"))
+FAILED = CallResult(ok=False, exit_code=1, stderr="fatal: connection error\n", error=CallError(id="NativeCommandError"))
+KEYS = [
+    "ID", "Id", "Name", "Type", "Data", "Containers", "ResourceList", "References", "Policies", "VIPs", "Namespace",
+    "SharedContainers", "Subnets", "AddressPrefix", "ExternalPort", "State", "Protocol", "VirtualNetwork",
+    "IsRemoteEndpoint", "IsDefault",
+]  # fmt: skip
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+def said(text: str) -> CallResult:
+    return CallResult(ok=True, exit_code=0, stdout=text)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), ODD), max_size=3))
+def test_objects_of_any_shape_are_read(items: list[dict[str, t.Any]]) -> None:
+    hns_objects.read_objects(dict.fromkeys(hns_objects.LISTINGS, items))
+
+
+def test_ids_are_the_same_whatever_their_case() -> None:
+    found = hns_objects.read_objects(
+        {
+            "endpoints": [{"ID": "ab-1", "VirtualNetwork": "cd-2", "Namespace": {"ID": "ef-3"}}],
+            "networks": [{"ID": "CD-2", "Name": "cbr0", "Type": "l2bridge"}],
+            "namespaces": [{"ID": "EF-3"}],
+            "policies": [{"ID": "P", "References": "/endpoints/ab-1"}],
+        }
+    )
+    (endpoint,), (network,), (namespace,) = found.endpoints, found.networks, found.namespaces
+    assert endpoint.network == network.id
+    assert network.external
+    assert found.in_namespace(namespace) == {endpoint.id} == found.policies[0].endpoints
+
+
+# --- Runtimes.
+
+
+def read_runtime(installed: str = "containerd", **answers: CallResult) -> Runtime:
+    return hns_runtime.read({f"1.{name}": answer for name, answer in answers.items()}, "1.", installed.split())
+
+
+def pods(*identities: str, state: str = "SANDBOX_READY") -> CallResult:
+    items = [{"id": one, "metadata": {"name": "web", "namespace": "default"}, "state": state} for one in identities]
+    return said(json.dumps({"items": items}))
+
+
+def test_an_owner_is_found_by_the_beginning_of_its_id() -> None:
+    runtime = read_runtime(pods=pods(ID), containers=said(f"{OTHER}\n"), ctr=said(f"{ID}\n"), leases=said(f"{ID}\n"))
+    for claim in (ID, ID.upper(), ID[:12], ID[:8]):
+        owner = runtime.find(claim)
+        assert owner is not None
+        assert owner.name == "default/web"
+    assert runtime.find(OTHER[:12]) is not None
+    assert runtime.find(ID[:7]) is None
+    assert runtime.find(ID[:8] + "0000") is None
+    assert runtime.leases_tell
+
+
+def test_one_client_of_the_runtime_is_enough_but_none_is_a_problem() -> None:
+    alone = read_runtime(pods=MISSING, containers=MISSING, ctr=said(f"{ID}\n"), leases=said(""))
+    assert not alone.problem
+    assert alone.find(ID) is not None
+    assert "neither crictl nor ctr" in read_runtime(pods=MISSING, containers=MISSING, ctr=MISSING).problem
+    assert read_runtime("", pods=pods(ID)).problem == "there is no service containerd or docker to ask"
+
+
+@pytest.mark.parametrize("broken", ["pods", "containers", "ctr"])
+def test_a_client_that_fails_is_a_problem(broken: str) -> None:
+    answers = {"pods": pods(ID), "containers": said(""), "ctr": said(f"{ID}\n"), broken: FAILED}
+    assert "connection error" in read_runtime(**answers).problem
+
+
+@pytest.mark.parametrize("text", ["[]", '{"items": 1}', '{"items": [{}]}', "no JSON", '{"items": ["x"]}'])
+def test_an_answer_that_cannot_be_read_is_a_problem(text: str) -> None:
+    assert "crictl pods" in read_runtime(pods=said(text), ctr=said("")).problem
+
+
+def test_a_sandbox_that_is_being_made_has_a_lease_only() -> None:
+    runtime = read_runtime(
+        pods=pods(OTHER), containers=said(""), ctr=said(OTHER), leases=said(f"{OTHER}\n{ID}\nnot-an-id\n")
+    )
+    assert {owner.kind for owner in runtime.owners.values()} == {"pod", "creating"}
+
+
+def test_docker_names_the_kubelets_pods() -> None:
+    lines = [
+        {"ID": ID, "Names": "k8s_POD_web-1_default_uid_0", "State": "running"},
+        {"ID": OTHER, "Names": "db", "State": "exited"},
+    ]
+    runtime = read_runtime("docker", docker=said("\n".join(map(json.dumps, lines))))
+    first, second = runtime.find(ID), runtime.find(OTHER)
+    assert first is not None
+    assert second is not None
+    assert (first.name, first.running, second.name, second.running) == ("default/web-1", True, "db", False)
+    assert read_runtime("docker", docker=said("oops")).problem.startswith("docker ps")
+    assert read_runtime("docker", docker=MISSING).problem
+
+
+def test_each_kind_is_listed_once() -> None:
+    assert [call.id for call in hns_runtime.calls("1.", Programs())] == [
+        "1.pods", "1.containers", "1.ctr", "1.leases", "1.docker"
+    ]  # fmt: skip
+
+
+# --- CNI.
+
+
+def network(name: str, kind: str = "L2Bridge") -> Network:
+    return Network(id="X", name=name, type=kind)
+
+
+def test_networks_of_cnis_are_known_by_configuration_and_by_name() -> None:
+    document = {"name": "Prod", "plugins": [{"type": "flannel", "delegate": {"type": "win-overlay"}}]}
+    cni = hns_cni.read(
+        {
+            "cni-content": result([{"content": json.dumps(document)}, {"content": "{"}, {"content": "[]"}]),
+            "cni-folders": result([{"FullName": hns_cni.HOST_LOCAL + "\\cbr0"}]),
+            "cni-state": result(
+                [
+                    {"path": hns_cni.SUBNET_ENV, "exists": True, "content": "FLANNEL_NETWORK=10.244.0.0/16\n"},
+                    {"path": "C:\\k\\azure-vnet.json", "exists": False},
+                ]
+            ),
+        }
+    )
+    assert cni.overlay
+    assert cni.pods_subnet == "10.244.0.0/16"
+    for name in ("prod", "cbr0", "vxlan0", "flannel.4096", "azure", "azure-10-1", "Calico", "External", "l2bridge"):
+        assert cni.made(network(name)), name
+    for name, kind in (("nat", "NAT"), ("Default Switch", "ICS"), ("lab", "Transparent"), ("azure", "NAT")):
+        assert not cni.made(network(name, kind)), name
+    assert hns_cni.state_of(cni, ["cbr0"], False) == (hns_cni.SUBNET_ENV, hns_cni.HOST_LOCAL + "\\cbr0")
+    assert hns_cni.state_of(cni, ["azure"], False) == ()
+    assert len(hns_cni.state_of(cni, [], True)) == 2
+
+
+def test_no_default_route_lies_in_the_pods_subnets() -> None:
+    assert hns_cni.inside("10.244.3.0/24", ["10.244.0.0/16"])
+    for destination in ("0.0.0.0/0", "::/0", "10.0.0.0/8", "10.245.0.0/24", "nonsense"):
+        assert not hns_cni.inside(destination, ["10.244.0.0/16", "nonsense", "fd00::/64"])
+
+
+# --- Services.
+
+
+def test_services_start_in_the_documents_order_and_stop_before_the_runtime() -> None:
+    names = ["flanneld", "kubelet", "docker", "kube-proxy", "csi-proxy", "unknown"]
+    assert hns_services.start_order(names, overlay=False) == (
+        "docker", "csi-proxy", "kubelet", "kube-proxy", "flanneld"
+    )  # fmt: skip
+    assert hns_services.start_order(names, overlay=True) == (
+        "docker", "csi-proxy", "kubelet", "flanneld", "kube-proxy"
+    )  # fmt: skip
+    assert hns_services.stop_order(names) == ("kube-proxy", "flanneld", "kubelet", "csi-proxy")
+
+
+def test_a_runtime_that_is_disabled_is_not_asked() -> None:
+    keys = [{"path": f"HKLM:\\SYSTEM\\CurrentControlSet\\Services\\{name}", "value": mode} for name, mode in
+            (("docker", 4), ("containerd", 2), ("kubelet", 3))]  # fmt: skip
+    listed = [{"Name": "Docker", "Status": "Stopped"}, {"Name": "containerd", "Status": "Stopped"}]
+    found = hns_services.read({"services": result(listed), "service-keys": result(keys)})
+    assert [(service.name, service.start_mode) for service in found] == [
+        ("docker", "disabled"),
+        ("containerd", "automatic"),
+    ]
+    # One that is stopped, but may start again, is: and then nobody knows who lives.
+    assert hns_services.installed_runtimes(found) == ("containerd",)
+
+
+# --- Cards.
+
+CARDS: dict[str, t.Any] = {
+    "adapters": [
+        {"Name": "Ethernet", "ifIndex": 5, "MacAddress": "00-aa", "HardwareInterface": True},
+        {"Name": "vEthernet (Ethernet)", "ifIndex": 20, "MacAddress": "00-AA", "HardwareInterface": False},
+        {"Name": "vEthernet (nat)", "ifIndex": 30, "MacAddress": "00-BB", "HardwareInterface": False},
+    ],
+    "interfaces": [{"InterfaceIndex": 20, "Dhcp": "Disabled"}, {"InterfaceIndex": 30, "Dhcp": "Disabled"}],
+    "addresses": [
+        {"InterfaceIndex": 20, "IPAddress": "10.0.0.5", "PrefixLength": 24, "PrefixOrigin": "Manual"},
+        {"InterfaceIndex": 20, "IPAddress": "fe80::1", "PrefixLength": 64, "PrefixOrigin": "WellKnown"},
+        {"InterfaceIndex": 30, "IPAddress": "172.20.0.1", "PrefixLength": 24, "PrefixOrigin": "Manual"},
+    ],
+    "routes": [
+        {"InterfaceIndex": 20, "DestinationPrefix": "0.0.0.0/0", "NextHop": "10.0.0.1", "RouteMetric": 256},
+        {"InterfaceIndex": 20, "DestinationPrefix": "10.0.0.0/24", "NextHop": "0.0.0.0", "RouteMetric": 256},
+    ],
+    "dns": [{"InterfaceIndex": 20, "ServerAddresses": "10.0.0.2"}],
+}
+
+
+def cards(**more: t.Any) -> hns_uplink.Links:
+    return hns_uplink.read({name: result(items) for name, items in {**CARDS, **more}.items()})
+
+
+def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> None:
+    (uplink,) = cards().uplinks
+    assert uplink == hns_uplink.Uplink(
+        mac="00-AA",
+        alias="Ethernet",
+        addresses=(("10.0.0.5", 24),),
+        routes=(("0.0.0.0/0", "10.0.0.1", 256),),
+        dns=("10.0.0.2",),
+    )
+    assert hns_uplink.Uplink.from_json(json.loads(json.dumps(uplink.to_json()))) == uplink
+    assert not hns_uplink.lost(uplink, cards())
+    assert not cards(interfaces=[{"InterfaceIndex": 20, "Dhcp": "Enabled"}]).uplinks
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"interfaces": [{"InterfaceIndex": 20, "Dhcp": "Enabled"}]},
+        {"addresses": []},
+        {"routes": []},
+        {"dns": [{"InterfaceIndex": 20, "ServerAddresses": []}]},
+    ],
+)
+def test_a_card_that_lost_anything_is_found(change: dict[str, t.Any]) -> None:
+    (uplink,) = cards().uplinks
+    assert hns_uplink.lost(uplink, cards(**change))
+
+
+def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> None:
+    (uplink,) = cards().uplinks
+    calls = hns_uplink.restore_calls(uplink, "u.")
+    assert all(call.always and call.on_error == "continue" for call in calls)
+    made = {call.command for call in calls if call.unless}
+    assert made == {"New-NetIPAddress", "New-NetRoute", "Set-DnsClientServerAddress"}
+    assert calls[-1].id == "u.check"
+
+
+# --- Journals.
+
+
+@given(st.text(max_size=20), st.lists(st.text(max_size=9), max_size=3))
+def test_a_journal_says_what_was_written(key: str, services: list[str]) -> None:
+    journal = Journal(key=key, services=tuple(services), uplinks=cards().uplinks)
+    call = journal.write_call()
+    assert Journal.read({"exists": True, "content": call.parameters["content"]}) == journal
+
+
+@given(st.text(max_size=30))
+def test_any_other_file_in_its_place_says_nothing(content: str) -> None:
+    journal = Journal.read({"exists": True, "content": content})
+    assert journal == Journal(key="")
+    assert Journal.read({"path": JOURNAL, "exists": False}) is None
+    assert Journal.read(None) is None

@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a cleanup removes: never what somebody owns, and all that nobody does."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.hns_models import AZURE, CNI, DOCKER, OTHER, Model, Pod, models, result
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_facts import Facts, read_facts
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_plan import (
+    CleanupPlan,
+    ScopeError,
+    Wish,
+    check_wish,
+    make_plan,
+)
+
+CNIS = ("cbr0", "azure")
+
+
+def facts_of(model: Model, **more: t.Any) -> Facts:
+    return read_facts(model.observation(**more))
+
+
+def pod(number: int, kind: str, network: t.Mapping[str, str] = CNI, **more: bool) -> Pod:
+    return Pod(number=number, kind=kind, network=network, **{"isolated": False, "named": True, "born": True, **more})
+
+
+def ids(items: t.Iterable[t.Any]) -> set[str]:
+    return {item.id for item in items}
+
+
+@given(models(), st.sampled_from([None, [], ["cbr0"], ["nat", "lab"]]))
+def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: list[str] | None) -> None:
+    wish = Wish(scope="stale", protected=None if protected is None else tuple(protected))
+    plan = make_plan(wish, facts_of(model))
+
+    def open_network(one: Pod) -> bool:
+        name = one.network["name"]
+        return name in CNIS if protected is None else name not in protected
+
+    # Leases tell who is being made; without them, one that is not listed in either look is taken for gone.
+    gone = ("gone",) if model.leases else ("gone", "creating")
+    stale = {one.endpoint_id for one in model.pods if one.kind in gone and one.born and open_network(one)}
+    assert ids(plan.endpoints) == stale
+    # A policy list needs all of its endpoints gone: removed now, or not there in any look.
+    there = {one.endpoint_id for one in model.pods}
+    for item in plan.policies:
+        assert item.endpoints
+        assert not (item.endpoints & there) - stale
+    removed = ids(plan.policies)
+    for number, refers in enumerate(model.policies):
+        wanted = {model.reference(one) for one in refers}
+        if wanted and not (wanted & there) - stale:
+            assert f"{number:08X}-2222-4000-8000-000000000000" in removed
+    # No namespace of a pod that lives, or is being made, or of the host.
+    kept = {one.namespace_id for one in model.pods if one.of_pod and one.kind not in gone} | {"E" * 8}
+    assert not ids(plan.namespaces) & kept
+    assert not plan.networks
+    assert not plan.stop
+    assert not plan.containers
+    assert not plan.disruptive
+
+
+@given(models(), st.sampled_from(["all", "networks"]), st.booleans())
+def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal["all", "networks"], keep: bool) -> None:
+    wish = Wish(scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep)
+    facts = facts_of(model)
+    check_wish(wish, facts)
+    plan = make_plan(wish, facts)
+    targets = CNIS if scope == "all" else ("cbr0",)
+    assert {item.network_name for item in plan.endpoints} <= set(targets)
+    assert {item.name for item in plan.networks} <= set(targets)
+    lives = {
+        one.endpoint_id for one in model.pods if one.kind in ("live", "creating") and one.network["name"] in targets
+    }
+    known = {one.endpoint_id for one in model.pods if one.kind == "live" or (one.kind == "creating" and model.leases)}
+    if keep:
+        assert not ids(plan.endpoints) & known
+        assert not plan.containers
+    else:
+        assert lives <= ids(plan.endpoints)
+        assert {item.name for item in plan.networks} == set(targets)
+    # A network is removed only when nothing is left on it.
+    for network in plan.networks:
+        on_it = {one.endpoint_id for one in model.pods if one.network["name"] == network.name}
+        assert on_it <= ids(plan.endpoints)
+    assert set(plan.start) == set(plan.stop) <= {"kubelet"}
+
+
+@given(models())
+def test_nothing_is_stale_when_the_runtime_does_not_answer(model: Model) -> None:
+    broken = CallResult(ok=False, exit_code=1, stderr="connection error", error=CallError(id="NativeCommandError"))
+    for name in ("1.pods", "2.ctr"):
+        plan = make_plan(Wish(scope="stale"), facts_of(model, **{name: broken}))
+        assert plan.empty
+        assert "connection error" in plan.kept[0].why
+
+
+def test_an_object_that_appears_between_the_looks_is_too_young() -> None:
+    young = Model(pods=[pod(0, "live"), pod(1, "gone", born=False)], policies=[])
+    assert make_plan(Wish(scope="stale"), facts_of(young)).empty
+
+
+def test_an_empty_namespace_waits_for_pods_that_are_being_made() -> None:
+    wish = Wish(scope="stale")
+    model = Model(pods=[pod(0, "live")], policies=[], orphans=1)
+    assert ids(make_plan(wish, facts_of(model)).namespaces) == {"F0000000"}
+    assert make_plan(wish, facts_of(dataclasses.replace(model, pods=[pod(0, "live"), pod(1, "creating")]))).empty
+    # A containerd without such leases does not tell.
+    assert make_plan(wish, facts_of(dataclasses.replace(model, leases=False))).empty
+
+
+def test_a_load_balancer_with_a_live_endpoint_is_kube_proxys_to_change() -> None:
+    model = Model(pods=[pod(0, "live"), pod(1, "gone"), pod(2, "remote")], policies=[[0, 1], [1], [2, 1], [7], []])
+    plan = make_plan(Wish(scope="stale"), facts_of(model))
+    assert [item.name for item in plan.policies] == ["10.96.0.1:1/TCP", "10.96.0.1:3/TCP"]
+
+
+def test_protected_networks_and_their_endpoints_are_named() -> None:
+    model = Model(pods=[pod(0, "gone", DOCKER), pod(1, "gone", OTHER), pod(2, "gone", AZURE)], policies=[])
+    plan = make_plan(Wish(scope="stale"), facts_of(model))
+    assert [item.network_name for item in plan.endpoints] == ["azure"]
+    assert sorted(kept.why for kept in plan.kept) == ["network lab is protected", "network nat is protected"]
+
+
+def docker(*containers: tuple[str, str, str]) -> dict[str, t.Any]:
+    lines = "".join(
+        f'{{"ID":"{identity}","Names":"{name}","State":"{state}"}}\n' for identity, name, state in containers
+    )
+    said = CallResult(ok=True, exit_code=0, stdout=lines)
+    return {"installed": "docker", "1.docker": said, "2.docker": said}
+
+
+def test_docker_keeps_the_endpoints_of_stopped_containers_unless_told() -> None:
+    model = Model(pods=[pod(0, "gone", DOCKER), pod(1, "gone", DOCKER), pod(2, "gone", DOCKER)], policies=[])
+    running, stopped, vanished = model.pods
+    said = docker((running.sandbox, "web", "running"), (stopped.sandbox, "old", "exited"))
+    wish = Wish(scope="stale", protected=())
+    assert ids(make_plan(wish, facts_of(model, **said)).endpoints) == {vanished.endpoint_id}
+    more = make_plan(dataclasses.replace(wish, stopped_containers=True), facts_of(model, **said))
+    assert ids(more.endpoints) == {stopped.endpoint_id, vanished.endpoint_id}
+    assert {item.why for item in more.items if item.type == "HnsEndpoint"} == {
+        "old does not run",
+        f"{vanished.sandbox[:12]} does not exist",
+    }
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (Wish(scope="networks", networks=("cbr1",)), "there is no network 'cbr1'; there are: azure, cbr0, lab, nat"),
+        (Wish(scope="networks", networks=("NAT",)), "'nat' is protected (protected_networks); accepted: azure, cbr0"),
+        (Wish(scope="networks", networks=("lab",)), "'lab' is protected"),
+        (Wish(scope="networks", networks=("cbr0",), protected=("cbr0",)), "accepted: azure, lab, nat"),
+        (Wish(scope="networks"), "needs the names of networks; there are: azure, cbr0, lab, nat"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_what_could(wish: Wish, said: str) -> None:
+    with pytest.raises(ScopeError) as error:
+        check_wish(wish, facts_of(Model(pods=[], policies=[])))
+    assert said in str(error.value)
+
+
+def test_a_network_may_be_gone_where_that_is_allowed() -> None:
+    facts = facts_of(Model(pods=[], policies=[]))
+    wish = Wish(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
+    check_wish(wish, facts)
+    assert [item.name for item in make_plan(wish, facts).networks] == ["cbr0"]
+
+
+def test_a_running_container_keeps_its_whole_network() -> None:
+    model = Model(pods=[pod(0, "live"), pod(1, "gone"), pod(2, "host"), pod(3, "host", AZURE)], policies=[])
+    plan = make_plan(Wish(scope="all", keep_running_containers=True), facts_of(model))
+    assert ids(plan.endpoints) == {model.pods[1].endpoint_id, model.pods[3].endpoint_id}
+    assert [item.name for item in plan.networks] == ["azure"]
+    assert [(kept.type, kept.name) for kept in plan.kept] == [("HnsNetwork", "cbr0")]
+
+
+def journal(services: str = '["kubelet", "kube-proxy"]') -> CallResult:
+    uplink = '{"mac": "AA", "alias": "Ethernet", "addresses": [["10.0.0.5", 24]], "routes": [], "dns": []}'
+    content = f'{{"key": "k", "services": {services}, "uplinks": [{uplink}]}}'
+    path = "C:\\ProgramData\\winkube\\hns\\cleanup.json"
+    return result([{"path": path, "exists": True, "content": content}])
+
+
+def test_what_an_earlier_cleanup_left_is_repaired_in_any_scope() -> None:
+    services = result(
+        [
+            {"Name": "containerd", "Status": "Running"},
+            {"Name": "kubelet", "Status": "Stopped"},
+            {"Name": "kube-proxy", "Status": "Running"},
+        ]
+    )
+    plans: list[CleanupPlan] = []
+    for scope in ("stale", "all"):
+        facts = facts_of(Model(pods=[], policies=[]), files=journal(), services=services)
+        plans.append(make_plan(Wish(scope=t.cast("t.Any", scope)), facts))
+    for plan in plans:
+        assert not plan.empty
+        assert plan.start == ("kubelet", "kube-proxy")
+        assert [uplink.mac for uplink in plan.uplinks] == ["AA"]
+        assert plan.repair == ("service kubelet was left stopped", "Ethernet has lost its static address")
+
+
+def test_a_journal_that_was_cut_off_is_only_removed() -> None:
+    path = "C:\\ProgramData\\winkube\\hns\\cleanup.json"
+    broken = result([{"path": path, "exists": True, "content": '{"key": "k", "serv'}])
+    plan = make_plan(Wish(scope="stale"), facts_of(Model(pods=[], policies=[]), files=broken))
+    assert not plan.empty
+    assert not plan.start
+    assert not plan.repair
