@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -117,19 +118,23 @@ def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResul
         "ansible_job_id": job_id,
         "_ansible_suppress_tmpdir_delete": True,
     }
-    machine.files.write_text(path, json.dumps(started))
     user, environment, directory = session.user, dict(session.environment), session.directory
     logon = session.logon
 
+    written = threading.Event()
+
     def work(process: Process) -> None:
+        written.wait()
         detached = Session(machine, process, user, environment, directory, logon)
         result = _watch(detached, rest, started, int(job.parameters["Timeout"]))
         process.check()
         machine.files.write_text(path, "\ufeff" + json.dumps(result))
 
     process = machine.processes.detach("powershell.exe", user, work)
-    answer = started | {"ansible_async_watchdog_pid": process.id}
-    return ProgramResult(0, json.dumps(answer) + "\r\n")
+    started["ansible_async_watchdog_pid"] = process.id
+    machine.files.write_text(path, json.dumps(started))
+    written.set()
+    return ProgramResult(0, json.dumps(started) + "\r\n")
 
 
 def _watch(session: Session, manifest: Manifest, started: dict[str, Any], timeout: int) -> dict[str, Any]:

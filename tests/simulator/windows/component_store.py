@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from simulator.machine.baseline import CURRENT_VERSION
 from simulator.machine.power import CBS_PENDING, SESSION_MANAGER, UPDATE_PENDING
-from simulator.windows import update_catalogue
+from simulator.windows import event_log_store, update_catalogue
 from simulator.windows.update_catalogue import CUMULATIVE, SERVICING_STACK, Update
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ Verdict = Literal["applicable", "installed", "pending", "superseded", "not_appli
 Client = Literal["WindowsUpdate", "WUSA", "DISM", "Installer"]
 
 TRUSTED_INSTALLER = "TrustedInstaller"
+PROVIDER = "Microsoft-Windows-WindowsUpdateClient"
 # What Windows deletes at the next boot because it is in use: any file of WinSxS will do.
 _RENAMED = r"\??\C:\Windows\WinSxS\Temp\PendingDeletes\$$DeleteMe.ntdll.dll"
 _AUTOMATIC, _DEMAND = 2, 3
@@ -44,20 +45,16 @@ class Entry:
 
 
 @dataclass
-class Note:
-    """What Windows Update wrote into the System log: 19 installed, 20 failed, 43 started."""
-
-    id: int
-    text: str
-    time: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-
-@dataclass
 class ComponentStore:
-    """The updates of one machine by article; `working` is what TiWorker installs now, `committing` what a boot does."""
+    """The updates of one machine by article.
+
+    Parameters:
+        downloaded: articles that Windows Update has fetched.
+        working, committing: what TiWorker installs now, and what a boot was about to complete when the power went.
+    """
 
     entries: dict[str, Entry] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    downloaded: set[str] = field(default_factory=set)
     working: str = ""
     committing: str = ""
     filled: bool = False
@@ -65,9 +62,8 @@ class ComponentStore:
 
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
         """Return a copy for a machine made of this one's disk: a lock cannot be copied, and is not to be shared."""
-        return ComponentStore(
-            copy.deepcopy(self.entries, memo), list(self.notes), self.working, self.committing, self.filled
-        )
+        entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
+        return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
 
 
 def store_of(machine: Machine) -> ComponentStore:
@@ -194,9 +190,7 @@ def roll_back(machine: Machine, kb: str, why: str) -> None:
     """Forget an update that was not completed: "Undoing changes made to your computer"."""
     store = store_of(machine)
     with store.lock:
-        entry = store.entries.pop(kb, None)
-        title = entry.update.title if entry else kb
-        store.notes.append(Note(20, f"Installation Failure: Windows failed to install the following update: {title}"))
+        store.entries.pop(kb, None)
     machine.services.events.append(f"The installation of {kb} was rolled back: {why}")
 
 
@@ -225,18 +219,21 @@ def pending(machine: Machine) -> list[Entry]:
     return [entry for entry in store_of(machine).entries.values() if entry.state == "InstallPending"]
 
 
-def note(machine: Machine, number: int, update: Update, hresult: int = 0) -> None:
-    """Write what Windows Update writes into the System log.
+def note(machine: Machine, number: int, update: Update, client: Client, hresult: int = 0) -> None:
+    """Write what Windows Update writes into the System log: 43 started, 19 installed, 20 failed.
 
-    https://learn.microsoft.com/windows/deployment/update/windows-update-logs: 43 started, 19 installed, 20 failed.
+    https://learn.microsoft.com/troubleshoot/windows-client/installing-updates-features-roles/
     """
+    if client not in ("WindowsUpdate", "WUSA"):
+        return
     texts = {
         19: f"Installation Successful: Windows successfully installed the following update: {update.title}",
         20: f"Installation Failure: Windows failed to install the following update with error "
         f"0x{hresult:08X}: {update.title}",
         43: f"Installation Started: Windows has started installing the following update: {update.title}",
     }
-    store_of(machine).notes.append(Note(number, texts[number]))
+    level = 2 if number == 20 else 4
+    event_log_store.write(machine, "System", texts[number], provider=PROVIDER, level=level, event_id=number)
 
 
 def _today() -> datetime:

@@ -76,10 +76,17 @@ def known(machine: Machine, log: str) -> str | None:
 
 
 def write(
-    machine: Machine, log: str, message: str, *, provider: str = "test", level: int = 4, age: timedelta = timedelta()
+    machine: Machine,
+    log: str,
+    message: str,
+    *,
+    provider: str = "test",
+    level: int = 4,
+    age: timedelta = timedelta(),
+    event_id: int = 1,
 ) -> None:
     """Write an event, as programs do. `age`: how long ago that was."""
-    _append(machine.part(EventLogs), log, Event(0, datetime.now(UTC) - age, provider, 1, level, message))
+    _append(machine.part(EventLogs), log, Event(0, datetime.now(UTC) - age, provider, event_id, level, message))
 
 
 def _append(logs: EventLogs, log: str, event: Event) -> None:

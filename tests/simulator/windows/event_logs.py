@@ -21,7 +21,7 @@ from simulator.machine.objects import (
     PSObject,
 )
 from simulator.windows import event_log_store as store
-from simulator.windows.common import any_match, has_wildcard
+from simulator.windows.common import any_match, has_wildcard, items
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -91,8 +91,8 @@ def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
     if bound.get("ListLog"):
         yield from _list_logs(machine, bound)
         return
-    table = bound.get("FilterHashtable")
-    given = [str(table.get("LogName", ""))] if isinstance(table, Mapping) else store.names(machine)
+    tables = [table for table in items(bound.get("FilterHashtable")) if isinstance(table, Mapping)]
+    given = [str(name) for table in tables for name in items(table.get("LogName"))] or store.names(machine)
     logs = bound.texts("LogName") or given
     for log in logs:
         if not has_wildcard(log) and store.known(machine, log) is None:
@@ -102,6 +102,7 @@ def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
         for name in store.names(machine)
         if any_match(logs, name)
         for event in reversed(store.events(machine, name))
+        if not tables or any(_selected(event, table) for table in tables)
     ]
     if not found:
         raise CmdletError(
@@ -111,6 +112,13 @@ def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
             "System.Exception",
         )
     yield from found[: bound.number("MaxEvents", len(found))]
+
+
+def _selected(event: store.Event, table: Mapping[str, object]) -> bool:
+    """Return whether a hash table's ProviderName, Id and Level are an event's."""
+    wanted = {str(name).casefold(): [str(item).casefold() for item in items(value)] for name, value in table.items()}
+    own = {"providername": event.provider, "id": str(event.id), "level": str(event.level)}
+    return all(value.casefold() in wanted.get(name, [value.casefold()]) for name, value in own.items())
 
 
 def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:

@@ -81,7 +81,7 @@ def _complete(machine: Machine, store: ComponentStore, entry: Entry) -> bool:
         return False
     failure = update_faults.take(machine, "update_fails", kb, "boot")
     if failure is not None:
-        component_store.note(machine, 20, entry.update, failure.hresult)
+        component_store.note(machine, 20, entry.update, entry.client, failure.hresult)
         component_store.roll_back(machine, kb, f"0x{failure.hresult:08X} while the boot completed it")
         return True
     entry.reboots_left -= 1
@@ -143,7 +143,6 @@ def _status(machine: Machine) -> object:
             "set": boot_configuration.is_set(machine, "testsigning"),
             "active": boot_configuration.is_active(machine, "testsigning"),
         },
-        "history": [{"id": note.id, "text": note.text} for note in store.notes[-50:]],
     }
 
 

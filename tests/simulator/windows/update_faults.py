@@ -131,4 +131,4 @@ def _clear(machine: Machine, document: Mapping[str, object]) -> None:
     faults_of(machine).waiting.clear()
 
 
-FAULTS = {**{kind: _set for kind in _KEYS}, "update_faults_clear": _clear}
+FAULTS = {**dict.fromkeys(_KEYS, _set), "update_faults_clear": _clear}

@@ -93,14 +93,15 @@ def install(
         if not _ready(machine):
             return Outcome(SERVICE_DISABLED)
         store.working = update.kb
-    component_store.note(machine, 43, update)
+    component_store.note(machine, 43, update, client)
     job = Job()
 
     def work(process: Process) -> None:
         _work(machine, update, client, process, job)
 
     worker = machine.processes.detach("TiWorker.exe", SYSTEM, work)
-    shown = -1
+    shown = 0
+    progress(shown)
     while not job.done.wait(_LOOK):
         if stop.is_set():
             raise ProcessEndedError
@@ -133,7 +134,7 @@ def _work(machine: Machine, update: Update, client: Client, process: Process, jo
             process.check()
             if job.hresult == OK:
                 component_store.take_in(machine, update, client)
-            component_store.note(machine, 20 if job.hresult else 19, update, job.hresult)
+            component_store.note(machine, 20 if job.hresult else 19, update, client, job.hresult)
             store.working = ""
     except ProcessEndedError:
         # With the power gone the store stays as it is: the next boot finds it so and undoes it.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from simulator_tests.batches import observe
 
 from simulator.machine import commands, faults
 from simulator.machine.machine import Machine
@@ -19,7 +20,6 @@ from simulator.machine.settings import Settings
 from simulator.windows import update_catalogue, update_package
 from simulator.windows.component_store import store_of
 from simulator.windows.update_catalogue import Update
-from simulator_tests.batches import observe
 
 NOVEMBER, DECEMBER, JANUARY = "KB5046616", "KB5048654", "KB5049983"
 QUICK = {"update_seconds": 1, "update_settle_seconds": 1, "time_scale": 0.001}
@@ -484,7 +484,7 @@ class TestFaults:
     )
     def test_what_is_no_fault(self, server: Any, fault: dict[str, object]) -> None:
         machine = server()
-        with pytest.raises(ValueError, match="hresult|at is|action is|has no"):
+        with pytest.raises(ValueError, match=r"hresult|at is|action is|has no"):
             set_fault(machine, **fault)
 
 

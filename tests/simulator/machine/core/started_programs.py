@@ -96,6 +96,14 @@ def wait_process(machine: Machine, bound: Bound) -> Iterable[object]:
     }
     names = {name.casefold() for name in bound.texts("Name")}
     chosen = [each for each in machine.processes.all() if each.id in ids or _stem(each).casefold() in names]
+    present = {_stem(each).casefold() for each in chosen}
+    for name in bound.texts("Name"):
+        if name.casefold() not in present:
+            message = (
+                f'Cannot find a process with the name "{name}". Verify the process name and call the cmdlet again.'
+            )
+            kind = "Microsoft.PowerShell.Commands.ProcessCommandException"
+            bound.write_error(CmdletError("ObjectNotFound", "NoProcessFoundForGivenName", message, kind))
     for process in chosen:
         while process.alive and not bound.stop.is_set():
             if time.monotonic() >= limit:

@@ -17,6 +17,7 @@ from simulator.machine.modules import (
     invoke_calls,
     registry,
     services,
+    win_updates,
 )
 from simulator.machine.modules.arguments import ArgumentError, Arguments, Module
 from simulator.machine.session import Session
@@ -38,6 +39,7 @@ MODULES: Mapping[str, Module] = {
     "win_service": services.run,
     "win_shell": commands.shell,
     "win_stat": files.stat,
+    "win_updates": win_updates.run,
 }
 
 
