@@ -19,14 +19,14 @@ from kubernetes import client
 from simulator_tests.kubernetes_node import manifests
 
 from simulator.machine.executables import make
-from simulator.machine.machine import Machine
+from simulator.machine.machine import ENVIRONMENT, Machine
 
 CONTAINERD, KUBERNETES = "2.4.2", "1.37.1"
 _PIPE = "npipe:////./pipe/containerd-containerd"
 _PROGRAMS = {
     r"C:\containerd\containerd.exe": ("containerd", CONTAINERD),
     r"C:\containerd\ctr.exe": ("ctr", CONTAINERD),
-    r"C:\containerd\crictl\crictl.exe": ("crictl", "1.37.0"),
+    r"C:\containerd\crictl.exe": ("crictl", "1.37.0"),
     r"C:\k\kubelet.exe": ("kubelet", KUBERNETES),
     r"C:\k\kubeadm.exe": ("kubeadm", KUBERNETES),
     r"C:\opt\flannel\flanneld.exe": ("flanneld", "0.28.0"),
@@ -96,6 +96,8 @@ def _join_one(site: Site, host: str, token: str) -> None:
     for upstream in ("registry.k8s.io", "mcr.microsoft.com"):
         mirror = f"[host.'{site.world.registry.url}']\n  capabilities = ['pull', 'resolve']\n"
         _write(machine, rf"C:\certs.d\{upstream}\hosts.toml", f"server = 'https://{upstream}'\n{mirror}")
+    path = str(machine.registry.data(ENVIRONMENT, "Path"))
+    machine.registry.set(ENVIRONMENT, "Path", rf"{path};C:\containerd;C:\k", "ExpandString")
     machine.files.make_directory(r"C:\etc\cni\net.d")
     machine.services.create("containerd", _CONTAINERD, Start=2)
     machine.services.start("containerd")
