@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -150,6 +150,6 @@ def _azure(machine: Machine, plan: Plan, pods: list[Pod]) -> None:
         machine.files.write_text(rf"C:\k\{name}", "2026/11/21 00:00:00 [cni-net] Plugin started.\r\n")
 
 
-def _write(machine: Machine, path: str, document: dict[str, object]) -> None:
+def _write(machine: Machine, path: str, document: Mapping[str, object]) -> None:
     machine.files.make_directory(path.rpartition("\\")[0])
     machine.files.write_text(path, json.dumps(document, indent=1))

@@ -82,6 +82,7 @@ NAMES = (
     "simulator.kubernetes_node.flannel",
     "simulator.kubernetes_node.cni",
     "simulator.kubernetes_node.hns",
+    "simulator.kubernetes_node.hns_scenes",
     "simulator.kubernetes_node.ctr",
     "simulator.kubernetes_node.crictl",
     "simulator.kubernetes_node.dockerd",

@@ -266,3 +266,26 @@ def test_a_pod_gets_no_traffic_while_a_remote_endpoint_has_its_address(
     assert not store.connected(added)
     store.remove_endpoint(remote.id)
     assert store.connected(added)
+
+
+def test_scenes_can_be_set_from_outside(make_node: Callable[..., Node]) -> None:
+    node = make_node()
+
+    def scene(**fault: object) -> None:
+        faults.set_fault(node.machine, {"kind": "hns_scene", **fault})
+
+    scene(scene="flannel-vxlan", running=1, stale=2, name="vxlan0")
+    scene(scene="docker", running=1)
+    scene(network="lab", type="Transparent")
+    assert [item["Name"] for item in listed(node, "Get-HnsNetwork")] == ["vxlan0", "nat", "lab"]
+    assert len(listed(node, "Get-HnsEndpoint")) == 1 + 3 + 2 + 1
+    for fault, said in (
+        ({"scene": "weave"}, "unknown scene: weave; known: flannel-host-gw"),
+        ({"scene": "azure", "walking": 1}, "unknown parameter of a scene: walking"),
+        ({"scene": "azure", "running": "many"}, "running of a scene must be of type int"),
+        ({"network": "x", "type": "Token Ring"}, "unknown type of network"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            scene(**fault)
+    with pytest.raises(ValueError, match="the feature Containers"):
+        faults.set_fault(make_node(features=[]).machine, {"kind": "hns_scene", "scene": "azure"})
