@@ -130,6 +130,22 @@ def test_a_shell_that_is_gone_is_a_broken_link(node: Node, fleet: Fleet) -> None
     assert node.run(once(f"{next(NUMBERS)}", long=False))["make"].ok
 
 
+@pytest.mark.parametrize(("action", "kind"), [("Receive", "link_down"), ("Create", "link_down"), ("Create", "after")])
+def test_broken_links_leave_no_shell_on_the_node(node: Node, fleet: Fleet, action: str, kind: str) -> None:
+    free = (Call(id="free", command="@free-space", parameters={"path": "C:\\"}),)
+    server = fleet.nodes["LINK"].server
+    node.observe(free)
+    # While the link is down, whatever the plugin tries to close stays open. A shell is created when the first is gone.
+    break_link(fleet, kind, 1, action=action, seconds=0.3)
+    if action == "Create":
+        server.forget_shells()
+    node.observe(free)
+    assert not server.faults.pending()
+    kinds = [shell["kind"] for shell in server.service.describe()]
+    # winrm never learns the name of a shell whose creation was not answered: the node chose it.
+    assert kinds in (["psrp"], ["winrs", "winrs"] if (action, kind) == ("Create", "after") else ["winrs"])
+
+
 def test_a_reboot_in_the_middle_loses_the_work(node: Node, fleet: Fleet) -> None:
     wait = Call(id="wait", command="Start-Sleep", parameters={"Seconds": 60}, long=True)
     power = fleet.machine("LINK").power
