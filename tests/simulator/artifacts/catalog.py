@@ -28,7 +28,7 @@ class Release:
     """
 
     url: str
-    make: Callable[..., bytes]
+    make: Callable[..., bytes | None]
     checksums: tuple[tuple[str, str], ...] = ()
 
 
@@ -100,6 +100,12 @@ RELEASES: Sequence[Release] = (
     ),
     Release(rf"download\.docker\.com/win/static/stable/x86_64/docker-{_VERSION}\.zip", releases.docker),
     Release(rf"nssm\.cc/(?:release|ci)/nssm-{_VERSION}\.zip", releases.nssm),
+    # Microsoft's Update Catalog: the names of its files, whatever the folders before them.
+    Release(
+        r"catalog\.(?:s\.download\.windowsupdate|sf\.dl\.delivery\.mp\.microsoft)\.com/(?:[^?]+/)?"
+        r"windows1[01]\.0-(?P<program>kb\d+)-x64(?:-[a-z0-9]+)?(?:_[0-9a-f]{40})?\.(?P<version>msu|cab)",
+        releases.windows_update,
+    ),
     Release(
         rf"{_GITHUB}/projectcalico/calico/releases/download/v{_VERSION}/calico-windows-v{_SAME}\.zip", releases.calico
     ),

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from typing import Literal
 
 from simulator.artifacts.archives import tar_gz, zip_archive
 from simulator.machine.executables import make
+from simulator.windows import update_catalogue, update_package
 
 KB = 1024
 SIZES: Mapping[str, int] = {
@@ -130,3 +132,9 @@ def calico(version: str) -> bytes:
     programs = ("calico-node.exe", "cni/calico.exe", "cni/calico-ipam.exe")
     members = {f"CalicoWindows/{path}": program(path.split("/")[-1][:-4], version) for path in programs}
     return zip_archive({**members, "CalicoWindows/config.ps1": b"$env:CALICO_NETWORKING_BACKEND = 'vxlan'\r\n"})
+
+
+def windows_update(article: str, container: Literal["msu", "cab"]) -> bytes | None:
+    """An update of Windows by its article (`kb5048654`), or None if there is none."""
+    update = update_catalogue.find(article.upper())
+    return None if update is None else update_package.make(update, container, size=256 * KB)

@@ -16,6 +16,7 @@ import pytest
 
 from simulator.artifacts import catalog
 from simulator.machine.executables import identify
+from simulator.windows import update_package
 
 TESTS = Path(__file__).parents[2]
 NODE = "dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz"
@@ -30,10 +31,23 @@ FLANNEL_CNI = (
 )
 
 
+UPDATE = (
+    "catalog.s.download.windowsupdate.com/c/msdownload/update/software/secu/2024/12/"
+    "windows10.0-kb5048654-x64_0123456789abcdef0123456789abcdef01234567.msu"
+)
+
+
 def file(url: str) -> bytes:
     found = catalog.content(url)
     assert found is not None, url
     return found
+
+
+def test_updates_of_windows() -> None:
+    package = update_package.parse(file(UPDATE))
+    assert (package.update.kb, package.update.ubr, package.container) == ("KB5048654", 2966, "msu")
+    assert len(file(UPDATE)) > 200_000
+    assert catalog.content(UPDATE.replace("kb5048654", "kb1")) is None
 
 
 def members(url: str) -> dict[str, bytes]:
