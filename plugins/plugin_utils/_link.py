@@ -13,6 +13,7 @@ import typing as t
 
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
+from ._reboot_watch import BOOT_TIME, RebootWatch
 from ._shells import AbandonedShells
 from ._system import as_system
 
@@ -128,9 +129,11 @@ class Link:
             LookupError: the collection ansible.windows is not installed.
         """
         # It goes down two seconds after the command; asking earlier would waste commands.
-        arguments = {"reboot_timeout": timeout, "post_reboot_delay": 4, "msg": message}
+        arguments = {"reboot_timeout": timeout, "post_reboot_delay": 4, "msg": message, "boot_time_command": BOOT_TIME}
         plugin = self._other_action("ansible.windows.win_reboot", arguments, 0)
         with self._watched(None):
+            commands = vars(self._connection)
+            commands["exec_command"] = RebootWatch(commands["exec_command"])
             result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
         return result
 

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import itertools
+import time
+import types
 import typing as t
 
 import pytest
@@ -14,6 +16,7 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loader
 from ansible.plugins.action import ActionBase
 from ansible.template import Templar
+from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
 from integration.conftest import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call
@@ -152,3 +155,17 @@ def test_a_reboot_in_the_middle_loses_the_work(node: Node, fleet: Fleet) -> None
     break_link(fleet, "call", 8, callback=power.reboot)
     with pytest.raises(BatchLost, match="link: apply: the node lost the work at wait"):
         node.run(Batch(calls=(wait,)))
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+def test_a_node_reboots_once_though_the_link_broke_under_the_order(
+    node: Node, fleet: Fleet, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # win_reboot's own pauses are made for real servers.
+    monkeypatch.setattr(_reboot, "time", types.SimpleNamespace(sleep=lambda seconds: time.sleep(seconds / 10)))
+    power = fleet.machine("LINK").power
+    # The first command asks for the boot time, the second is the order.
+    break_link(fleet, kind, 2, action="Command")
+    node.reboot(step="for what was changed")
+    assert not fleet.nodes["LINK"].server.faults.pending()
+    assert power.boots == 2
