@@ -19,6 +19,10 @@ import typing as t
 from .hns_objects import Endpoint, Namespace, Objects, PolicyList
 from .hns_runtime import Owner, Runtime
 
+_DOCKERS = ("nat", "transparent")
+"""Types of networks whose endpoints Docker makes; it names none of them (moby libnetwork/drivers/windows)."""
+_UNATTACHED = (1, 4)
+"""States of endpoints that are in no container: created, detached (hcsshim internal/hns/hnsendpoint.go)."""
 State = t.Literal["in use", "stopped", "stale", "host", "remote", "unknown"]
 _NAMES = (
     re.compile(r"(?P<id>[0-9a-f]{64})_.+", re.IGNORECASE),
@@ -49,6 +53,7 @@ class Ownership:
 
     def __init__(self, objects: Objects, runtime: Runtime) -> None:
         self._objects, self._runtime = objects, runtime
+        self._types = {item.id: item.type.lower() for item in objects.networks}
         self._containers = {item.id: item.containers for item in objects.namespaces if not item.default}
         self.endpoints: t.Mapping[str, Holding] = {item.id: self._endpoint(item) for item in objects.endpoints}
         """By the endpoint's id."""
@@ -65,7 +70,21 @@ class Ownership:
     def _endpoint(self, endpoint: Endpoint) -> Holding:
         if endpoint.remote:
             return Holding(state="remote")
-        return self._holding(self.claims(endpoint))
+        claims = self.claims(endpoint)
+        if not claims and self._lost_by_docker(endpoint):
+            return Holding(state="stopped", owner="a container of Docker")
+        return self._holding(claims)
+
+    def _lost_by_docker(self, endpoint: Endpoint) -> bool:
+        """Whether it is what Docker leaves of a container that stopped without it (moby/moby#47576).
+
+        It names no container, and while one starts, nor does its endpoint: then it is not known.
+        """
+        runtime, network = self._runtime, self._types.get(endpoint.network, "")
+        if "docker" not in runtime.names or runtime.problem or network not in _DOCKERS:
+            return False
+        starting = any(owner.kind == "creating" and owner.runtime == "docker" for owner in runtime.owners.values())
+        return not starting and endpoint.state in _UNATTACHED and not endpoint.name.endswith("_ep")
 
     def _holding(self, claims: tuple[str, ...]) -> Holding:
         if not claims:

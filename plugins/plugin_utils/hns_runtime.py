@@ -40,6 +40,7 @@ class Owner:
     id: str
     """In lower case."""
     kind: t.Literal["pod", "container", "creating"]
+    """`creating`: it has, or may have, an endpoint that does not name it yet."""
     name: str = ""
     """`namespace/pod` of a pod, the name of a container."""
     running: bool = True
@@ -190,11 +191,11 @@ def _read_docker(result: CallResult | None, owners: dict[str, Owner], problems: 
         # The kubelet named its containers k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT (kubernetes pkg/kubelet/dockershim).
         parts = name.split("_")
         pod = parts[0] == "k8s" and len(parts) >= 4
-        running = str(item.get("State") or "running").lower() not in ("exited", "dead")
+        state = str(item.get("State") or "running").lower()
         owners[identity] = Owner(
             id=identity,
-            kind="container",
+            kind="creating" if state in ("created", "restarting") else "container",
             name=f"{parts[3]}/{parts[2]}" if pod else name,
-            running=running,
+            running=state not in ("exited", "dead"),
             runtime="docker",
         )

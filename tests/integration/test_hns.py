@@ -1,0 +1,310 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""hns_info and hns_cleanup on nodes in use, over Ansible's real connections: what is gone afterwards, what is not."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from integration.actions import connect, run_action
+from integration.conftest import free_network
+
+from simulator.fleet import Fleet
+from simulator.kubernetes_node import docker_fixtures, hns
+from simulator.kubernetes_node import hns_fixtures as fixtures
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns")]
+
+JOURNAL = r"C:\ProgramData\winkube\hns\cleanup.json"
+QUICK = {"grace": 0.05, "hns_timeout": 5, "timeout": 60, "network_timeout": 1}
+NodeFactory = Callable[..., Machine]
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    network = free_network()
+    kinds = {
+        "": {},
+        "S": {"uplink": {"static": True, "gateway": f"{network}.254", "dns": [f"{network}.250", f"{network}.251"],
+                         "routes": [{"destination": "10.9.0.0/16", "next_hop": f"{network}.253", "metric": 5}]}},
+    }  # fmt: skip
+    entries = [
+        {"name": f"HNS{kind}-{version}-{number}", "windows": version, **more}
+        for kind, more in kinds.items()
+        for version in ("2019", "2022", "2025")
+        for number in range(8 if not kind and version == "2022" else 3)
+    ]
+    nodes = [
+        Settings.read({"address": f"{network}.{number}", "features": ["Containers"], "link_drop_seconds": 0.3,
+                       "port_pool_seconds": 2, "reboot_seconds": 0.3, **entry})
+        for number, entry in enumerate(entries, start=1)
+    ]  # fmt: skip
+    with Fleet(nodes) as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="module")
+def node(fleet: Fleet) -> NodeFactory:
+    """A function that gives a machine nobody used yet: `node("2022")`, `node("2019", static=True)`."""
+    unused: dict[str, Iterator[int]] = {}
+
+    def take(windows: str = "2022", *, static: bool = False, runtime: bool = True) -> Machine:
+        kind = f"HNS{'S' if static else ''}-{windows}"
+        machine = fleet.machine(f"{kind}-{next(unused.setdefault(kind, itertools.count()))}")
+        if runtime:
+            fixtures.install(machine)
+        return machine
+
+    return take
+
+
+def cleanup(
+    machine: Machine, scope: str, *, check_mode: bool = False, kind: str = "psrp", **more: Any
+) -> dict[str, Any]:
+    """Run hns_cleanup as one task."""
+    with connect(machine, kind) as connection:
+        return run_action(connection, "hns_cleanup", {"scope": scope, **QUICK, **more}, check_mode=check_mode)
+
+
+def endpoints(machine: Machine) -> set[str]:
+    return set(machine.part(hns.State).endpoints)
+
+
+def held(machine: Machine) -> dict[str, set[str]]:
+    """What HNS holds, by kind."""
+    state = machine.part(hns.State)
+    namespaces = {item.id for item in state.namespaces.values() if not item.default}
+    networks = {item.name for item in state.networks.values()}
+    return {
+        "networks": networks,
+        "endpoints": set(state.endpoints),
+        "policies": set(state.policies),
+        "namespaces": namespaces,
+    }
+
+
+def services(machine: Machine) -> dict[str, str]:
+    names = ("containerd", "kubelet", "kube-proxy", "flanneld", "docker", "hns")
+    return {name: found.state for name in names if (found := machine.services.get(name)) is not None}
+
+
+def card(machine: Machine) -> dict[str, Any]:
+    """The settings of the outside card, by the interface that has them."""
+    found: Any = machine.families.status["network"](machine)
+    return {name: found[name] for name in ("Ethernet", "vEthernet (Ethernet)") if name in found}
+
+
+SCENES = {
+    "flannel-host-gw": "2019", "flannel-vxlan": "2022", "calico": "2025", "azure": "2022"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_stale_leaves_all_that_somebody_uses(node: NodeFactory, scene: str) -> None:
+    machine = node(SCENES[scene])
+    put = fixtures.populate(
+        machine,
+        scene,
+        running=3,
+        stale=3,
+        creating=1,
+        policies=2,
+        stale_policies=2,
+        mixed_policies=1,
+        dangling_policies=1,
+    )
+    before, running = held(machine), services(machine)
+    result = cleanup(machine, "stale", kind="winrm")
+    assert not result.get("failed"), result
+    after = held(machine)
+    assert before["endpoints"] - after["endpoints"] == set(put.stale)
+    assert before["policies"] - after["policies"] == {*put.stale_policies, *put.dangling_policies}
+    # Those of the pods that run, and of the one that is being made.
+    assert len(after["namespaces"]) == 4
+    assert result["counts"]["namespaces"] == len(before["namespaces"] - after["namespaces"])
+    assert after["networks"] == before["networks"]
+    assert services(machine) == running
+    assert {change["name"] for change in result["changes"] if change["type"] == "HnsEndpoint"}
+    assert result["remote_commands"] <= 3
+    again = cleanup(machine, "stale")
+    assert not again["changed"]
+    assert again["remote_commands"] == 1
+
+
+def test_isolated_pods_keep_their_endpoints(node: NodeFactory) -> None:
+    machine = node()
+    put = fixtures.populate(machine, "flannel-vxlan", running=2, stale=2, isolated=True)
+    assert not cleanup(machine, "stale").get("failed")
+    assert endpoints(machine) == {*put.running, *put.remote, *put.host}
+
+
+def test_five_hundred_endpoints_cost_three_commands(node: NodeFactory) -> None:
+    machine = node("2025")
+    put = fixtures.populate(machine, "azure", running=300, stale=200, policies=5)
+    result = cleanup(machine, "stale")
+    assert result["counts"]["endpoints"] == 200
+    assert result["remote_commands"] <= 3
+    assert endpoints(machine) == {*put.running, *put.remote, *put.host}
+    assert len([change for change in result["changes"] if change["type"] == "HnsEndpoint"]) == 200
+
+
+def test_a_runtime_that_cannot_be_asked_makes_nothing_stale(node: NodeFactory) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=1, stale=2)
+    machine.services.stop("kubelet")
+    machine.services.stop("containerd")
+    before = held(machine)
+    result = cleanup(machine, "stale")
+    assert not result["changed"]
+    assert any("nothing counts as stale" in text for text in result["warnings"])
+    assert held(machine) == before
+
+
+def test_one_endpoint_that_stays_does_not_hold_up_the_others(node: NodeFactory) -> None:
+    machine = node()
+    put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=4)
+    machine.families.faults["hns_refuses"](machine, {"ids": put.stale[:1]})
+    result = cleanup(machine, "stale")
+    assert result["failed"]
+    assert put.stale[0] in result["msg"]
+    assert endpoints(machine) == {put.stale[0], *put.running, *put.remote, *put.host}
+    assert result["counts"]["endpoints"] == 3
+    machine.families.faults["hns_refuses"](machine, {"ids": []})
+    assert not cleanup(machine, "stale").get("failed")
+    assert put.stale[0] not in endpoints(machine)
+
+
+def test_docker_gets_back_what_it_lost(node: NodeFactory) -> None:
+    machine = node(runtime=False)
+    docker_fixtures.install(machine)
+    put = docker_fixtures.populate(machine, running=2, stale=2, stopped=2)
+    everything = endpoints(machine)
+    assert not cleanup(machine, "stale")["changed"]
+    assert endpoints(machine) == everything
+    result = cleanup(machine, "stale", protected_networks=[], stopped_containers=True)
+    assert not result.get("failed"), result
+    assert endpoints(machine) == set(put.running)
+    for container in put.stopped_containers:
+        assert machine.programs.run("docker.exe", ["start", container]).exit_code == 0
+
+
+def test_check_mode_changes_nothing_and_lists_everything(node: NodeFactory) -> None:
+    machine = node("2019")
+    put = fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
+    before = held(machine)
+    for scope, expected in (("stale", put.stale), ("all", endpoints(machine))):
+        result = cleanup(machine, scope, check_mode=True)
+        assert result["changed"]
+        text = "".join(block["before"] for block in result["diff"])
+        assert all(one in text for one in expected), scope
+        assert result["remote_commands"] == 1
+    assert held(machine) == before
+    assert "kubelet running" in text
+
+
+# --- Scopes all and networks.
+
+
+@pytest.mark.parametrize(
+    ("scene", "windows", "kind"),
+    [("flannel-vxlan", "2019", "psrp"), ("calico", "2022", "winrm"), ("azure", "2025", "psrp")],
+)
+def test_all_removes_what_kubernetes_made_and_nothing_else(
+    node: NodeFactory, scene: str, windows: str, kind: str
+) -> None:
+    machine = node(windows, static=True)
+    fixtures.populate(machine, scene, running=3, stale=2, orphans=1)
+    fixtures.add_network(machine, "lab", "Transparent")
+    running, uplink = services(machine), card(machine)
+    result = cleanup(machine, "all", kind=kind)
+    assert not result.get("failed"), result
+    assert held(machine) == {"networks": {"lab"}, "endpoints": set(), "policies": set(), "namespaces": set()}
+    assert services(machine) == running
+    assert not machine.files.exists(JOURNAL)
+    # The other network holds the switch: the settings stay where they were.
+    assert card(machine) == uplink
+    assert result["remote_commands"] <= 6
+    assert not cleanup(machine, "all")["changed"]
+
+
+def test_static_addresses_come_back_when_the_switch_goes(node: NodeFactory) -> None:
+    machine = node("2022", static=True)
+    fixtures.populate(machine, "flannel-host-gw", running=2)
+    result = cleanup(machine, "all", kind="winrm")
+    assert not result.get("failed"), result
+    assert result["remote_commands"] <= 6
+    (uplink,) = [change for change in result["changes"] if change["type"] == "Uplink"]
+    assert uplink["name"] == "Ethernet"
+    assert "restore static address" in [step["step"] for step in result["steps"]]
+    (settings,) = card(machine).values()
+    assert settings["dhcp"] is False
+    assert machine.address in str(settings["addresses"])
+    assert "10.9.0.0/16" in str(settings)
+    assert ".250" in str(settings["dns"])
+    # Not the routes to other nodes' pods: they went with the network.
+    assert "10.244." not in str(settings)
+
+
+def test_its_ports_are_free_before_services_start(node: NodeFactory) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=2)
+
+    def reserved() -> str:
+        run = machine.programs.run("netsh.exe", ["interface", "ipv4", "show", "excludedportrange", "protocol=tcp"])
+        return "".join(line for line in run.stdout.splitlines() if line.split() and line.split()[-1].isdigit())
+
+    assert reserved()
+    assert not cleanup(machine, "networks", networks=["cbr0"]).get("failed")
+    assert not reserved()
+
+
+def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
+    machine = node("2025")
+    fixtures.populate(machine, "flannel-vxlan", running=2, name="vxlan0")
+    fixtures.add_network(machine, "nat", "NAT")
+    result = cleanup(machine, "networks", networks=["VXLAN0"])
+    assert not result.get("failed"), result
+    assert held(machine)["networks"] == {"nat"}
+    assert not machine.files.exists(r"C:\run\flannel\subnet.env")
+
+
+@pytest.mark.parametrize(
+    ("networks", "said"),
+    [(["cbr1"], "there is no network 'cbr1'; there are: cbr0, lab, nat"), (["lab"], "'lab' is protected")],
+)
+def test_a_network_that_is_not_there_is_refused_before_anything_changes(
+    refusing: Machine, networks: list[str], said: str
+) -> None:
+    before, running = held(refusing), services(refusing)
+    result = cleanup(refusing, "networks", networks=networks)
+    assert result["failed"]
+    assert said in result["msg"]
+    assert result["remote_commands"] == 1
+    assert (held(refusing), services(refusing)) == (before, running)
+
+
+@pytest.fixture(scope="module")
+def refusing(node: NodeFactory) -> Machine:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw")
+    fixtures.add_network(machine, "nat", "NAT")
+    fixtures.add_network(machine, "lab", "Transparent")
+    return machine
+
+
+def test_running_containers_can_be_kept(node: NodeFactory) -> None:
+    machine = node("2019")
+    put = fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
+    result = cleanup(machine, "all", keep_running_containers=True)
+    assert not result.get("failed"), result
+    assert {*put.running, *put.host} <= endpoints(machine)
+    assert not set(put.stale) & endpoints(machine)
+    assert held(machine)["networks"] == {"cbr0"}
+    assert [kept["name"] for kept in result["kept"]] == ["cbr0"]
+    store, state = hns.store(machine), machine.part(hns.State)
+    assert all(store.connected(state.endpoints[one]) for one in put.running)
