@@ -86,6 +86,7 @@ _CURL: t.Mapping[int, str] = {
     22: "the server refused the URL (HTTP 4xx or 5xx): does it still exist, has its signature expired?",
     23: "it could not be written: is the disk full?",
     28: "the server did not answer in time",
+    33: "it broke off, and the server cannot go on from there",
     35: "no TLS connection",
     56: "the connection broke",
     60: "the server's certificate is not trusted",

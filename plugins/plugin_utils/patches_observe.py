@@ -65,6 +65,8 @@ class Seen:
     """What lies at the paths of the patches' files, as `@read-file` says."""
     pieces: t.Mapping[str, int]
     """Size by path, of what was pushed of files from the controller."""
+    free: int | None = None
+    """Bytes free on the system's disk; None if it did not say."""
     settled: bool = True
     warnings: tuple[str, ...] = ()
 
@@ -101,6 +103,7 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
         _ask("jobs", "Get-ChildItem", {"Path": jobs, "Force": True}, ("FullName", "LastWriteTimeUtc")),
         _ask("ended", "Select-String", {"Path": jobs, "Pattern": FINISHED}, ("Path",)),
         _ask("files", "@read-file", {"paths": paths, "hash": True}, None),
+        _ask("space", "@free-space", {"path": CACHE}, None),
     ]
     if any(patch.public for patch in patches):
         which: dict[str, Json] = {
@@ -229,6 +232,7 @@ def read(seen: Observation) -> Seen:
         leftovers=_leftovers(seen),
         files=seen["files"],
         pieces={str(item["FullName"]).lower(): int(item["Length"] or 0) for item in (pieces.output if pieces else ())},
+        free=(seen["space"].first or {}).get("free"),
         settled=_settled(seen),
         warnings=tuple(warnings),
     )

@@ -24,6 +24,8 @@ from .resources._paths import make_directory
 
 _STARTS = 3
 """So often Windows Update's job is started, where the link broke and the node never heard of it."""
+_LEAST_FREE = 16 * 2**20
+"""Bytes without which not even the work itself can be noted down on the node."""
 _LOOKS = 3
 """So often leftovers of earlier runs are waited for."""
 
@@ -221,6 +223,8 @@ class PatchRun:
     def _refused(self, record: Record, seen: Seen) -> bool:
         """Whether it is refused before the node is touched; then that is its attempt."""
         why = patches_files.refusal(record.patch, seen.node, self._options.rules)
+        if not why and seen.free is not None and seen.free < _LEAST_FREE:
+            why = f"the disk is full: {seen.free / 2**20:.0f} MB are free"
         local = [file for file in record.patch.files if file.local]
         wrong = next((file for file in local if sha256(file.local) != file.sha256), None)
         if not why and wrong is not None:

@@ -81,6 +81,8 @@ def _certificate(signer: Signer) -> PSObject:
         "NotBefore": datetime(2024, 1, 1, tzinfo=UTC),
         "NotAfter": datetime(2030, 1, 1, tzinfo=UTC),
         "FriendlyName": "",
+        "Version": 3,
+        "HasPrivateKey": False,
     }
     text = f"[Subject]\r\n  {signer.subject}\r\n\r\n[Thumbprint]\r\n  {signer.thumbprint}\r\n"
     return PSObject("System.Security.Cryptography.X509Certificates.X509Certificate2", properties, text)

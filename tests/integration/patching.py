@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""patch_install and patch_info on simulated servers, over Ansible's real connection plugins and in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.server
+import threading
+import time
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.playbook.play_context import PlayContext
+from ansible.playbook.task import Task
+from ansible.plugins import loader as plugin_loader
+from ansible.template import Templar
+
+from simulator.fleet import Fleet
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+from simulator.windows import update_catalogue, update_package
+from simulator.windows.component_store import store_of
+from simulator.windows.update_catalogue import Update
+
+PASSWORD = "Passw0rd!"
+CACHE = r"C:\Windows\winkube\patches"
+MARKER = r"HKLM:\SOFTWARE\winkube\patches"
+CONTROL = r"HKLM:\SYSTEM\CurrentControlSet\Control"
+WUAUSERV = r"HKLM:\SYSTEM\CurrentControlSet\Services\wuauserv"
+CONNECTIONS: Mapping[str, Mapping[str, Any]] = {
+    "winrm": {
+        "ansible_winrm_scheme": "http",
+        "ansible_winrm_transport": "ntlm",
+        "ansible_winrm_read_timeout_sec": 30,
+        "ansible_winrm_operation_timeout_sec": 20,
+    },
+    "psrp": {
+        "ansible_psrp_protocol": "http",
+        "ansible_psrp_auth": "ntlm",
+        "ansible_psrp_reconnection_retries": 0,
+        "ansible_psrp_read_timeout": 25,
+        "ansible_psrp_operation_timeout": 20,
+    },
+}
+QUICK: Mapping[str, Any] = {
+    "reboot_seconds": 0.3,
+    "time_scale": 0.01,
+    "update_seconds": 10,
+    "update_settle_seconds": 20,
+}
+"""Windows' own delays, a hundred times as fast."""
+OPTIONS: Mapping[str, Any] = {"settle_timeout": 4, "reconnect_timeout": 60, "reboot_timeout": 120, "timeout": 120}
+
+
+def settings(name: str, address: str, **entry: Any) -> Settings:
+    """Return the settings of a server whose updates take no time to speak of."""
+    return Settings.read({"name": name, "address": address, "password": PASSWORD, **QUICK, **entry})
+
+
+def run(
+    machine: Machine,
+    module: str,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    connection: str = "psrp",
+    check: bool = False,
+) -> dict[str, Any]:
+    """Run one of the collection's actions against a machine, as a task of its own would.
+
+    Parameters:
+        module: without the collection's name.
+        connection: winrm or psrp.
+        check: in check mode, with a diff.
+    """
+    variables = {
+        "ansible_host": machine.address,
+        "ansible_port": 5985,
+        "ansible_user": machine.settings.user,
+        "ansible_password": PASSWORD,
+        **CONNECTIONS[connection],
+    }
+    context = PlayContext()
+    plugin = plugin_loader.connection_loader.get(f"ansible.builtin.{connection}", context)
+    plugin.set_options(var_options={**variables, "_extras": {}})
+    plugin._shell.set_options(var_options={})
+    task, loader = Task(), DataLoader()
+    task.action, task.environment, task.async_val = f"winkube.node.{module}", [], 0
+    task.args, task.check_mode, task.diff = dict(arguments or {}), check, check
+    action = plugin_loader.action_loader.get(
+        task.action,
+        task=task,
+        connection=plugin,
+        play_context=context,
+        loader=loader,
+        templar=Templar(loader=loader),
+        shared_loader_obj=plugin_loader,
+    )
+    try:
+        result: dict[str, Any] = action.run(task_vars={"inventory_hostname": machine.name.lower()})
+        return result
+    finally:
+        with contextlib.suppress(Exception):
+            plugin.close()
+
+
+def install(machine: Machine, patches: list[Any], *, connection: str = "psrp", **options: Any) -> dict[str, Any]:
+    """Run patch_install with quick options."""
+    check = options.pop("check", False)
+    return run(machine, "patch_install", {**OPTIONS, "patches": patches, **options}, connection=connection, check=check)
+
+
+def statuses(result: Mapping[str, Any]) -> dict[str, str]:
+    """Return the status by name of a result's patches."""
+    return {entry["name"]: entry["status"] for entry in result["patches"]}
+
+
+def state(machine: Machine) -> dict[str, Any]:
+    """Return what patching changes of a machine, and what it has to leave as it was."""
+    registry, files = machine.registry, machine.files
+    entries = store_of(machine).entries.values()
+    return {
+        "ubr": machine.windows.ubr,
+        "updates": sorted((entry.update.kb, entry.state) for entry in entries),
+        "wuauserv": registry.data(WUAUSERV, "Start"),
+        "marker": sorted(registry.values(MARKER)) if registry.key_exists(MARKER) else [],
+        "files": [entry.path for entry in files.listing(CACHE)] if files.is_directory(CACHE) else [],
+        "test_signing": "TESTSIGNING" in str(registry.data(CONTROL, "SystemStartOptions")),
+    }
+
+
+class Files:
+    """An HTTP server of patches, which knows how often each was asked for."""
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self.folder = folder
+        self.requests: list[str] = []
+        files = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                files.requests.append(self.path)
+                name = self.path.partition("?")[0].strip("/")
+                if name.startswith("expired"):
+                    self.send_error(403)
+                    return
+                data = (folder / name).read_bytes()
+                begin = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").rstrip("-"))
+                self.send_response(206 if begin else 200)
+                self.send_header("Content-Length", str(len(data) - begin))
+                self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+                self.end_headers()
+                # A client that has no room for it hangs up.
+                with contextlib.suppress(ConnectionError):
+                    self.wfile.write(data[begin:])
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer((address, 0), Handler)
+        self.url = f"http://{address}:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def add(self, update: Update | str, container: str = "msu", *, name: str = "", **more: Any) -> dict[str, str]:
+        """Publish an update's file; return the patch entry that names it."""
+        found = update if isinstance(update, Update) else find(update)
+        name = name or f"windows10.0-{found.kb.lower()}-x64.{container}"
+        data = update_package.make(found, container, **more)  # type: ignore[arg-type]
+        (self.folder / name).write_bytes(data)
+        return {"url": f"{self.url}/{name}", "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def find(kb: str) -> Update:
+    """Return an update of the simulator's catalogue."""
+    found = update_catalogue.find(kb)
+    assert found is not None, kb
+    return found
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ansible.windows waits whole seconds around a reboot; simulated ones are over in less."""
+    from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
+
+    quick = types.SimpleNamespace(**{name: getattr(time, name) for name in ("time", "monotonic")})
+    quick.sleep = lambda seconds: time.sleep(seconds / 10)
+    monkeypatch.setattr(_reboot, "time", quick)
+
+
+def fleet_of(*entries: Settings) -> Fleet:
+    """Return a fleet; use it as a context."""
+    return Fleet(entries)
