@@ -26,10 +26,15 @@ if TYPE_CHECKING:
 _DISM = "Microsoft.Dism.Commands"
 _STATES = {"Installed": 4, "InstallPending": 5, "Superseded": 6}
 _RELEASE_TYPES = {"SecurityUpdate": 4, "Update": 6}
+_CBS = 0x800F
 _SUFFIXES = (".msu", ".cab")
+# "An .msu package is supported only when the target image is offline" (DISM's reference, and saltstack/salt#46580);
+# with checkpoints DISM takes them on the running system too. Which code it gives is not on record.
+_FIRST_WITH_MSU = 26100
 MESSAGES = {
     update_install.FILE_NOT_FOUND: "The system cannot find the file specified.",
     update_install.INVALID_DATA: "The data is invalid.",
+    update_install.NOT_SUPPORTED: "The request is not supported.",
     update_install.DISK_FULL: "There is not enough space on the disk.",
     update_install.FILE_CORRUPT: "The file or directory is corrupted and unreadable.",
     update_install.CBS_NOT_APPLICABLE: "The specified package is not applicable to this image.",
@@ -79,6 +84,8 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> O
     found = read_package(machine, path)
     if isinstance(found, int):
         return Outcome(found)
+    if client == "DISM" and found.container == "msu" and machine.windows.build < _FIRST_WITH_MSU:
+        return Outcome(update_install.NOT_SUPPORTED)
     problem = signature_problem(machine, found.signer)
     if problem:
         return Outcome(problem)
@@ -158,7 +165,9 @@ def files_of(machine: Machine, path: str) -> list[str]:
 
 
 def _failed(hresult: int) -> CmdletError:
-    message = MESSAGES.get(hresult, f"Add-WindowsPackage failed. Error code = 0x{hresult:08x}")
+    # Codes of CBS come without a text: "Add-WindowsPackage failed. Error code = 0x800f081e" (OSDeploy/OSDSUS#3).
+    unknown = f"Add-WindowsPackage failed. Error code = 0x{hresult:08x}"
+    message = unknown if hresult >> 16 == _CBS else MESSAGES.get(hresult, unknown)
     return CmdletError(
         "NotSpecified",
         f"{_DISM}.AddWindowsPackageCommand",
