@@ -8,6 +8,7 @@ import pathlib
 import typing as t
 
 from ansible.errors import AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ..plugin_utils import artifacts, preflight
@@ -64,13 +65,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
 
     @staticmethod
     def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool) -> list[preflight.Problem]:
-        """What is wrong with the kubeconfig; a play without a cluster's side knows none."""
-        if "node_join_kubeconfig" not in values:
-            return []
-        path = str(values["node_join_kubeconfig"] or "")
-        local = values.get("node_join_delegate") in ("localhost", "127.0.0.1")
-        missing = local and not pathlib.Path(path).expanduser().is_file()
-        return preflight.kubeconfig_problems(path, joins=joins, missing=missing)
+        """What is wrong with the kubeconfigs; a play without a cluster's side knows none."""
+        problems = []
+        drains = boolean(values.get("node_maintenance_drain", False), strict=False)
+        for role, needed in (("node_join", joins), ("node_maintenance", drains)):
+            if f"{role}_kubeconfig" not in values or (role == "node_maintenance" and not needed):
+                continue
+            path = str(values[f"{role}_kubeconfig"] or "")
+            local = values.get(f"{role}_delegate") in ("localhost", "127.0.0.1")
+            missing = local and not pathlib.Path(path).expanduser().is_file()
+            problems += preflight.kubeconfig_problems(path, joins=needed, missing=missing, role=role)
+        return problems
 
     def _names(self, variables: t.Mapping[str, t.Any]) -> dict[str, str]:
         """Host names of all Windows hosts; for the first host of the play only, since they are the same for all."""

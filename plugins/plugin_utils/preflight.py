@@ -179,15 +179,25 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
     return problems
 
 
-def kubeconfig_problems(path: str, *, joins: bool, missing: bool) -> list[Problem]:
+_KUBECONFIG_NEEDED = {
+    "node_join": "nodes are to join a cluster: accepted is the path of a kubeconfig that may make bootstrap tokens",
+    "node_maintenance": (
+        "nodes are to be drained: accepted is the path of a kubeconfig that may change nodes and evict pods, or "
+        "node_maintenance_drain: false for machines without a cluster"
+    ),
+}
+
+
+def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "node_join") -> list[Problem]:
     """What is wrong with the path of the kubeconfig.
 
     Args:
-        path: `node_join_kubeconfig`; empty: none.
-        joins: whether nodes are going to join a cluster.
+        path: the role's variable ROLE_kubeconfig; empty: none.
+        joins: whether it is needed: nodes are going to join a cluster, or to be drained.
         missing: whether it is a file of the controller's, and there is none.
+        role: whose it is.
     """
-    where = "node_join_kubeconfig (from kubeconfig, or KUBECONFIG in the environment)"
+    where = f"{role}_kubeconfig (from kubeconfig, or KUBECONFIG in the environment)"
     if ":" in path:
         # kubectl takes the first file's current context (kubernetes.io: Organizing Cluster Access Using kubeconfig
         # Files), the Python client the last one's (kubernetes-client/python, KubeConfigMerger.load_config).
@@ -196,7 +206,7 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool) -> list[Proble
             "several decides the cluster; `kubectl config view --flatten --minify` makes one of them"
         )
     elif joins and not path:
-        accepted = "nodes are to join a cluster: accepted is the path of a kubeconfig that may make bootstrap tokens"
+        accepted = _KUBECONFIG_NEEDED[role]
     elif path and missing:
         accepted = "there is no such file; accepted is the path of a kubeconfig"
     else:

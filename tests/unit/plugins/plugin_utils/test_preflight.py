@@ -91,6 +91,12 @@ def test_a_kubeconfig_is_one_file(path: str, joins: bool, missing: bool, said: s
     assert [said in str(problem) and "KUBECONFIG" in str(problem) for problem in problems] == ([True] if said else [])
 
 
+def test_nodes_that_are_drained_need_a_kubeconfig() -> None:
+    (problem,) = preflight.kubeconfig_problems("", joins=True, missing=True, role="node_maintenance")
+    assert str(problem).startswith("node_maintenance_kubeconfig")
+    assert "node_maintenance_drain: false" in str(problem)
+
+
 def state(**changes: object) -> join_state.JoinState:
     values: dict[str, object] = {
         "joined": False,

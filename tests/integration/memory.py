@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a run of ansible-playbook needs of the controller's memory, with all its workers."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from integration.playbooks import PlayRun, Site
+
+AVAILABLE = Path("/proc/self/smaps_rollup").exists()
+"""Whether this machine tells (Linux)."""
+
+
+def measure(
+    site: Site, command: list[str], look: Callable[[], None] = lambda: None, seconds: float = 0.2
+) -> tuple[PlayRun, list[tuple[float, int]]]:
+    """Run a command line of the site, as `Site.run` does.
+
+    Parameters:
+        command: of `Site.command`.
+        look: called between two samples.
+        seconds: between two samples.
+
+    Returns: the run, and its samples: proportional set size of all its processes together (MB), and their number.
+    """
+    output = site.folder / "output"
+    samples: list[tuple[float, int]] = []
+    for node in site.world.fleet.nodes.values():
+        node.server.counters.reset()
+    with output.open("w") as file:
+        run = subprocess.Popen(
+            command,
+            cwd=site.folder,
+            env=site.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+        while run.poll() is None:
+            sizes = [proportional_mb(pid) for pid in children(run.pid)]
+            samples.append((sum(sizes), sum(1 for size in sizes if size > 0)))
+            look()
+            time.sleep(seconds)
+    return site.result(run.returncode, output.read_text()), samples
+
+
+def children(root: int) -> list[int]:
+    """Return a process and all that descend from it, as far as they still live."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                # After the name, which may hold anything, in parentheses: state, parent.
+                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def proportional_mb(pid: int) -> float:
+    """Return a process's proportional set size: shared pages count in parts (proc(5), smaps_rollup)."""
+    try:
+        lines = Path("/proc", str(pid), "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
