@@ -287,8 +287,10 @@ class PatchRun:
             for record in (*(public if job else ()), *files):
                 record.attempts.append(Attempt(outcome="passing", why="the node lost the work", boots=self.reboots))
             return True
-        self._node.forget([job] if job else [])
-        if answer.stopped is not None and answer.stopped.id == patches_update.STARTED:
+        stopped = answer.stopped.id if answer.stopped is not None else ""
+        if job and stopped != patches_update.ENDED:
+            self._node.forget([job])
+        if stopped == patches_update.STARTED:
             return False
         update = answer.calls.get("wu.answer")
         attempts = patches_update.read(update, [record.patch for record in public], self.reboots) if job else {}

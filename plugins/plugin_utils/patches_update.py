@@ -18,8 +18,8 @@ from .patches_observe import FINISHED
 from .patches_outcome import Attempt
 
 ACTION = "ansible.windows.win_updates"
-STARTED = "wu.started"
-"""The call that fails where the job never started."""
+STARTED, ENDED = "wu.started", "wu.ended"
+"""The calls that fail where the job never started, and where it did not end in time."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
 """From our word for an update server to win_updates'."""
 _DELAY = 2.0
@@ -39,7 +39,9 @@ def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
 
 
 def wait_calls(key: str, timeout: float) -> tuple[Call, ...]:
-    """Waits for the job in a key's folder and reads its answer; stops the batch where there is no job.
+    """Waits for the job in a key's folder and reads its answer.
+
+    Stops the batch where there is no job, or where it does not end in time: nothing else is installed beside it.
 
     Parameters:
         key: names the folder.
@@ -58,14 +60,13 @@ def wait_calls(key: str, timeout: float) -> tuple[Call, ...]:
             retries=10,
         ),
         Call(
-            id="wu.ended",
+            id=ENDED,
             command="Select-String",
             parameters=ended,
             select=(),
             until={"LineNumber": 1},
             retries=max(1, int(timeout / _DELAY)),
             delay=_DELAY,
-            on_error="continue",
             long=True,
         ),
         Call(id="wu.answer", command="Get-Content", parameters={"Path": job, "Raw": True}, on_error="continue"),

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from integration.conftest import free_network
@@ -172,6 +172,91 @@ def test_a_server_that_misses_its_checkpoint_gets_it_from_the_same_folder(server
     result = install(machine, [alone | {"requires": [beside]}])
     assert statuses(result) == {update.kb: "installed"}, result["patches"]
     assert result["os_build_after"] == "26100.9000"
+
+
+class TestWindowsUpdate:
+    TOOL, DEFENDER, DOTNET = "KB890830", "KB2267602", "KB5066743"
+    OFFERS: ClassVar[dict[str, Any]] = {"offers": [NEXT, TOOL]}
+
+    @pytest.mark.parametrize("connection", ["psrp", "winrm"])
+    def test_public_ones_before_files_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
+        machine = server(windows_update=self.OFFERS)
+        # It needs what the public one brings.
+        fix = dataclasses.replace(FIX, needs_ubr=2966)
+        result = install(machine, [files.add(fix), NEXT, self.TOOL], connection=connection)
+        assert set(statuses(result).values()) == {"installed"}, result["patches"]
+        assert result["os_build_after"] == "20348.2966"
+
+    @pytest.mark.parametrize("connection", ["psrp", "winrm"])
+    def test_three_patches_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
+        machine = server(windows_update=self.OFFERS, update_seconds=200)
+        wanted = [NEXT, self.TOOL, files.add(STAGED)]
+        result = install(machine, wanted, connection=connection)
+        assert set(statuses(result).values()) == {"installed"}, result["patches"]
+        assert (result["reboots"], result["remote_commands"] <= 10) == (1, True), result["remote_commands"]
+        again = install(machine, wanted, connection=connection)
+        assert (again["changed"], again["remote_commands"]) == (False, 1)
+
+    def test_what_nothing_lists_is_known_by_windows_update_s_log(self, server: Serve) -> None:
+        machine = server(windows_update={"offers": [self.TOOL, self.DEFENDER, self.DOTNET]})
+        result = install(machine, [self.TOOL, self.DEFENDER, self.DOTNET])
+        assert set(statuses(result).values()) == {"installed"}, result["patches"]
+        listed = {fix["id"] for fix in run(machine, "patch_info")["installed_qfes"]}
+        assert not listed & {self.TOOL, self.DEFENDER, self.DOTNET}
+        again = install(machine, [self.TOOL, self.DEFENDER, self.DOTNET])
+        assert (set(statuses(again).values()), again["remote_commands"]) == ({"installed"}, 1)
+
+    def test_a_kb_that_is_not_offered_is_never_called_installed(self, server: Serve) -> None:
+        machine = server(windows_update=self.OFFERS)
+        result = install(machine, ["KB9999999", self.TOOL])
+        assert statuses(result) == {"KB9999999": "not_offered", self.TOOL: "installed"}
+        assert result["failed"]
+        assert "KB9999999  not_offered" in result["msg"]
+
+    def test_one_that_fails_does_not_hold_up_the_others(self, server: Serve, files: Files) -> None:
+        fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x800f0922", "at": "install", "times": None}
+        machine = server(windows_update=self.OFFERS, update_faults=[fault])
+        result = install(machine, [NEXT, self.TOOL, files.add(FIX)])
+        assert statuses(result) == {NEXT: "failed", self.TOOL: "installed", FIX.kb: "installed"}
+        assert "0x800F0922" in message(result, NEXT)
+
+    def test_a_download_that_fails_does_not_either(self, server: Serve) -> None:
+        fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x80240034", "at": "download", "times": None}
+        machine = server(windows_update=self.OFFERS, update_faults=[fault])
+        result = install(machine, [NEXT, self.TOOL])
+        assert statuses(result) == {NEXT: "failed", self.TOOL: "installed"}, result["patches"]
+
+    def test_a_server_that_cannot_be_reached_is_said(self, server: Serve, files: Files) -> None:
+        machine = server(windows_update=False)
+        result = install(machine, [NEXT, files.add(FIX)])
+        assert statuses(result) == {NEXT: "failed", FIX.kb: "installed"}
+        assert "0x8024402C" in message(result, NEXT)
+
+    def test_only_what_wsus_approves_is_offered(self, server: Serve) -> None:
+        machine = server(wsus={"url": "http://wsus:8530", "approved": [NEXT]}, windows_update=False)
+        policy = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
+        machine.registry.write(policy, {"WUServer": "http://wsus:8530", "WUStatusServer": "http://wsus:8530"})
+        machine.registry.write(rf"{policy}\AU", {"UseWUServer": 1, "NoAutoUpdate": 1})
+        result = install(machine, [NEXT, self.TOOL], update_server="wsus")
+        assert statuses(result) == {NEXT: "installed", self.TOOL: "not_offered"}, result["patches"]
+        assert machine.registry.data(rf"{policy}\AU", "NoAutoUpdate") == 1
+
+    def test_what_was_disabled_is_disabled_again(self, server: Serve) -> None:
+        machine = server(windows_update=self.OFFERS)
+        machine.registry.write(WUAUSERV, {"Start": 4})
+        result = install(machine, [NEXT])
+        assert statuses(result) == {NEXT: "installed"}, result["patches"]
+        assert (state(machine)["wuauserv"], state(machine)["marker"]) == (4, [])
+
+    def test_the_next_run_waits_for_what_this_one_left_at_work(self, server: Serve, files: Files) -> None:
+        machine = server(windows_update=self.OFFERS, update_seconds=300)
+        wanted = [NEXT, files.add(STAGED)]
+        result = install(machine, wanted, timeout=1)
+        assert result["failed"]
+        assert "the node goes on with it" in result["msg"]
+        result = install(machine, wanted)
+        assert set(statuses(result).values()) == {"installed"}, result["patches"]
+        assert [entry["attempts"] for entry in result["patches"]] == [0, 1]
 
 
 class TestTestSigning:
