@@ -17,7 +17,7 @@ from simulator.machine.objects import IdleServiceProgram, ServiceProgram
 from simulator.machine.processes import Process
 from simulator.machine.programs import SYSTEM
 from simulator.machine.services import ServiceError
-from simulator.windows import boot_configuration, component_store, update_faults
+from simulator.windows import boot_configuration, component_store, update_faults, windows_update
 from simulator.windows.component_store import TRUSTED_INSTALLER, ComponentStore, Entry
 from simulator.windows.update_install import rest, scale
 
@@ -123,6 +123,7 @@ def lay_down(machine: Machine) -> None:
         machine.services.configure(TRUSTED_INSTALLER, ImagePath=r"%SystemRoot%\servicing\TrustedInstaller.exe")
     except ServiceError:
         return  # a machine without Windows' own services, in tests
+    windows_update.check_settings(machine)
     update_faults.faults_of(machine)
     component_store.store_of(machine)
 

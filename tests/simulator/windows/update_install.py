@@ -38,7 +38,6 @@ ACCESS_DENIED = 0x80070005
 INVALID_DATA = 0x8007000D
 NOT_SUPPORTED = 0x80070032
 DISK_FULL = 0x80070070
-SERVICE_DISABLED = 0x80070422
 FILE_CORRUPT = 0x80070570
 INSTALL_RUNNING = 0x80070652  # ERROR_INSTALL_ALREADY_RUNNING, 1618
 SERVER_DIED = 0x800706BE  # RPC_S_CALL_FAILED: somebody ended TiWorker
@@ -48,6 +47,7 @@ UNTRUSTED_ROOT = 0x800B0109
 _MEGABYTE = 1 << 20
 _SECONDS = 20.0
 _LOOK = 0.05
+_RUNNING = 1056
 
 
 @dataclass
@@ -91,8 +91,9 @@ def install(
     with store.lock:
         if store.working:
             return Outcome(INSTALL_RUNNING)
-        if not _ready(machine):
-            return Outcome(SERVICE_DISABLED)
+        problem = start_service(machine, TRUSTED_INSTALLER)
+        if problem:
+            return Outcome(problem)
         store.working = update.kb
     component_store.note(machine, 43, update, client)
     job = Job()
@@ -117,13 +118,13 @@ def install(
     return Outcome(hresult, hresult == OK and update.reboots > 0)
 
 
-def _ready(machine: Machine) -> bool:
-    """Start TrustedInstaller; returns whether it runs."""
+def start_service(machine: Machine, name: str) -> int:
+    """Start a service that is needed; returns OK, or the HRESULT of why it does not run."""
     try:
-        machine.services.start(TRUSTED_INSTALLER)
+        machine.services.start(name)
     except ServiceError as error:
-        return error.code == 1056
-    return True
+        return OK if error.code == _RUNNING else 0x80070000 | error.code
+    return OK
 
 
 def _work(machine: Machine, update: Update, client: Client, process: Process, job: Job) -> None:

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from simulator.machine.power import UPDATE_PENDING
-from simulator.machine.services import ServiceError
 from simulator.windows import component_store, update_catalogue
 from simulator.windows.update_catalogue import SERVICING_STACK, Update
-from simulator.windows.update_install import SERVICE_DISABLED
+from simulator.windows.update_install import start_service
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -28,7 +27,6 @@ POLICY = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
 DISABLED_BY_POLICY = 0x8024002F  # WU_E_CALL_CANCELLED_BY_POLICY
 UNMANAGED_NOT_ALLOWED = 0x8024002E  # WU_E_WU_DISABLED
 NAME_NOT_RESOLVED = 0x8024402C  # WU_E_PT_WINHTTP_NAME_NOT_RESOLVED
-_RUNNING = 1056
 
 
 class AgentError(Exception):
@@ -37,6 +35,23 @@ class AgentError(Exception):
     def __init__(self, hresult: int) -> None:
         super().__init__(f"Exception from HRESULT: 0x{hresult:08X}")
         self.hresult = hresult
+
+
+def check_settings(machine: Machine) -> None:
+    """Raise ValueError if a node's settings of updates are none."""
+    option = machine.settings.option
+    shapes = {
+        "windows_update": ({"until", "offers"}, option("windows_update", {}) or {}),
+        "wsus": ({"url", "approved"}, option("wsus", {})),
+    }
+    for name, (known, value) in shapes.items():
+        if not isinstance(value, Mapping) or value.keys() - known:
+            raise ValueError(f"{name} of a node has the keys {' and '.join(sorted(known))}, not {value!r}")
+        for entry in (*value.get("offers", []), *value.get("approved", [])):
+            if isinstance(entry, Mapping):
+                update_catalogue.read(entry)
+    if not isinstance(option("updates", []), list):
+        raise ValueError(f"updates of a node must be a list of articles, not {option('updates')!r}")
 
 
 def reboot_required(machine: Machine) -> bool:
@@ -55,11 +70,9 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
 
 def _start(machine: Machine) -> None:
     """Start the agent's service, which anybody may who asks it for something."""
-    try:
-        machine.services.start("wuauserv")
-    except ServiceError as error:
-        if error.code != _RUNNING:
-            raise AgentError(SERVICE_DISABLED) from None
+    problem = start_service(machine, "wuauserv")
+    if problem:
+        raise AgentError(problem)
 
 
 def _policy(machine: Machine, name: str, key: str = POLICY) -> object:

@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
-from simulator.machine.services import ServiceError
 from simulator.windows import component_store, packages, update_install
 from simulator.windows.update_package import INSTALLER
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 _REBOOT, _REBOOT_STARTED = 3010, 1641
 _NOT_INSTALLED = 0x00240007  # WU_S_ALREADY_UNINSTALLED
-_RUNNING = 1056
 
 
 def exit_code(hresult: int) -> int:
@@ -47,8 +45,9 @@ def wusa(machine: Machine, run: Invocation) -> ProgramResult:
         return ProgramResult(exit_code(update_install.ACCESS_DENIED))
     if not options.keys() & {"/quiet", "/q"}:
         return _wait_for_a_user(run)
-    if not _agent_runs(machine):
-        return ProgramResult(exit_code(update_install.SERVICE_DISABLED))
+    problem = update_install.start_service(machine, "wuauserv")
+    if problem:
+        return ProgramResult(exit_code(problem))
     if "/uninstall" in options:
         installed = component_store.store_of(machine).entries
         if f"KB{options.get('/kb', '')}" not in installed:
@@ -78,14 +77,6 @@ def _wait_for_a_user(run: Invocation) -> ProgramResult:
     """Show a window that nobody sees, until somebody ends the process."""
     run.stop.wait()
     raise ProcessEndedError
-
-
-def _agent_runs(machine: Machine) -> bool:
-    try:
-        machine.services.start("wuauserv")
-    except ServiceError as error:
-        return error.code == _RUNNING
-    return True
 
 
 def _absolute(run: Invocation, path: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from simulator_tests.windows.updates import QUICK
 
 from simulator.machine import commands
 from simulator.machine.machine import Machine
@@ -42,6 +43,16 @@ def make_machine(tmp_path: Path) -> Iterator[MakeMachine]:
 def machine(make_machine: MakeMachine) -> Machine:
     """A running Windows Server 2022."""
     return make_machine()
+
+
+@pytest.fixture
+def server(make_machine: MakeMachine) -> MakeMachine:
+    """Make a machine whose updates take no time to speak of: `server("2022", updates=["KB5046616"])`."""
+
+    def make(windows: str = "2022", **entry: object) -> Machine:
+        return make_machine(windows, **{**QUICK, **entry})
+
+    return make
 
 
 class Shell:

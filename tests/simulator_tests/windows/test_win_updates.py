@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.ansible.windows.plugins.action import win_updates as plugin
+from simulator_tests.windows.updates import DECEMBER, NOVEMBER, wait_for
 
 from simulator.machine import faults, modules
 from simulator.machine.ansible_actions import Elevations
@@ -22,20 +22,18 @@ from simulator.machine.session import Session
 from simulator.windows import update_catalogue, update_session, windows_update
 from simulator.windows.component_store import PROVIDER, store_of
 
-QUICK: dict[str, Any] = {"update_seconds": 1, "update_settle_seconds": 1, "time_scale": 0.001}
-NOVEMBER, DECEMBER, DOTNET = "KB5046616", "KB5048654", "KB5066743"
+DOTNET = "KB5066743"
 UNTIL_DECEMBER = {"windows_update": {"until": "2024-12-31"}}
 POLICY = windows_update.POLICY
 SCRIPT = "ansible.windows.win_updates.ps1"
 
 
 @pytest.fixture
-def server(make_machine: Any) -> Callable[..., Machine]:
-    """Make a machine whose updates take no time to speak of."""
+def server(server: Callable[..., Machine]) -> Callable[..., Machine]:
+    """Make a machine to which Microsoft offers what there was in 2024."""
 
     def make(windows: str = "2022", **entry: object) -> Machine:
-        machine: Machine = make_machine(windows, **{**QUICK, **UNTIL_DECEMBER, **entry})
-        return machine
+        return server(windows, **{**UNTIL_DECEMBER, **entry})
 
     return make
 
@@ -339,10 +337,3 @@ def read_to_the_end(machine: Machine, started: dict[str, Any]) -> list[dict[str,
     while not output or output[-1]["task"] != "exit":
         output += ask(machine, _operation="poll", _operation_options=started["poll_options"])["output"]
     return output
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
