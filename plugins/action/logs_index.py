@@ -45,5 +45,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
             status: sum(1 for node in nodes if node["status"] == status)
             for status in ("complete", "partial", "failed", "unreachable", "skipped")
         }
-        result.update(changed=not self._task.check_mode, path=str(path), nodes=nodes, **counts)
+        # As keys of the result, `failed` and `unreachable` would be Ansible's own.
+        result.update(changed=not self._task.check_mode, path=str(path), nodes=nodes, counts=counts)
         return result

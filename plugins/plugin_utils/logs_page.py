@@ -54,6 +54,7 @@ def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> di
         "hns": dict(result.get("hns") or {}),
         "boot": _minute(result.get("boot")),
         "time": _minute(result.get("time")),
+        "archive": archive.rsplit("/", 1)[-1],
         "link": _link(archive, directory),
         "size": size(int(result.get("size") or 0)) if archive else "",
         "files": int(result.get("files") or 0),

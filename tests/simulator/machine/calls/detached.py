@@ -34,9 +34,9 @@ def forget(machine: Machine, keys: list[str]) -> None:
 
 def claim(machine: Machine, key: str, process: Process) -> bool:
     """Claim a key for a process; returns whether it was free. Sweeps what is older than 7 days."""
-    if not machine.files.is_directory(FOLDER):
-        machine.files.make_directory(FOLDER)
-        machine.files.set_sddl(FOLDER, FOLDER_SDDL)
+    machine.files.make_directory(FOLDER)
+    # Ansible's async wrapper may have made it.
+    machine.files.set_sddl(FOLDER, FOLDER_SDDL)
     _sweep(machine)
     document = {
         "process_id": process.id,
