@@ -136,6 +136,7 @@ class Containerd:
                 known.leases.discard(sandbox.id)
                 raise RuntimeFailure(f'failed to setup network for sandbox "{sandbox.id}": {error}') from error
         known.sandboxes[sandbox.id] = sandbox
+        shims.start_shim(self._machine, sandbox)
         return sandbox
 
     def _join_network(self, sandbox: Sandbox) -> None:
@@ -156,6 +157,7 @@ class Containerd:
                 raise RuntimeFailure(f'failed to destroy network for sandbox "{sandbox.id}": {error}') from error
             sandbox.network = ""
         sandbox.ready = False
+        shims.stop_shim(self._machine, sandbox)
 
     def remove_sandbox(self, sandbox: Sandbox) -> None:
         """Stop and remove a sandbox with its containers. Raises RuntimeFailure."""

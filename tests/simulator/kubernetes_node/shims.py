@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from simulator.kubernetes_node.mounts import Mount, MountedFiles
+from simulator.machine.files import normalise
 from simulator.machine.objects import ProcessEndedError, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, Programs
@@ -20,6 +21,7 @@ from simulator.machine.programs import NotExecutableError, ProgramNotFoundError,
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
+SHIM = "containerd-shim-runhcs-v1.exe"
 State = Literal["CREATED", "RUNNING", "EXITED"]
 
 
@@ -47,6 +49,8 @@ class Sandbox:
     ready: bool = True
     attempt: int = 0
     netns: str = ""
+    shim: Process | None = None
+    """Runs from the sandbox's first moment to its last, and so keeps its executable from being replaced."""
 
 
 @dataclass
@@ -112,6 +116,21 @@ class Command:
     rootfs: str = r"C:\hpc"
     directory: str = ""
     user: str = "NT AUTHORITY\\SYSTEM"
+
+
+def start_shim(machine: Machine, sandbox: Sandbox) -> None:
+    """Start a sandbox's shim, which lies beside containerd (runtime v2: one for each pod)."""
+    service = machine.services.get("containerd")
+    image = f"{service.argv[0].rpartition(chr(92))[0]}\\{SHIM}" if service and service.argv else ""
+    if machine.files.is_file(image):
+        sandbox.shim = machine.processes.begin(SHIM, "NT AUTHORITY\\SYSTEM", image=normalise(image))
+
+
+def stop_shim(machine: Machine, sandbox: Sandbox) -> None:
+    """End a sandbox's shim."""
+    if sandbox.shim is not None:
+        machine.processes.kill(sandbox.shim)
+        sandbox.shim = None
 
 
 def new_id() -> str:

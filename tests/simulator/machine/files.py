@@ -8,6 +8,7 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
@@ -75,6 +76,8 @@ class Files:
         self._reserved = 12 * GIGABYTE
         # When drive C: was last measured, and what was free then less what was written since.
         self._measured = (0.0, 0)
+        self.on_move: list[Callable[[str, str], None]] = []
+        """Told of every file or folder that gets another name: its old and its new path."""
         for letter in self._drives:
             (root / letter.lower()).mkdir(parents=True, exist_ok=True)
 
@@ -192,6 +195,8 @@ class Files:
             for key, value in moved.items():
                 del self._sddl[key]
                 self._sddl[new + key[len(old) :]] = value
+        for told in self.on_move:
+            told(path, destination)
 
     def copy(self, path: str, destination: str) -> None:
         """Copy a file or a folder with all that is in it. Raises FileNotFoundError, DiskFullError."""

@@ -59,6 +59,7 @@ class Machine:
         self.registry = Registry()
         self.network = Network()
         self.processes = Processes()
+        self.files.on_move.append(self.processes.moved)
         self.programs = Programs(self)
         self.services = Services(
             self.registry, self.processes, self.programs.resolve_service, self.expand, settings.time_scale

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from simulator.machine.files import normalise
 from simulator.machine.objects import ProcessEndedError
 
 
@@ -44,6 +45,8 @@ class Process:
     name: str
     user: str
     started: datetime
+    image: str = ""
+    """Windows path of its executable; empty where the simulator has none."""
     stop: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -71,10 +74,10 @@ class Processes:
         self._running: dict[int, Process] = {}
         self._lock = threading.Lock()
 
-    def begin(self, name: str, user: str, stop: threading.Event | None = None) -> Process:
+    def begin(self, name: str, user: str, stop: threading.Event | None = None, image: str = "") -> Process:
         """Enter a process that the calling thread runs itself; `end` it afterwards."""
         with self._lock:
-            process = Process(next(self._ids), name, user, datetime.now(UTC), stop or threading.Event())
+            process = Process(next(self._ids), name, user, datetime.now(UTC), image, stop or threading.Event())
             self._running[process.id] = process
         return process
 
@@ -109,6 +112,25 @@ class Processes:
         """Return the running processes."""
         with self._lock:
             return [process for process in self._running.values() if process.alive]
+
+    def executing(self, path: str) -> str | None:
+        """Return the executable, at a path or below it, of a running process.
+
+        Windows lets it be renamed, but neither written to nor deleted: https://en.wikipedia.org/wiki/File_locking#In_Microsoft_Windows
+        """
+        wanted = normalise(path).casefold()
+        for process in self.all():
+            image = process.image.casefold()
+            if image and (image == wanted or image.startswith(wanted.rstrip("\\") + "\\")):
+                return process.image
+        return None
+
+    def moved(self, path: str, destination: str) -> None:
+        """Note that a file or folder has another name: processes that execute it go on under that."""
+        old, new = normalise(path), normalise(destination)
+        for process in self.all():
+            if process.image.casefold() == old.casefold() or process.image.casefold().startswith(f"{old}\\".casefold()):
+                process.image = new + process.image[len(old) :]
 
     def kill(self, process: Process) -> None:
         """End a process."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine import command_line, executables
+from simulator.machine.files import normalise
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
 from simulator.machine.processes import StopSignal
 from simulator.machine.services import Resolved
@@ -116,7 +117,9 @@ class Programs:
         argv = command_line.split(arguments) if isinstance(arguments, str) else list(arguments)
         caller = stop or threading.Event()
         signal = StopSignal(caller)
-        process = self._machine.processes.begin(found.path.rsplit("\\", 1)[-1], user, signal)
+        process = self._machine.processes.begin(
+            found.path.rsplit("\\", 1)[-1], user, signal, normalise(found.path)
+        )
         invocation = Invocation(argv, stdin, variables, directory, signal, found.path, found.version, user, line, logon)
         late = threading.Event()
 

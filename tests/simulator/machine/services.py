@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from simulator.machine.failure_actions import failure_action, make_failure_actions
+from simulator.machine.files import normalise
 from simulator.machine.objects import RunningService, ServiceProgram
 from simulator.machine.processes import Process, Processes
 from simulator.machine.registry import Registry, Value
@@ -294,7 +295,9 @@ class Services:
             # It runs, but never reports to the service control manager.
             raise ServiceError(1053, found.path)
         runtime.state = "StartPending"
-        runtime.process = self._processes.begin(found.path.rsplit("\\", 1)[-1], service.account)
+        runtime.process = self._processes.begin(
+            found.path.rsplit("\\", 1)[-1], service.account, image=normalise(found.path)
+        )
         try:
             runtime.running = found.program.start(self.machine, service)
         except BaseException as error:

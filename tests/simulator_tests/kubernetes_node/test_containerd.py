@@ -14,6 +14,7 @@ import pytest
 
 from simulator.kubernetes_node import containerd_config
 from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.runtime import PodConfig, connect
 from simulator.machine.services import ServiceError
 
 from .conftest import CONFIG_V2, CONTAINERD, Node
@@ -317,3 +318,24 @@ def test_proxies_are_those_of_the_process_that_pulls(
     asked.clear()
     node.ctr("images", "pull", "--plain-http", "example.com/app:1", environment={**variables, "NO_PROXY": ".com"})
     assert bool(asked) is (who == "containerd")
+
+
+def test_a_sandboxs_shim_keeps_its_executable(node: Node) -> None:
+    shim = rf"{CONTAINERD}\containerd-shim-runhcs-v1.exe"
+    node.put(shim, "containerd-shim-runhcs-v1", "2.4.2")
+    containerd = connect(node.machine, "npipe:////./pipe/containerd-containerd")
+    assert containerd is not None
+    processes = node.machine.processes
+    assert processes.executing(shim) is None
+    sandbox = containerd.run_sandbox(PodConfig("web", "default", "1", host_network=True))
+
+    # It outlives containerd, whose own executable is free then.
+    node.machine.services.stop("containerd")
+    assert processes.executing(rf"{CONTAINERD}\containerd.exe") is None
+    assert processes.executing(shim) == shim
+
+    node.machine.services.start("containerd")
+    containerd = connect(node.machine, "npipe:////./pipe/containerd-containerd")
+    assert containerd is not None
+    containerd.remove_sandbox(sandbox)
+    assert processes.executing(shim) is None

@@ -14,7 +14,7 @@ from simulator.machine import commands
 from simulator.machine.calls import properties
 from simulator.machine.calls.batch import Call
 from simulator.machine.calls.runspaces import LateError, Runspaces
-from simulator.machine.calls.verbs import VERB_HANDLERS
+from simulator.machine.calls.verbs import VERB_HANDLERS, Warned
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, ProgramResult, PSObject
 from simulator.machine.processes import Process
@@ -119,10 +119,10 @@ class Runner:
         try:
             if call.is_verb:
                 handler = VERB_HANDLERS[call.command]
-                verb = Attempt(handler(self.machine, parameters, pipeline or [], self.process, call.limit))
+                found = handler(self.machine, parameters, pipeline or [], self.process, call.limit)
                 if call.command == "@set-environment":
                     self._take_over(str(parameters["name"]))
-                return verb
+                return Attempt(found, found.warnings if isinstance(found, Warned) else [])
             if call.is_program:
                 return self._program(call)
             if not commands.exists(self.machine, call.command):

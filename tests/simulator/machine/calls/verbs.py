@@ -10,7 +10,9 @@ import hashlib
 import re
 import socket
 import time
+import uuid
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from simulator.machine.calls import checksums
@@ -19,6 +21,18 @@ from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import CmdletError, PSObject, custom_object
 from simulator.machine.processes import Process
 from simulator.machine.registry import Value
+
+STAMP = "%Y%m%d%H%M%S"
+"""How a file that was moved aside says when that was."""
+
+
+class Warned(list[object]):
+    """What a verb returned, and what it warned of."""
+
+    def __init__(self, objects: list[object], *warnings: str) -> None:
+        super().__init__(objects)
+        self.warnings = list(warnings)
+
 
 Handler = Callable[[Machine, Mapping[str, Any], list[object], Process, float], list[object]]
 
@@ -39,6 +53,15 @@ def _text(parameters: Mapping[str, Any], name: str) -> str:
             "InvalidArgument", "ParameterMissing", f"the verb needs the parameter {name}", "System.ArgumentException"
         )
     return value
+
+
+def _require_unused(machine: Machine, path: str) -> None:
+    """Refuse to replace what runs: ReplaceFile answers ERROR_UNABLE_TO_REMOVE_REPLACED.
+
+    https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
+    """
+    if machine.processes.executing(path):
+        raise _failure("WriteError", "IOException", "Unable to remove the file to be replaced.")
 
 
 def read_file(
@@ -104,6 +127,7 @@ def write_file(
         message = "The input is not a valid Base-64 string."
         raise _failure("InvalidArgument", "FormatException", message, "System.FormatException") from None
     parent = path.rsplit("\\", 1)[0]
+    _require_unused(machine, path)
     try:
         machine.files.make_directory(parent)
         process.check()
@@ -136,6 +160,7 @@ def commit_file(
     size = machine.files.real(path).stat().st_size
     machine.files.make_directory(destination.rsplit("\\", 1)[0])
     process.check()
+    _require_unused(machine, destination)
     machine.files.move(path, destination)
     return [custom_object(destination=destination, sha256=sha256, size=size, algorithm=algorithm, expected=expected)]
 
@@ -227,11 +252,23 @@ def move_path(
     if not machine.files.exists(path):
         raise _missing(path)
     process.check()
+    moved: list[object] = [custom_object(path=path, destination=destination)]
+    busy = machine.processes.executing(destination)
+    if busy and machine.files.is_directory(destination):
+        message = f"Access to the path '{destination}' is denied."
+        raise _failure("PermissionDenied", "IOException", message)
+    machine.files.make_directory(destination.rsplit("\\", 1)[0])
+    if busy:
+        # What runs may be renamed, not deleted: https://superuser.com/q/488127
+        aside = f"{destination}.{datetime.now(UTC).strftime(STAMP)}-{uuid.uuid4().hex}.old"
+        machine.files.move(destination, aside)
+        machine.files.move(path, destination)
+        said = f"Cannot remove item {aside}: Access to the path is denied."
+        return Warned(moved, f"what was at {destination} could not be deleted; it is at {aside}: {said}")
     if machine.files.exists(destination):
         machine.files.delete(destination)
-    machine.files.make_directory(destination.rsplit("\\", 1)[0])
     machine.files.move(path, destination)
-    return [custom_object(path=path, destination=destination)]
+    return moved
 
 
 def copy_file(

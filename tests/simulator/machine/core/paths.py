@@ -221,16 +221,5 @@ def filtered(bound: Bound, places: list[Place]) -> Iterator[Place]:
 
 
 def in_use(machine: Machine, place: Place) -> str | None:
-    """Return the executable, at the path or below it, that a running service keeps open; None if none does."""
-    if place.provider != "FileSystem":
-        return None
-    wanted = normalise(place.path).casefold()
-    for name in machine.services.names():
-        service = machine.services.get(name)
-        if service is None or service.state != "Running" or not service.argv:
-            continue
-        program = normalise(service.argv[0])
-        key = program.casefold()
-        if key in (wanted, f"{wanted}.exe") or f"{key}.exe" == wanted or key.startswith(wanted.rstrip("\\") + "\\"):
-            return program
-    return None
+    """Return the executable, at the path or below it, that a running process keeps open; None if none does."""
+    return machine.processes.executing(place.path) if place.provider == "FileSystem" else None

@@ -83,6 +83,8 @@ class Output:
         assert self.path
         files = self._machine.files
         parent = self.path.rpartition("\\")[0]
+        if self._machine.processes.executing(self.path):
+            raise self._failed(size)
         try:
             if self._config.flag("create-dirs"):
                 files.make_directory(parent + "\\")

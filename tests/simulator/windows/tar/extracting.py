@@ -74,7 +74,7 @@ class Extractor:
         if files.is_file(path):
             if "k" in self._arguments.flags:
                 return
-            if in_use(self._machine, path):
+            if self._machine.processes.executing(path):
                 raise Refused(f"{entry.name}: Can't unlink already-existing object: Permission denied")
             files.delete(path)
         elif files.is_directory(path):
@@ -110,15 +110,3 @@ class Extractor:
             shutil.copytree(real, self._machine.files.real(path), dirs_exist_ok=True)
         else:
             shutil.copyfile(real, self._machine.files.real(path))
-
-
-def in_use(machine: Machine, path: str) -> bool:
-    """Return whether a running service executes a file: Windows lets nobody replace it then."""
-    wanted = path.casefold()
-    for name in machine.services.names():
-        service = machine.services.get(name)
-        if service and service.state == "Running" and service.argv:
-            program = service.argv[0].casefold()
-            if wanted in (program, f"{program}.exe"):
-                return True
-    return False

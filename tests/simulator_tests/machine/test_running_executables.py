@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""An executable that runs can be renamed; nobody can write to it or delete it. https://superuser.com/q/488127"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+from simulator_tests.batches import observe
+
+from simulator.machine.executables import identify, make
+from simulator.machine.session import Session
+
+APP, NEW = r"C:\k\app.exe", r"C:\new\app.exe"
+
+
+@pytest.fixture
+def running(session: Session) -> Session:
+    """A service runs the executable; another version, and an archive of it, lie aside."""
+    files = session.machine.files
+    for folder in ("C:\\k", "C:\\new"):
+        files.make_directory(folder)
+    files.write_bytes(APP, make("svchost", "1"))
+    files.write_bytes(NEW, make("svchost", "2"))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("app.exe", make("svchost", "2"))
+    files.write_bytes("C:\\app.zip", packed.getvalue())
+    session.machine.services.create("app", APP, Start=3)
+    session.machine.services.start("app")
+    return session
+
+
+def call(session: Session, command: str, **more: Any) -> dict[str, Any]:
+    result: dict[str, Any] = observe(session, {"id": "a", "command": command, "on_error": "continue", **more})["calls"]
+    return dict(result["a"])
+
+
+def version(session: Session, path: str = APP) -> str:
+    found = identify(session.machine.files.read_bytes(path))
+    assert found is not None
+    return found[1]
+
+
+ATTEMPTS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "write": ("@write-file", {"parameters": {"path": APP, "content": "2"}}, "Unable to remove the file to be replaced"),
+    "commit": ("@commit-file", {"parameters": {"path": NEW, "destination": APP}}, "Unable to remove the file"),
+    "curl": ("curl.exe", {"arguments": ["-sS", "-o", APP, "file:///C:/new/app.exe"]}, "(23)"),
+    "tar": ("tar.exe", {"arguments": ["-xf", "C:\\app.zip", "-C", "C:\\k"]}, "Permission denied"),
+    "copy": ("Copy-Item", {"parameters": {"Path": NEW, "Destination": APP, "Force": True}}, "used by another process"),
+    "remove": ("Remove-Item", {"parameters": {"Path": APP, "Force": True}}, "is denied"),
+    "folder": ("@move-path", {"parameters": {"path": "C:\\new", "destination": "C:\\k"}}, "is denied"),
+}
+
+
+@pytest.mark.parametrize(("command", "more", "said"), ATTEMPTS.values(), ids=ATTEMPTS)
+def test_it_is_not_replaced_in_place(running: Session, command: str, more: dict[str, Any], said: str) -> None:
+    refused = call(running, command, **more)
+    assert not refused["ok"]
+    assert said in f"{refused['error']['message']} {refused.get('stderr')}"
+    assert version(running) == "1"
+
+    running.machine.services.stop("app")
+    assert call(running, command, **more)["ok"]
+
+
+def test_it_is_moved_aside_and_goes_on_under_its_other_name(running: Session) -> None:
+    files = running.machine.files
+    moved = call(running, "@move-path", parameters={"path": NEW, "destination": APP})
+    (aside,) = [entry.path for entry in files.listing("C:\\k") if entry.name.endswith(".old")]
+    assert aside in " ".join(moved["warnings"])
+    assert (version(running), version(running, aside)) == ("2", "1")
+    service = running.machine.services.get("app")
+    assert service is not None
+    assert service.state == "Running"
+
+    # Its old name is free for others; it still cannot be deleted.
+    assert call(running, "@write-file", parameters={"path": APP, "content": "3"})["ok"]
+    remove = {"parameters": {"LiteralPath": aside, "Force": True}}
+    assert "is denied" in call(running, "Remove-Item", **remove)["error"]["message"]
+    running.machine.services.stop("app")
+    assert call(running, "Remove-Item", **remove)["ok"]
+
+
+def test_what_does_not_run_is_simply_replaced(running: Session) -> None:
+    running.machine.services.stop("app")
+    assert "warnings" not in call(running, "@move-path", parameters={"path": NEW, "destination": APP})
+    assert version(running) == "2"
+    assert [entry.name for entry in running.machine.files.listing("C:\\k")] == ["app.exe"]
