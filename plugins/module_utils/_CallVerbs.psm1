@@ -222,7 +222,9 @@ function Move-Path($With) {
     $destination = [string]$With['destination']
     Assert-Item $path
     Add-Parent $destination
-    $old = $destination + '.' + [guid]::NewGuid().ToString('N') + '.old'
+    # The time tells later runs whether what runs began before it, and so may hold the old one.
+    $now = [DateTime]::UtcNow.ToString('yyyyMMddHHmmss', [cultureinfo]::InvariantCulture)
+    $old = "$destination.$now-" + [guid]::NewGuid().ToString('N') + '.old'
     $replaced = Test-Item $destination
     # Directory.Move moves files as well.
     if ($replaced) { [System.IO.Directory]::Move($destination, $old) }

@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..calls import Call, Input, Json
+from . import _replaced
 from ._base import Change, Resource, ResourceError, Results
 from ._paths import make_directory, move_path, remove_path
 from ._state import create, objects, only, update
@@ -139,9 +140,26 @@ class Archive(Resource):
             Call(
                 id="record", command="@read-file", parameters={"paths": records, "content": True}, on_error="continue"
             ),
+            *_replaced.questions(self._replaces),
         )
 
+    @property
+    def _replaces(self) -> list[str]:
+        """What is moved aside where it exists."""
+        return [self.folder] if self.exclusive else [self._place(self._target(member)) for member in self.members]
+
     def plan(self, seen: Results) -> Change | None:
+        change = self._plan(seen)
+        aside = _replaced.removable(self._replaces, seen)
+        if not aside:
+            return change
+        removals = _replaced.removals(aside)
+        if change is not None:
+            return dataclasses.replace(change, calls=(*removals, *change.calls))
+        why = "an earlier version lies aside, and nothing runs it any more"
+        return update(self, {"aside": aside}, {"aside": []}, removals, why=why)
+
+    def _plan(self, seen: Results) -> Change | None:
         only(self, seen, "files")
         only(self, seen, "record")
         files = {str(item.get("path")).casefold(): item for item in objects(self, seen, "files")}

@@ -10,6 +10,7 @@ import typing as t
 import pytest
 from unit.resource_answers import answer, call, commands, file, must, one, planned
 
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, ResourceError
 
 ARCHIVE = "C:\\cache\\kubernetes-node.tar.gz"
@@ -34,10 +35,18 @@ class Disk:
     def __init__(self) -> None:
         self.files: dict[str, str] = {ARCHIVE: "archive 1"}
         self.unpacks = {"kubelet.exe": "kubelet 1"}
+        self.processes: list[dict[str, t.Any]] = []
 
     def seen(self, resource: t.Any) -> dict[str, t.Any]:
-        calls = {each.id: each for each in resource.observe()}
-        return {name: answer(*map(self._read, each.parameters["paths"])) for name, each in calls.items()}
+        return {each.id: answer(*self._answer(each)) for each in resource.observe()}
+
+    def _answer(self, question: Call) -> t.Iterable[dict[str, t.Any]]:
+        if question.command == "Get-Process":
+            return self.processes
+        if question.command == "Get-ChildItem":
+            folder = f"{question.parameters['LiteralPath']}\\"
+            return [{"FullName": name} for name in self.files if name.startswith(folder) and name.endswith(".old")]
+        return map(self._read, t.cast("list[str]", question.parameters["paths"]))
 
     def _read(self, path: str) -> dict[str, t.Any]:
         if any(name.startswith(path + "\\") for name in self.files):
@@ -199,7 +208,7 @@ def test_a_member_may_get_another_name() -> None:
         renames={"flannel-amd64.exe": "flannel.exe"},
         check=["flannel.exe"],
     )
-    change = must(resource, files=answer(file(ARCHIVE)), record=answer(file(RECORD)))
+    change = must(resource, **Disk().seen(resource))
     assert call(change, "move-0").parameters["destination"] == "C:\\opt\\cni\\bin\\flannel.exe"
     assert resource.record == "C:\\opt\\cni\\bin\\.winkube-archive-flannel_s_CNI_plugin"
 
@@ -230,3 +239,44 @@ def test_a_record_that_is_no_json_counts_as_none() -> None:
 def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         archive(**properties)
+
+
+ASIDE = f"C:\\k\\kubelet.exe.20261121150000-{'0' * 32}.old"
+
+
+@pytest.mark.parametrize(
+    ("processes", "removed"),
+    [
+        ([], True),
+        ([("kubelet", "2026-11-21T15:00:01.1234567Z")], True),
+        ([("Kubelet", "2026-11-21T14:59:59.9Z")], False),
+        ([("kubelet", "2026-11-21T15:00:01Z"), ("kubelet", "2026-11-20T23:00:00Z")], False),
+        ([("kubelet", None)], False),
+    ],
+)
+def test_what_was_replaced_while_it_ran_goes_when_nothing_runs_it(
+    processes: list[tuple[str, str | None]], removed: bool
+) -> None:
+    disk, resource = Disk(), archive(**KUBELET)
+    disk.apply(must(resource, **disk.seen(resource)))
+    others = {"C:\\k\\other.exe.old": "", f"C:\\k\\other.exe.20261121150000-{'0' * 32}.old": ""}
+    disk.files |= {ASIDE: "", **others}
+    disk.processes = [{"ProcessName": name, "StartTime": start} for name, start in processes]
+    change = planned(resource, **disk.seen(resource))
+    assert (change is not None) is removed
+    if change is not None:
+        assert commands(change) == ["Remove-Item"]
+        disk.apply(change)
+    assert (ASIDE not in disk.files) is removed
+    assert set(others) <= set(disk.files)
+
+
+def test_what_lies_aside_goes_before_the_next_replacement() -> None:
+    disk, resource = Disk(), archive(**KUBELET)
+    disk.apply(must(resource, **disk.seen(resource)))
+    disk.files |= {ASIDE: "", ARCHIVE: "archive 2"}
+    change = must(resource, **disk.seen(resource))
+    assert commands(change)[0] == "Remove-Item"
+    disk.apply(change)
+    assert ASIDE not in disk.files
+    assert planned(resource, **disk.seen(resource)) is None

@@ -19,6 +19,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from simulator.machine import executables
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
@@ -204,7 +205,7 @@ def source(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     server.server_close()
 
 
-def archive(content: str) -> bytes:
+def archive(content: str | bytes) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as packed:
         packed.writestr("kubernetes/node/bin/kubelet.exe", content)
@@ -271,6 +272,38 @@ def test_an_archive_that_owns_its_folder(node: DirectNode, source: tuple[str, Pa
     node.machine.files.write_bytes("C:\\a.zip", archive("kubelet 2"))
     assert settles(node, {**wanted}) == ["Archive update"]
     assert node.machine.files.read_text("C:\\own\\kubernetes\\node\\bin\\kubelet.exe") == "kubelet 2"
+
+
+def left_aside(node: DirectNode) -> list[str]:
+    return [entry.path for entry in node.machine.files.listing("C:\\k") if entry.name.endswith(".old")]
+
+
+def test_an_executable_is_replaced_though_it_runs(node: DirectNode) -> None:
+    files, services = node.machine.files, node.machine.services
+
+    def unpacks(version: str, **more: t.Any) -> list[str]:
+        files.write_bytes("C:\\k.zip", archive(executables.make("svchost", version)))
+        return settles(node, item("Archive", "C:\\k", path="C:\\k.zip", **{**KUBELET, **more}))
+
+    assert unpacks("1") == ["Archive create"]
+    services.create("kubelet", "C:\\k\\kubelet.exe", Start=3)
+    services.start("kubelet")
+
+    # Stopped for it: nothing is in the way.
+    assert unpacks("2") == ["Archive update"]
+    assert executables.identify(files.read_bytes("C:\\k\\kubelet.exe")) == ("svchost", "2")
+    kubelet = services.get("kubelet")
+    assert kubelet is not None
+    assert kubelet.state == "Running"
+    assert left_aside(node) == []
+
+    # Nobody stops it, as nobody stops the shims of pods: the old one stays as long as it runs, and is no difference.
+    assert unpacks("3", stops=[]) == ["Archive update"]
+    assert executables.identify(files.read_bytes("C:\\k\\kubelet.exe")) == ("svchost", "3")
+    assert len(left_aside(node)) == 1
+    services.stop("kubelet")
+    assert unpacks("3", stops=[]) == ["Archive update"]
+    assert left_aside(node) == []
 
 
 def test_a_wrong_checksum_names_both_hashes_and_deletes_the_file(node: DirectNode, source: tuple[str, Path]) -> None:
