@@ -68,7 +68,8 @@ class Selection:
     @property
     def room(self) -> int:
         """Bytes that the node needs for a while: copies, an archive that may not be smaller, and what stays free."""
-        return 2 * sum(item.expected for item in (*self.files, *self.exports)) + _ROOM
+        files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
+        return 2 * (sum(files) + sum(exports)) + _ROOM
 
 
 def select(survey: Survey, wanted: logs.Wanted) -> Selection:

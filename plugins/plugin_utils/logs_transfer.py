@@ -16,7 +16,7 @@ import binascii
 import hashlib
 import typing as t
 
-from .calls import Call, Observation
+from .calls import Call, Json, Observation
 from .node import NodeError
 
 PIECE = 4 * 1024 * 1024
@@ -66,7 +66,13 @@ def fetch(node: Observes, path: str, size: int, sha256: str, target: t.BinaryIO)
 
 
 def _piece(path: str, offset: int) -> Call:
-    parameters = {"paths": [path], "content": True, "encoding": "base64", "offset": offset, "limit": PIECE}
+    parameters: dict[str, Json] = {
+        "paths": [path],
+        "content": True,
+        "encoding": "base64",
+        "offset": offset,
+        "limit": PIECE,
+    }
     return Call(id="piece", command="@read-file", parameters=parameters)
 
 
