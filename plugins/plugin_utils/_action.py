@@ -7,30 +7,19 @@ Private to the collection.
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import importlib
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from . import _memory
 from ._link import plain
 from .converge import Convergence, Outcome
 from .node import Node, NodeError, Patience
 from .resources._base import Resource, ResourceError
 
-# Ansible imports an action in its main process, before it forks a worker for each host, and its connection in every
-# worker anew. What the connections build on is imported here once, so that all workers share it: about 12 MB and half a
-# second of each. A connection that is not installed is Ansible's to complain about.
-for _name in ("winrm", "requests_ntlm", "requests_credssp", "pypsrp.powershell", "pypsrp.wsman", "ansible.plugins.connection.winrm", "ansible.plugins.connection.psrp", "ansible.executor.powershell.module_manifest"):
-    with contextlib.suppress(Exception):
-        importlib.import_module(_name)
-
-# A worker's garbage collection writes into every object that it shares with the main process, and so copies their pages,
-# about 20 MB in each worker; what is there by now lives as long as the run anyway (docs.python.org, gc.freeze).
-gc.freeze()
+_memory.share()
 
 NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "reboot": {"type": "bool", "default": True},
@@ -75,10 +64,12 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Ansible's entry point."""
+        # Ansible's own form of the arguments, each text with its origin, is large, and not needed from here on.
+        self._task.args = plain(self._task.args)
+        _memory.release()
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
         dummy, options = self.validate_argument_spec({**NODE_OPTIONS, **self.OPTIONS})
-        options = plain(options)
         patience = Patience(
             batch=options["timeout"], reboot=options["reboot_timeout"], reconnect=options["reconnect_timeout"]
         )

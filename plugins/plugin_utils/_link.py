@@ -13,6 +13,7 @@ import typing as t
 
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
+from . import _memory
 from ._reboot_watch import BOOT_TIME, RebootWatch
 from ._shells import AbandonedShells
 from ._system import as_system
@@ -111,9 +112,11 @@ class Link:
                 stack.enter_context(self._detached(*detach))
             if system:
                 stack.enter_context(as_system(self._connection))
-            return self._action._execute_module(
+            result = self._action._execute_module(
                 module_name=MODULE, module_args={"batch": batch}, task_vars=dict(self._task_vars)
             )
+        _memory.release()
+        return result
 
     def reboot(self, *, timeout: float, message: str) -> dict[str, t.Any]:
         """Reboots by ansible.windows' own action and waits until the node can be used again.
