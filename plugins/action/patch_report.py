@@ -22,7 +22,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        names = {"notes": "node_maintenance_state", "found": "patch_nodes_found", "result": "windows_patches_result"}
+        names = {"notes": "node_maintenance_state", "result": "windows_patches_result"}
         dummy, options = self.validate_argument_spec(
             {"path": {"type": "path", "required": True}}
             | {name: {"type": "str", "default": default} for name, default in names.items()}

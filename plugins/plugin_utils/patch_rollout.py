@@ -18,19 +18,17 @@ _LONGEST = 60
 """Characters of a cell, but of the last one."""
 
 
-def node_entry(
-    notes: t.Mapping[str, t.Any] | None,
-    found: t.Mapping[str, t.Any] | None,
-    result: t.Mapping[str, t.Any] | None,
-) -> dict[str, t.Any]:
+def node_entry(notes: t.Mapping[str, t.Any] | None, result: t.Mapping[str, t.Any] | None) -> dict[str, t.Any]:
     """One node's entry of patch.json.
 
     Args:
-        notes: what role node_maintenance noted of the host (`node_maintenance_state`); None where it never got so far.
-        found: result of patch_install in check mode, before anything was done.
-        result: its last result; where the node's turn never came, the same.
+        notes: what role node_maintenance noted of the host (`node_maintenance_state`); `found` is the result of
+            patch_install in check mode, before anything was done. None where it never got so far.
+        result: patch_install's last result; where the node's turn never came, the same.
     """
-    notes, found, result = notes or {}, found or {}, result or found or {}
+    notes = notes or {}
+    found = notes.get("found") or {}
+    result = result or found
     before = str(found.get("os_build_before") or result.get("os_build_before") or "")
     seconds = float(notes.get("finished") or 0) - float(notes.get("started") or 0)
     status, message = _status(notes, result)

@@ -12,7 +12,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patch_rollout import 
 
 
 def notes(stage: str, **more: t.Any) -> dict[str, t.Any]:
-    return {"node": "node-a", "stage": stage, "work": True, "ours": False, "cordoned": False, "message": "", **more}
+    start = {"node": "node-a", "work": True, "ours": False, "cordoned": False, "message": "", "found": FOUND}
+    return {**start, "stage": stage, **more}
 
 
 def result(status: str = "installed", **more: t.Any) -> dict[str, t.Any]:
@@ -25,7 +26,7 @@ FOUND = result("to_install", os_build_after="20348.2849", reboots=0)
 
 
 def test_a_patched_node() -> None:
-    entry = node_entry(notes("done", started=1000.0, finished=1090.0), FOUND, result())
+    entry = node_entry(notes("done", started=1000.0, finished=1090.0), result())
     assert entry == {
         "node": "node-a",
         "status": "patched",
@@ -52,14 +53,14 @@ def test_a_patched_node() -> None:
     ],
 )
 def test_statuses(stage: str, more: dict[str, t.Any], last: dict[str, t.Any], status: str) -> None:
-    entry = node_entry(notes(stage, **more), FOUND, last)
+    entry = node_entry(notes(stage, **more), last)
     assert entry["status"] == status
     assert bool(entry["message"]) == (status == "failed")
 
 
 def test_a_node_that_was_lost_keeps_what_was_seen_before() -> None:
     lost = {"unreachable": True, "msg": "node-a: no route"}
-    entry = node_entry(notes("failed", message="node-a: no route", cordoned=True), FOUND, lost)
+    entry = node_entry(notes("failed", message="node-a: no route", cordoned=True), lost)
     assert (entry["os_build_before"], entry["os_build_after"]) == ("20348.2849", "20348.2849")
     assert entry["patches"][0]["status"] == "to_install"
     assert entry["cordoned"]
@@ -67,15 +68,15 @@ def test_a_node_that_was_lost_keeps_what_was_seen_before() -> None:
 
 @pytest.mark.parametrize("nothing", [None, {}])
 def test_a_host_of_which_nothing_is_known_failed(nothing: dict[str, t.Any] | None) -> None:
-    assert node_entry(nothing, nothing, nothing)["status"] == "failed"
+    assert node_entry(nothing, nothing)["status"] == "failed"
 
 
 def test_the_table_has_a_row_for_each_and_says_why() -> None:
-    failed = node_entry(notes("failed", message="1 of 1 patches are not in\n…", cordoned=True), FOUND, result("failed"))
+    failed = node_entry(notes("failed", message="1 of 1 patches are not in\n…", cordoned=True), result("failed"))
     nodes = {
-        "win-a": node_entry(notes("done", started=0.5, finished=600.5), FOUND, result()),
+        "win-a": node_entry(notes("done", started=0.5, finished=600.5), result()),
         "win-b": failed | {"os_build_after": "20348.2849"},
-        "win-c": node_entry(notes("failed", message="not drained\nmore"), FOUND, None),
+        "win-c": node_entry(notes("failed", message="not drained\nmore"), None),
     }
     header, good, bad, undrained = table(nodes)
     assert header.split() == ["NODE", "OS", "BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS"]
@@ -90,5 +91,5 @@ def test_the_table_has_a_row_for_each_and_says_why() -> None:
 
 
 def test_long_texts_do_not_break_the_table() -> None:
-    nodes = {"n" * 500: node_entry(notes("failed", message="x" * 5000), FOUND, result())}
+    nodes = {"n" * 500: node_entry(notes("failed", message="x" * 5000), result())}
     assert all(len(line) <= 200 for line in table(nodes))

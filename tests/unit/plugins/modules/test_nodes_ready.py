@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""When a node counts as ready: not before its kubelet has reported anew, nor without its HostProcess DaemonSets."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.winkube.node.plugins.modules.nodes_ready import describe, look
+
+
+class Api:
+    """A cluster of one node, with one HostProcess DaemonSet's pod on it."""
+
+    def __init__(self, *, boot_id: str = "2", ready: str = "True", container: str = "new", pod_ready: str = "True"):
+        condition = {"type": "Ready", "status": ready, "message": "kubelet is posting ready status"}
+        status = {"conditions": [condition], "nodeInfo": {"bootID": boot_id}}
+        self.node = {"metadata": {"name": "n"}, "spec": {"podCIDR": "10.0.0.0/24"}, "status": status}
+        owner = {"kind": "DaemonSet", "name": "flannel", "controller": True}
+        self.pod = {
+            "metadata": {"namespace": "kube-flannel", "name": "f-1", "ownerReferences": [owner]},
+            "spec": {"securityContext": {"windowsOptions": {"hostProcess": True}}},
+            "status": {
+                "conditions": [{"type": "Ready", "status": pod_ready}],
+                "containerStatuses": [{"containerID": f"containerd://{container}"}],
+            },
+        }
+
+    def nodes(self) -> list[dict[str, t.Any]]:
+        return [self.node]
+
+    def pods(self, node: str) -> list[dict[str, t.Any]]:
+        return [self.pod]
+
+
+BEFORE = {"n": {"boot_id": "1", "host_process": {"kube-flannel/flannel": ["containerd://old"]}}}
+
+
+def state(api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] = BEFORE) -> dict[str, t.Any]:
+    return look({"nodes": ["n"], "host_process": host_process, "before": before}, t.cast("t.Any", api))["n"]
+
+
+def test_a_node_that_came_back() -> None:
+    assert state(Api()) == {"registered": True, "ready": True, "pod_cidr": "10.0.0.0/24", "reason": ""}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"boot_id": "1"}, "the kubelet has not reported since the reboot"),
+        ({"ready": "False"}, "kubelet is posting ready status"),
+        ({"container": "old"}, "the kubelet has not reported DaemonSet kube-flannel/flannel since the reboot"),
+        ({"pod_ready": "False"}, "pod kube-flannel/f-1 is not ready"),
+    ],
+)
+def test_a_node_that_did_not_yet(changes: dict[str, str], reason: str) -> None:
+    found = state(Api(**changes))
+    assert (found["ready"], found["reason"]) == (False, reason)
+
+
+def test_without_a_reboot_nothing_has_to_be_new() -> None:
+    assert state(Api(boot_id="1", container="old"), before={})["ready"]
+
+
+def test_a_set_whose_pod_is_missing_is_waited_for() -> None:
+    gone = {"n": {"boot_id": "1", "host_process": {"kube-system/kube-proxy": ["containerd://old"]}}}
+    assert state(Api(), before=gone)["reason"] == "DaemonSet kube-system/kube-proxy has no pod on it"
+
+
+def test_pods_are_looked_at_only_where_asked_for() -> None:
+    assert state(Api(pod_ready="False"), host_process=False, before={})["ready"]
+
+
+def test_a_node_that_nobody_knows() -> None:
+    assert describe(None)["reason"] == "the node is not registered"
