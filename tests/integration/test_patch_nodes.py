@@ -258,14 +258,21 @@ def test_no_node_is_left_cordoned_that_was_not_so_before(site: Site, again: Roll
 
 
 def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
-    """One after the other; the first one that fails stops the rollout."""
-    names = ["m0", "m1", "m2"]
+    """One after the other; one that is off and one that fails are more than may fail, and stop the rollout."""
+    names = ["m0", "m1", "m2", "off"]
     plain = {name: server(name, BEFORE) for name in names}
     plain["m1"]["update_faults"] = [FAILURE]
     site = start_site(*plain.values(), windows_patches_public=[PATCH], windows_patches_settle_timeout=20)
-    run = site.run("patch_nodes.yml", variables={"node_maintenance_drain": False}).expect(2)
-    assert [report(site)[name]["status"] for name in names] == ["patched", "failed", "not_started"]
-    assert [build(site, name) for name in names] == [NEW_BUILD, OLD_BUILD, OLD_BUILD]
+    site.machine("off").power.power_off()
+    run = site.run(
+        "patch_nodes.yml", variables={"node_maintenance_drain": False, "node_maintenance_max_failed": 1}
+    ).expect(2)
+    nodes = report(site)
+    assert [nodes[name]["status"] for name in names] == ["patched", "failed", "not_started", "failed"], run.output[
+        -5000:
+    ]
+    assert [build(site, name) for name in names] == [NEW_BUILD, OLD_BUILD, OLD_BUILD, OLD_BUILD]
+    assert nodes["off"]["message"]
     assert "node_maintenance_max_failed" in run.output
     assert site.counters("m2")["remote_commands"] == 1
 
