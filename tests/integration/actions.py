@@ -45,7 +45,9 @@ def connect(machine: Machine, kind: str = "winrm", port: int = 5985) -> Iterator
     try:
         yield connection
     finally:
-        connection.close()
+        # A link that breaks at the good-bye hurts nobody.
+        with contextlib.suppress(Exception):
+            connection.close()
 
 
 def run_action(

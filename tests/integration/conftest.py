@@ -62,3 +62,17 @@ def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteFactory
             return Site(world, folder / "controller", variables)
 
         yield start
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many faults the sweeps have injected (test_hns_sweep.py), also where other processes ran them."""
+    counts = [
+        value
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "hns_faults" and report.when == "call"
+    ]
+    if counts:
+        injected, converged = (sum(column) for column in zip(*counts, strict=True))
+        terminalreporter.write_line(f"hns_cleanup: faults injected {injected}, converged {converged}")

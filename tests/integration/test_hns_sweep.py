@@ -1,0 +1,210 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The link is cut at every single request of a cleanup, and the power at every one, too: the node ends up the same.
+
+A node has converged if, after the run that was hit and at most one more, it is field by field as a node that nothing
+happened to, a further run changes nothing, and (scope stale) no pod that runs or is being made lost its endpoint.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from integration.actions import CONNECTIONS, connect, run_action
+from integration.conftest import free_network
+
+from simulator.fleet import Fleet
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node import hns_fixtures as fixtures
+from simulator.kubernetes_node.hns_fixtures import Scene
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+from simulator.transport.faults import Fault
+
+SCOPES: Mapping[str, Mapping[str, Any]] = {
+    "stale": {"scope": "stale"},
+    # The uplink has a static address, which goes with the network.
+    "networks": {"scope": "networks", "networks": ["cbr0"], "ignore_missing": True},
+    "all": {"scope": "all"},
+}
+CUTS = ("before", "during", "after")
+QUICK = {"grace": 0.01, "timeout": 60, "port_pool_timeout": 2, "network_timeout": 0, "reboot_timeout": 60}
+SWEEPS = [
+    *((scope, kind, CUTS) for scope in SCOPES for kind in CONNECTIONS),
+    ("all", "winrm", ("reboot",)),
+]
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What happens at which request."""
+
+    kind: str
+    request: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.request}"
+
+
+class Sweep:
+    """One scope over one connection: a machine for each point, and one that nothing happens to."""
+
+    def __init__(self, scope: str, kind: str) -> None:
+        self.scope, self.kind = scope, kind
+        self._network = free_network()
+        # What comes before has other uses, the gateway's for one.
+        self._used = 10
+
+    def start(self, count: int) -> Fleet:
+        """Make a fleet of as many new machines."""
+        uplink: dict[str, Any] = {}
+        if self.scope == "networks":
+            uplink = {"uplink": {"static": True, "gateway": f"{self._network}.254", "dns": [f"{self._network}.253"]}}
+        first, self._used = self._used + 1, self._used + count
+        nodes = [
+            Settings.read({"name": f"SWEEP-{number}", "address": f"{self._network}.{number}", "windows": "2022",
+                           "features": ["Containers"], "link_drop_seconds": 0.05, "port_pool_seconds": 0.2,
+                           "time_scale": 0.01, "reboot_seconds": 0.1, **uplink})
+            for number in range(first, first + count)
+        ]  # fmt: skip
+        return Fleet(nodes)
+
+    def clean(self, machine: Machine) -> dict[str, Any]:
+        """Run the cleanup once."""
+        with connect(machine, self.kind) as connection:
+            return run_action(connection, "hns_cleanup", {**SCOPES[self.scope], **QUICK})
+
+
+def populate(machine: Machine) -> Scene:
+    fixtures.install(machine)
+    return fixtures.populate(
+        machine, "flannel-host-gw", running=2, stale=3, creating=1, orphans=1, mixed_policies=1, dangling_policies=1
+    )
+
+
+def names(scene: Scene) -> dict[str, str]:
+    """What the objects of a scene are, by id: ids differ from machine to machine."""
+    return {
+        identity: f"{kind}-{number}"
+        for kind in ("running", "stale", "creating", "remote", "host", "policies", "stale_policies", "mixed_policies",
+                     "dangling_policies", "orphans")
+        for number, identity in enumerate(getattr(scene, kind))
+    }  # fmt: skip
+
+
+def state_of(machine: Machine, scene: Scene) -> dict[str, Any]:
+    """All that a cleanup may change on a machine, with names that all machines share."""
+    held, known = machine.part(hns.State), names(scene)
+    network: Any = machine.families.status["network"](machine)
+    folders = ("C:\\var\\lib\\cni", "C:\\run", "C:\\etc\\cni", "C:\\ProgramData\\winkube\\hns")
+    services = {name: found.state for name in machine.services.names() if (found := machine.services.get(name))}
+    return {
+        "networks": sorted(item.name for item in held.networks.values()),
+        "endpoints": sorted(known.get(identity, identity) for identity in held.endpoints),
+        "policies": sorted(known.get(identity, identity) for identity in held.policies),
+        "namespaces": sorted(
+            ",".join(sorted(known.get(one, one) for one in item.endpoints)) for item in held.namespaces.values()
+        ),
+        "files": sorted(
+            entry.path.split("10.244")[0]
+            for folder in folders
+            if machine.files.is_directory(folder)
+            for entry in machine.files.walk(folder)
+            if not entry.is_directory
+        ),
+        "services": {name: services[name] for name in ("containerd", "kubelet", "kube-proxy", "hns")},
+        "network": str(network).replace(f"{machine.address}/", "ADDRESS/"),
+        "reachable": machine.network.is_up,
+    }
+
+
+def alive(machine: Machine, scene: Scene) -> bool:
+    """Whether all pods that run or are being made have their endpoints. Whoever lost his never gets the same again."""
+    return {*scene.running, *scene.creating} <= set(machine.part(hns.State).endpoints)
+
+
+def differences(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name}: {actual[name]} != {wanted[name]}" for name in wanted if actual[name] != wanted[name])
+
+
+def trouble(sweep: Sweep, fleet: Fleet, name: str, point: Point, wanted: Mapping[str, Any]) -> str:
+    """Hit one run at one point. Return why the node did not converge; empty if it did."""
+    machine, server = fleet.machine(name), fleet.nodes[name].server
+    scene = populate(machine)
+    reboot = Fault("call", point.request, callback=machine.power.reboot)
+    server.set_fault(reboot if point.kind == "reboot" else Fault(point.kind, point.request))
+    first = sweep.clean(machine)
+    server.faults.clear()
+    for dummy in range(100):
+        if machine.network.is_up:
+            break
+        time.sleep(0.1)
+    if first.get("failed") or first.get("unreachable") or state_of(machine, scene) != wanted:
+        second = sweep.clean(machine)
+        if second.get("failed") or second.get("unreachable"):
+            return f"the next run failed: {second.get('msg')}"
+    if difference := differences(state_of(machine, scene), wanted):
+        return difference
+    if sweep.scope == "stale" and point.kind != "reboot" and not alive(machine, scene):
+        return "a pod lost its endpoint"
+    last = sweep.clean(machine)
+    if last["changed"] or last.get("failed"):
+        return f"a further run changed {last['changes']}, {last.get('msg')}"
+    return differences(state_of(machine, scene), wanted)
+
+
+@pytest.fixture
+def sweep(scope: str, kind: str) -> Iterator[Sweep]:
+    # The engine gives memory back after each command, which costs as much as there is in this process.
+    gc.collect()
+    gc.freeze()
+    yield Sweep(scope, kind)
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize(
+    ("scope", "kind", "points"),
+    [
+        pytest.param(
+            scope, kind, points, id=f"{scope}-{kind}-{'-'.join(points)}",
+            marks=pytest.mark.xdist_group(f"hns_sweep_{number}"),
+        )
+        for number, (scope, kind, points) in enumerate(SWEEPS)
+    ],
+)  # fmt: skip
+def test_it_converges_wherever_it_is_hit(
+    sweep: Sweep, points: tuple[str, ...], record_property: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sweep.start(1) as fleet:
+        (name,) = fleet.nodes
+        machine = fleet.machine(name)
+        scene = populate(machine)
+        counted = fleet.nodes[name].server.counters.snapshot
+        begin = counted()["wsman_requests"]
+        unfaulted = sweep.clean(machine)
+        requests = counted()["wsman_requests"] - begin
+        assert unfaulted["changed"], unfaulted
+        assert not unfaulted.get("failed"), unfaulted
+        wanted = state_of(machine, scene)
+    faults = [Point(kind, request) for request in range(1, requests + 1) for kind in points]
+    with sweep.start(len(faults)) as fleet, ThreadPoolExecutor(8) as pool:
+        outcomes = pool.map(
+            lambda pair: trouble(sweep, fleet, pair[0], pair[1], wanted), zip(fleet.nodes, faults, strict=True)
+        )
+        found = dict(zip(map(str, faults), outcomes, strict=True))
+    bad = {point: why for point, why in found.items() if why}
+    record_property("hns_faults", [len(faults), len(faults) - len(bad)])
+    with capsys.disabled():
+        print(f"\nhns_cleanup {sweep.scope} over {sweep.kind}: {requests} requests; "
+              f"faults injected {len(faults)}, converged {len(faults) - len(bad)}")  # fmt: skip
+    assert not bad
+    if points == CUTS:
+        assert len(faults) >= 2 * requests
