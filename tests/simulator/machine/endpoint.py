@@ -23,7 +23,9 @@ from simulator.transport.host import (
     ProcessResult,
     ScriptError,
     ScriptResult,
+    WinrmSettings,
 )
+from simulator.windows import winrm
 
 
 @dataclass
@@ -54,6 +56,10 @@ class MachineHost:
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         return {settings.user: Account(settings.password, password_expired=expired)}
+
+    def winrm(self) -> WinrmSettings:
+        """What the machine's WinRM is configured to take."""
+        return winrm.wire_settings(self.machine)
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
         """Run a WinRS command line."""

@@ -21,6 +21,9 @@ class Ports(Protocol):
     def open_ports(self) -> None:
         """The machine is up again."""
 
+    def listeners_changed(self) -> None:
+        """Listeners of WinRM were made or removed."""
+
     def forget_shells(self) -> None:
         """The WinRM service restarts."""
 
@@ -95,6 +98,11 @@ class Network:
             addressed = self._addressed
         if self._ports and addressed:
             self._ports.open_ports()
+
+    def listeners_changed(self) -> None:
+        """Open and close ports as WinRM's listeners are now."""
+        if self._ports:
+            self._ports.listeners_changed()
 
     def forget_shells(self) -> None:
         """End the shells (the WinRM service restarts)."""

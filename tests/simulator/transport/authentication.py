@@ -23,10 +23,10 @@ import spnego
 from spnego._ntlm_raw.crypto import ntowfv1
 from spnego.exceptions import SpnegoError
 
-from simulator.transport.host import Account
+from simulator.transport.host import Account, WinrmSettings
 from simulator.transport.http_wire import HttpRequest, HttpResponse
 
-CHALLENGES = (("WWW-Authenticate", "Negotiate"), ("WWW-Authenticate", 'Basic realm="WSMAN"'))
+NEGOTIATE, BASIC = "Negotiate", 'Basic realm="WSMAN"'
 SPNEGO_ENCRYPTED = "application/HTTP-SPNEGO-session-encrypted"
 BOUNDARY = b"--Encrypted Boundary"
 ENCRYPTED_TYPE = f'multipart/encrypted;protocol="{SPNEGO_ENCRYPTED}";boundary="Encrypted Boundary"'
@@ -54,23 +54,49 @@ class ConnectionLogon:
     Parameters:
         accounts: gives those of the node, asked at each logon.
         computer_name: a domain that clients may put before the account.
+        settings: gives what the node takes, asked at each request.
+        secure: whether the connection is within TLS.
     """
 
-    def __init__(self, accounts: Callable[[], Mapping[str, Account]], computer_name: str) -> None:
+    def __init__(
+        self,
+        accounts: Callable[[], Mapping[str, Account]],
+        computer_name: str,
+        settings: Callable[[], WinrmSettings] = WinrmSettings,
+        *,
+        secure: bool = True,
+    ) -> None:
         self._accounts = accounts
+        self._settings = settings
+        self._secure = secure
         self._domains = ("", ".", computer_name)
         self._context: Any = None
         self._user: str | None = None
+
+    @property
+    def takes_plain(self) -> bool:
+        """Whether messages may come unsealed: within TLS, or where AllowUnencrypted says so."""
+        return self._secure or self._settings().allow_unencrypted
+
+    @property
+    def _takes_basic(self) -> bool:
+        # Basic has nothing to seal messages with: masterzen/winrm#75, diyan/pywinrm#93.
+        return self._settings().basic and self.takes_plain
 
     def check(self, request: HttpRequest) -> Logon:
         """Look at a request's Authorization header."""
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "basic":
-            user = self._check_basic(credentials)
-            return Logon(user) if user else refused()
+            user = self._check_basic(credentials) if self._takes_basic else None
+            return Logon(user) if user else self._refused()
         if scheme.lower() in ("negotiate", "ntlm"):
-            return self._step(scheme, credentials.strip())
-        return Logon(self._user) if self._user else refused()
+            return self._step(scheme, credentials.strip()) if self._settings().negotiate else self._refused()
+        return Logon(self._user) if self._user else self._refused()
+
+    def _refused(self) -> Logon:
+        """The answer to wrong or missing credentials: it names what the node takes."""
+        schemes = [NEGOTIATE] * self._settings().negotiate + [BASIC] * self._takes_basic
+        return Logon(response=HttpResponse(401, headers=tuple(("WWW-Authenticate", scheme) for scheme in schemes)))
 
     def decrypt(self, body: bytes) -> bytes:
         """Return the envelope of a sealed message.
@@ -132,13 +158,13 @@ class ConnectionLogon:
             answer = self._accept(token)
         except (binascii.Error, SpnegoError, ValueError, struct.error):
             self._context = None
-            return refused()
+            return self._refused()
         headers = (("WWW-Authenticate", f"{scheme} {base64.b64encode(answer).decode()}"),) if answer else ()
         if not self._context.complete:
             return Logon(response=HttpResponse(401, headers=headers))
         found = self._account(str(self._context.client_principal))
         if found is None:
-            return refused()
+            return self._refused()
         self._user = found[0]
         return Logon(self._user, headers=headers)
 
@@ -173,8 +199,3 @@ class ConnectionLogon:
                 user = f"{domain}\\{name}" if domain else name
                 lines.append(f"{user}:1000:{'0' * 32}:{digest}:[U]:LCT-0")
         return "\n".join(lines)
-
-
-def refused() -> Logon:
-    """The answer to wrong or missing credentials."""
-    return Logon(response=HttpResponse(401, headers=CHALLENGES))

@@ -35,7 +35,7 @@ class NodeParts:
     counters: Counters
     faults: FaultPlan
     ports: NodePorts
-    new_logon: Callable[[], ConnectionLogon]
+    new_logon: Callable[[bool], ConnectionLogon]
 
 
 class NodeConnection:
@@ -45,13 +45,14 @@ class NodeConnection:
         parts: of the node.
         http: the connection.
         client_address: IP address.
+        secure: whether it is within TLS.
     """
 
-    def __init__(self, parts: NodeParts, http: HttpConnection, client_address: str) -> None:
+    def __init__(self, parts: NodeParts, http: HttpConnection, client_address: str, *, secure: bool) -> None:
         self._parts = parts
         self._http = http
         self._client_address = client_address
-        self._logon = parts.new_logon()
+        self._logon = parts.new_logon(secure)
         self._is_new = True
 
     def serve(self) -> None:
@@ -89,6 +90,10 @@ class NodeConnection:
             self._http.send(HttpResponse(200, headers=logon.headers))
             return
         sealed = request.headers.get("content-type", "").lower().startswith("multipart/encrypted")
+        if not sealed and not self._logon.takes_plain:
+            # diyan/pywinrm#129 and #208: the right credentials, and still no more than this.
+            self._http.send(HttpResponse(500))
+            return
         try:
             body = self._logon.decrypt(request.body) if sealed else request.body
             parsed = self._parts.service.parse(body)

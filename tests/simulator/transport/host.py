@@ -29,6 +29,22 @@ class Account:
 
 
 @dataclass(frozen=True)
+class WinrmSettings:
+    """What winrm/config says of who may speak to the machine, and how.
+
+    Parameters:
+        transports: `HTTP`, `HTTPS`: those that have a listener which can answer.
+        basic, negotiate: of winrm/config/service/auth.
+        allow_unencrypted: of winrm/config/service: whether plain messages are taken without TLS.
+    """
+
+    transports: frozenset[str] = frozenset(("HTTP", "HTTPS"))
+    basic: bool = True
+    negotiate: bool = True
+    allow_unencrypted: bool = True
+
+
+@dataclass(frozen=True)
 class Execution:
     """One remote command while it runs.
 
@@ -151,6 +167,9 @@ class NodePorts(Protocol):
     def open_ports(self) -> None:
         """The node is up again: listen on the same ports as before."""
 
+    def listeners_changed(self) -> None:
+        """Listeners of WinRM were made or removed: ports open, or close with the connections that came in there."""
+
     def forget_shells(self) -> None:
         """The WinRM service restarts: shells end and commands are stopped, connections stay."""
 
@@ -167,6 +186,9 @@ class Host(Protocol):
 
     def accounts(self) -> Mapping[str, Account]:
         """Account names (compared without case) and what is needed to log on. Asked at every logon."""
+
+    def winrm(self) -> WinrmSettings:
+        """What winrm/config says. Asked when ports open, and of every request."""
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
         """Run a WinRS command line with its whole standard input. Runs in a thread of its own and may block."""

@@ -25,8 +25,8 @@ HTTPS_PORT = 5986
 BACKLOG = 64
 TLS_HANDSHAKE_SECONDS = 10.0
 
-# Socket, port it came in on, client's IP address.
-_Accepted = Callable[[socket.socket, int, str], None]
+# Socket, transport it came in by (`HTTP`, `HTTPS`), client's IP address.
+_Accepted = Callable[[socket.socket, str, str], None]
 
 
 class NodeServer:
@@ -69,11 +69,13 @@ class NodeServer:
             self.counters,
             self.faults,
             self,
-            lambda: ConnectionLogon(host.accounts, host.name),
+            lambda secure: ConnectionLogon(host.accounts, host.name, host.winrm, secure=secure),
         )
+        self._host = host
         self._lock = threading.RLock()
-        self._listeners: _Listeners | None = None
-        self._connections: set[HttpConnection] = set()
+        self._listening = False
+        self._listeners: dict[str, _Listener] = {}
+        self._connections: dict[HttpConnection, str] = {}
         self._link_timer: threading.Timer | None = None
         self._powered = False
         host.attach(self)
@@ -131,26 +133,45 @@ class NodeServer:
         """Return what GET /simulator/status answers."""
         return self._control.status()
 
+    def listeners_changed(self) -> None:
+        """Open and close ports as WinRM's listeners are now, unless the node is off or its link is down."""
+        with self._lock:
+            if self._listening:
+                self._listen()
+
     @property
     def is_listening(self) -> bool:
-        """Whether the ports are open right now."""
+        """Whether a port is open right now."""
         with self._lock:
-            return self._listeners is not None
+            return bool(self._listeners)
 
     def _listen(self) -> None:
-        if self._listeners is not None:
-            return
-        wanted = [self.http_port] if self._tls is None else [self.http_port, self.https_port]
-        self._listeners = _Listeners(self.address, wanted, self._accepted)
-        self.http_port = self._listeners.ports[0]
-        if self._tls is not None:
-            self.https_port = self._listeners.ports[1]
+        """Have a port open for each of WinRM's listeners, and no other. Called with the lock held."""
+        wanted = self._host.winrm().transports - (set() if self._tls else {"HTTPS"})
+        for transport in self._listeners.keys() - wanted:
+            self._listeners.pop(transport).close()
+            for connection in [each for each, origin in self._connections.items() if origin == transport]:
+                connection.cut()
+        self._listening = True
+        try:
+            for transport in sorted(wanted - self._listeners.keys()):
+                port = self.https_port if transport == "HTTPS" else self.http_port
+                listener = _Listener(self.address, port, transport, self._accepted)
+                self._listeners[transport] = listener
+                if transport == "HTTPS":
+                    self.https_port = listener.port
+                else:
+                    self.http_port = listener.port
+        except OSError:
+            self._cut()
+            raise
 
     def _cut(self) -> None:
         """Close the ports and break the connections. Called with the lock held."""
-        listeners, self._listeners = self._listeners, None
-        if listeners is not None:
-            listeners.close()
+        self._listening = False
+        for listener in self._listeners.values():
+            listener.close()
+        self._listeners = {}
         self.faults.release()
         for connection in self._connections:
             connection.cut()
@@ -166,17 +187,17 @@ class NodeServer:
             self._link_timer.cancel()
             self._link_timer = None
 
-    def _accepted(self, client: socket.socket, port: int, peer: str) -> None:
-        """Serve a new connection in a thread of its own. Called by the listeners' thread."""
+    def _accepted(self, client: socket.socket, transport: str, peer: str) -> None:
+        """Serve a new connection in a thread of its own. Called by the listeners' threads."""
         threading.Thread(
-            target=self._serve, args=(client, port, peer), name=f"winrm-{self.address}", daemon=True
+            target=self._serve, args=(client, transport, peer), name=f"winrm-{self.address}", daemon=True
         ).start()
 
-    def _serve(self, client: socket.socket, port: int, peer: str) -> None:
+    def _serve(self, client: socket.socket, transport: str, peer: str) -> None:
         stream: socket.socket = client
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._tls is not None and port == self.https_port:
+            if self._tls is not None and transport == "HTTPS":
                 client.settimeout(TLS_HANDSHAKE_SECONDS)
                 stream = self._tls.wrap_socket(client, server_side=True)
                 stream.settimeout(None)
@@ -185,40 +206,34 @@ class NodeServer:
             return
         connection = HttpConnection(stream, self.counters)
         with self._lock:
-            if self._listeners is None:
+            if transport not in self._listeners:
                 connection.close()
                 return
-            self._connections.add(connection)
+            self._connections[connection] = transport
         try:
-            NodeConnection(self._parts, connection, peer).serve()
+            NodeConnection(self._parts, connection, peer, secure=transport == "HTTPS").serve()
         finally:
             with self._lock:
-                self._connections.discard(connection)
+                self._connections.pop(connection, None)
 
 
-class _Listeners:
-    """The listening sockets of a node and the thread that accepts from them."""
+class _Listener:
+    """The listening socket of one of a node's transports, and the thread that accepts from it."""
 
-    def __init__(self, address: str, ports: list[int], accepted: _Accepted) -> None:
+    def __init__(self, address: str, port: int, transport: str, accepted: _Accepted) -> None:
         self._accepted = accepted
+        self._transport = transport
+        self._socket = _listen_on(address, port)
+        self.port: int = self._socket.getsockname()[1]
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
-        self._sockets: list[socket.socket] = []
-        try:
-            for port in ports:
-                self._sockets.append(_listen_on(address, port))
-        except OSError:
-            self._close_sockets()
-            raise
-        self.ports = [item.getsockname()[1] for item in self._sockets]
-        for item, port in zip(self._sockets, self.ports, strict=True):
-            self._selector.register(item, selectors.EVENT_READ, port)
-        self._selector.register(self._woken, selectors.EVENT_READ, None)
+        self._selector.register(self._socket, selectors.EVENT_READ, True)
+        self._selector.register(self._woken, selectors.EVENT_READ, False)
         self._thread = threading.Thread(target=self._run, name=f"accept-{address}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Close the ports; they are closed when this returns."""
+        """Close the port; it is closed when this returns."""
         self._wake.send(b"x")
         self._thread.join()
 
@@ -226,22 +241,19 @@ class _Listeners:
         try:
             while True:
                 for key, _ in self._selector.select():
-                    if key.data is None:
+                    if not key.data:
                         return
-                    self._accept(key.fileobj, key.data)  # type: ignore[arg-type]
+                    self._accept()
         finally:
             self._selector.close()
-            self._close_sockets()
+            for item in (self._socket, self._wake, self._woken):
+                item.close()
 
-    def _accept(self, listener: socket.socket, port: int) -> None:
+    def _accept(self) -> None:
         with contextlib.suppress(OSError):
-            client, peer = listener.accept()
+            client, peer = self._socket.accept()
             client.setblocking(True)
-            self._accepted(client, port, str(peer[0]))
-
-    def _close_sockets(self) -> None:
-        for item in (*self._sockets, self._wake, self._woken):
-            item.close()
+            self._accepted(client, self._transport, str(peer[0]))
 
 
 def _listen_on(address: str, port: int) -> socket.socket:

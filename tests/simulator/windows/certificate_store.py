@@ -9,12 +9,17 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import struct
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -41,7 +46,52 @@ def add(machine: Machine, store: str, certificate: x509.Certificate) -> str:
 
 def remove(machine: Machine, store: str, mark: str) -> bool:
     """Take a certificate out of a store; returns whether it was there."""
-    return machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")
+    removed = machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")
+    # WinRM may have listened with it.
+    machine.network.listeners_changed()
+    return removed
+
+
+def contains(machine: Machine, store: str, mark: str) -> bool:
+    """Return whether a certificate is in a store."""
+    return bool(mark) and machine.registry.key_exists(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark.upper()}")
+
+
+def self_signed(common_name: str, names: Sequence[str], until: datetime.datetime | None = None) -> x509.Certificate:
+    """Return a new certificate, valid for a year unless told; its private key stays with Windows."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(until or now + datetime.timedelta(days=365))
+    )
+    if names:
+        alternative = x509.SubjectAlternativeName([x509.DNSName(entry) for entry in names])
+        builder = builder.add_extension(alternative, critical=False)
+    return builder.sign(key, hashes.SHA256())
+
+
+def items(machine: Machine, path: str) -> list[str]:
+    """Return what is below a path of the drive `Cert:`: locations, stores, or thumbprints."""
+    location, _, store = path.partition("\\")
+    if not location:
+        return ["CurrentUser", "LocalMachine"]
+    if location.casefold() != "localmachine" or "\\" in store:
+        return []
+    key = f"{_ROOT}\\{store.upper()}\\Certificates" if store else _ROOT
+    return machine.registry.subkeys(key) if machine.registry.key_exists(key) else []
+
+
+def item_exists(machine: Machine, path: str) -> bool:
+    """Return whether there is something at a path of the drive `Cert:`."""
+    head, _, name = path.rpartition("\\")
+    return not path or name.casefold() in {item.casefold() for item in items(machine, head)}
 
 
 def certificates(machine: Machine, store: str) -> list[x509.Certificate]:

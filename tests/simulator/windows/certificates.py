@@ -14,9 +14,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from simulator.machine.objects import (
     Bound,
@@ -52,7 +49,8 @@ def _store(location: str) -> str:
     return name
 
 
-def _object(certificate: x509.Certificate, store: str) -> PSObject:
+def describe(certificate: x509.Certificate, store: str) -> PSObject:
+    """Return a certificate as PowerShell shows it."""
     properties: dict[str, object] = {
         "Thumbprint": certificate_store.thumbprint(certificate),
         "Subject": certificate.subject.rfc4514_string(),
@@ -85,7 +83,7 @@ def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
         for certificate in found:
             if not bound.flag("WhatIf"):
                 certificate_store.add(machine, store, certificate)
-            yield _object(certificate, store)
+            yield describe(certificate, store)
 
 
 def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -93,25 +91,10 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
     store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
     names = bound.texts("DnsName")
     common = bound.text("Subject").removeprefix("CN=") or (names[0] if names else machine.name)
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
-    now = datetime.datetime.now(datetime.UTC)
     until = bound.get("NotAfter")
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now)
-        .not_valid_after(until if isinstance(until, datetime.datetime) else now + datetime.timedelta(days=365))
-    )
-    if names:
-        alternative = x509.SubjectAlternativeName([x509.DNSName(entry) for entry in names])
-        builder = builder.add_extension(alternative, critical=False)
-    certificate = builder.sign(key, hashes.SHA256())
+    certificate = certificate_store.self_signed(common, names, until if isinstance(until, datetime.datetime) else None)
     certificate_store.add(machine, store, certificate)
-    return [_object(certificate, store)]
+    return [describe(certificate, store)]
 
 
 def certutil(machine: Machine, run: Invocation) -> ProgramResult:

@@ -5,7 +5,7 @@
 https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance; defaults:
 https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
 A fresh simulated server is set up for Ansible: basic authentication and an HTTPS listener. Windows itself, and so a
-machine that starts from a generalized disk, has neither.
+machine that starts from a generalized disk, has neither. The transport asks `wire_settings`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
+from simulator.transport.host import WinrmSettings
+from simulator.windows import certificate_store
+from simulator.windows.certificate_store import self_signed
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -47,6 +50,20 @@ def listeners(machine: Machine) -> list[str]:
     if not machine.registry.key_exists(f"{KEY}\\Listener"):
         return ["HTTP"]
     return sorted(name.rpartition("+")[2] for name in machine.registry.subkeys(f"{KEY}\\Listener"))
+
+
+def certificate_of(machine: Machine) -> str:
+    """Return the thumbprint of the HTTPS listener's certificate; empty where there is none."""
+    return str(machine.registry.data(f"{KEY}\\Listener\\*+HTTPS", "certThumbprint", ""))
+
+
+def wire_settings(machine: Machine) -> WinrmSettings:
+    """Return what the wire needs to know. TLS cannot be spoken without the listener's certificate."""
+    transports = set(listeners(machine))
+    if not certificate_store.contains(machine, "My", certificate_of(machine)):
+        transports.discard("HTTPS")
+    auth, service = _settings(machine, _AUTH), _settings(machine, _SERVICE)
+    return WinrmSettings(frozenset(transports), auth["Basic"], auth["Negotiate"], service["AllowUnencrypted"])
 
 
 def _resource(bound: Bound) -> str:
@@ -85,13 +102,14 @@ def _missing(bound: Bound) -> CmdletError:
     return _error("The service cannot find the resource identified by the resource URI and selectors.", bound)
 
 
-def _listener_object(transport: str) -> PSObject:
+def _listener_object(machine: Machine, transport: str) -> PSObject:
     properties: dict[str, object] = {
         "Address": "*",
         "Transport": transport,
         "Port": str(_PORTS[transport]),
         "Enabled": "true",
         "URLPrefix": "wsman",
+        "CertificateThumbprint": certificate_of(machine) if transport == "HTTPS" else "",
     }
     return PSObject("System.Xml.XmlElement", properties, "cfg:Listener")
 
@@ -101,11 +119,11 @@ def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     resource = _resource(bound)
     if resource == "listener":
         if bound.flag("Enumerate"):
-            return [_listener_object(transport) for transport in listeners(machine)]
+            return [_listener_object(machine, transport) for transport in listeners(machine)]
         transport = _transport(machine, bound)
         if transport not in listeners(machine):
             raise _missing(bound)
-        return [_listener_object(transport)]
+        return [_listener_object(machine, transport)]
     tables = {"service/auth": _AUTH, "service": _SERVICE}
     if resource not in tables:
         raise NotModelled(f"the resource {bound.text('ResourceURI')}")
@@ -137,13 +155,15 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     if transport in present:
         message = "The WS-Management service cannot create the resource because it already exists."
         raise _error(message, bound)
-    if transport == "HTTPS" and not _texts(bound.get("ValueSet")).get("CertificateThumbprint"):
+    mark = _texts(bound.get("ValueSet")).get("CertificateThumbprint", "").replace(" ", "").upper()
+    if transport == "HTTPS" and not certificate_store.contains(machine, "My", mark):
         message = (
             "Cannot create a WinRM listener on HTTPS because this machine does not have an appropriate certificate."
         )
         raise _error(message, bound)
-    _write(machine, [*present, transport])
-    return [_listener_object(transport)]
+    _add(machine, transport, mark if transport == "HTTPS" else "")
+    machine.network.listeners_changed()
+    return [_listener_object(machine, transport)]
 
 
 def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -151,22 +171,25 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     if _resource(bound) != "listener":
         raise NotModelled(f"removing the resource {bound.text('ResourceURI')}")
     transport = _transport(machine, bound)
-    present = listeners(machine)
-    if transport not in present:
+    if transport not in listeners(machine):
         raise _missing(bound)
-    _write(machine, [name for name in present if name != transport])
+    _add(machine)
+    machine.registry.delete_key(f"{KEY}\\Listener\\*+{transport}")
+    machine.network.listeners_changed()
     return []
 
 
-def _write(machine: Machine, transports: Iterable[str]) -> None:
-    machine.registry.delete_key(f"{KEY}\\Listener")
-    machine.registry.create_key(f"{KEY}\\Listener")
-    for transport in transports:
-        machine.registry.write(f"{KEY}\\Listener\\*+{transport}", {"Port": _PORTS[transport], "enabled": 1})
+def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
+    """Write a listener down, and those that Windows has unless it is told otherwise."""
+    for name in dict.fromkeys([*listeners(machine), *([transport] if transport else [])]):
+        machine.registry.write(f"{KEY}\\Listener\\*+{name}", {"Port": _PORTS[name], "enabled": 1})
+    if certificate:
+        machine.registry.set(f"{KEY}\\Listener\\*+{transport}", "certThumbprint", certificate)
 
 
 def _lay_down(machine: Machine) -> None:
-    _write(machine, _PORTS)
+    certificate = self_signed(machine.settings.name, [machine.settings.name])
+    _add(machine, "HTTPS", certificate_store.add(machine, "My", certificate))
     machine.registry.write(f"{KEY}\\Service", {"auth_basic": 1, "allow_unencrypted": 1})
 
 

@@ -18,6 +18,7 @@ from simulator.transport.host import (
     ProcessResult,
     ScriptError,
     ScriptResult,
+    WinrmSettings,
 )
 from simulator.transport.powershell_command_line import parse_command_line
 
@@ -28,6 +29,7 @@ class EchoHost:
     def __init__(self, name: str = "ECHO", password: str = "P@ss:w0rd") -> None:
         self.name = name
         self.accounts_by_name = {"Administrator": Account(password)}
+        self.settings = WinrmSettings()
         self.ports: NodePorts | None = None
         self.runs: list[str] = []
         self.finished: list[str] = []
@@ -54,6 +56,9 @@ class EchoHost:
 
     def accounts(self) -> Mapping[str, Account]:
         return self.accounts_by_name
+
+    def winrm(self) -> WinrmSettings:
+        return self.settings
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
         parsed = parse_command_line(command_line)

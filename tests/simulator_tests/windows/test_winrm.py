@@ -29,10 +29,31 @@ def test_a_listener_is_removed_and_made_again(shell: Any) -> None:
     assert (
         "appropriate certificate" in shell.error("New-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS).message
     )
-    values = {"CertificateThumbprint": "AB" * 20}
-    shell.one("New-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS, ValueSet=values)
+    strange = {"CertificateThumbprint": "AB" * 20}
+    error = shell.error("New-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS, ValueSet=strange)
+    assert "appropriate certificate" in error.message
+    mark = shell.one("New-SelfSignedCertificate", DnsName="win-1", CertStoreLocation="Cert:\\LocalMachine\\My")[
+        "Thumbprint"
+    ]
+    values = {"CertificateThumbprint": mark}
+    made = shell.one("New-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS, ValueSet=values)
+    assert made["CertificateThumbprint"] == mark
     listed = shell.all("Get-WSManInstance", ResourceURI=LISTENER, Enumerate=True)
     assert [item["Port"] for item in listed] == ["5985", "5986"]
+
+
+def test_the_certificate_of_a_listener_lies_in_the_store(shell: Any) -> None:
+    listed = shell.all("Get-WSManInstance", ResourceURI=LISTENER, Enumerate=True)
+    (mark,) = [item["CertificateThumbprint"] for item in listed if item["Transport"] == "HTTPS"]
+    my = r"Cert:\LocalMachine\My"
+    assert [item["Thumbprint"] for item in shell.all("Get-ChildItem", Path=my)] == [mark]
+    assert winrm.wire_settings(shell.machine).transports == {"HTTP", "HTTPS"}
+    shell.all("Remove-Item", LiteralPath=rf"{my}\{mark.lower()}", DeleteKey=True)
+    assert shell.all("Get-ChildItem", Path=my) == []
+    assert shell.error("Remove-Item", LiteralPath=rf"{my}\{mark}", DeleteKey=True).error_id.startswith("PathNotFound")
+    # The listener is still there, and cannot speak TLS.
+    assert winrm.listeners(shell.machine) == ["HTTP", "HTTPS"]
+    assert winrm.wire_settings(shell.machine).transports == {"HTTP"}
 
 
 def test_a_generalized_disk_has_windows_own_settings(make_machine: Any) -> None:

@@ -14,6 +14,7 @@ from simulator.machine.core.paths import Place
 from simulator.machine.objects import Bound, Cmdlet, CmdletError
 from simulator.machine.registry import Registry
 from simulator.machine.text import to_text
+from simulator.windows import certificate_store
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -164,6 +165,9 @@ def remove_item(machine: Machine, bound: Bound) -> Iterable[object]:
             machine.registry.delete_key(place.path)
         elif place.provider == "Environment":
             _unset(paths.environment(machine, bound), place.path)
+        elif place.provider == "Certificate":
+            # The private key goes only with -DeleteKey; the simulator keeps none.
+            certificate_store.remove(machine, place.parent.name, place.name.upper())
         else:
             _remove_file(machine, bound, place)
     return []

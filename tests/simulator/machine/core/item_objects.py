@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Items as objects: FileInfo, DirectoryInfo, RegistryKey, environment entries."""
+"""Items as objects: FileInfo, DirectoryInfo, RegistryKey, environment entries, certificates."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from simulator.machine import executables
 from simulator.machine.core.paths import CORE, Place, full
 from simulator.machine.objects import Enumeration, PSObject
 from simulator.machine.text import to_text
+from simulator.windows import certificate_store
+from simulator.windows.certificates import describe
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -31,7 +33,8 @@ class Links:
 def provider_properties(place: Place) -> dict[str, object]:
     """Return the properties that PowerShell adds to every item."""
     parent = place.parent
-    head = f"{CORE}{place.provider}::"
+    home = "Microsoft.PowerShell.Security\\" if place.provider == "Certificate" else CORE
+    head = f"{home}{place.provider}::"
     drive = place.path[0] if place.provider == "FileSystem" else place.path.partition("\\")[0]
     return {
         "PSPath": head + full(place),
@@ -39,7 +42,7 @@ def provider_properties(place: Place) -> dict[str, object]:
         "PSChildName": place.name,
         "PSDrive": PSObject("System.Management.Automation.PSDriveInfo", {"Name": drive}, drive),
         "PSProvider": PSObject(
-            "System.Management.Automation.ProviderInfo", {"Name": place.provider}, CORE + place.provider
+            "System.Management.Automation.ProviderInfo", {"Name": place.provider}, home + place.provider
         ),
     }
 
@@ -53,7 +56,20 @@ def item(machine: Machine, place: Place, *, short: bool = False, environment: di
         name, value = known.get(place.path.casefold(), (place.path, ""))
         entry = {"Name": name, "Key": name, "Value": value, **provider_properties(place), "PSIsContainer": False}
         return PSObject("System.Collections.DictionaryEntry", entry)
+    if place.provider == "Certificate":
+        return _certificate(machine, place)
     return _file(machine, place, short)
+
+
+def _certificate(machine: Machine, place: Place) -> PSObject:
+    """Return a certificate, or what certificates lie in."""
+    store = place.parent.name
+    for certificate in certificate_store.certificates(machine, store) if place.path.count("\\") == 2 else ():
+        found = describe(certificate, store)
+        if str(found.get("Thumbprint")).casefold() == place.name.casefold():
+            return PSObject(found.type_name, {**found.properties, **provider_properties(place)})
+    properties = {"Name": place.name, **provider_properties(place)}
+    return PSObject("System.Security.Cryptography.X509Certificates.X509Store", properties)
 
 
 def _file(machine: Machine, place: Place, short: bool) -> PSObject:

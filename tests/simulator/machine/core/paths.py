@@ -14,18 +14,21 @@ from simulator.machine.files import normalise
 from simulator.machine.objects import Bound, CmdletError, PSObject
 from simulator.machine.session import Session
 from simulator.machine.text import to_text
+from simulator.windows import certificate_store
 from simulator.windows.common import any_match, has_wildcard, matches
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-Provider = Literal["FileSystem", "Registry", "Environment"]
+Provider = Literal["FileSystem", "Registry", "Environment", "Certificate"]
 CORE = "Microsoft.PowerShell.Core\\"
 
 
 @dataclass(frozen=True)
 class Place:
-    """An item of a provider: a file (`C:\\…`), a registry key (`HKLM\\…`) or an environment variable (its name)."""
+    """An item of a provider: a file (`C:\\…`), a registry key (`HKLM\\…`), an environment variable (its name), or a
+    certificate, store or location (`LocalMachine\\My\\THUMBPRINT`).
+    """
 
     provider: Provider
     path: str
@@ -41,7 +44,8 @@ class Place:
         if self.provider == "Registry":
             root, _, rest = self.path.partition("\\")
             return f"{root}:\\{rest}" if root in ("HKLM", "HKCU") else full(self)
-        return f"Env:\\{self.path}" if self.provider == "Environment" else self.path
+        drive = {"Environment": "Env:\\", "Certificate": "Cert:\\"}.get(self.provider, "")
+        return f"{drive}{self.path}"
 
     def child(self, name: str) -> Place:
         """Return an item below it."""
@@ -111,6 +115,9 @@ def parse(machine: Machine, bound: Bound, text: str) -> Place:
     environment = re.match(r"(?:Microsoft\.PowerShell\.Core\\Environment::|env:)[\\/]?(.*)$", bare, re.IGNORECASE)
     if environment:
         return Place("Environment", environment[1])
+    certificate = re.match(r"(?:Microsoft\.PowerShell\.Security\\Certificate::|cert:)[\\/]*(.*)$", bare, re.IGNORECASE)
+    if certificate:
+        return Place("Certificate", certificate[1].replace("/", "\\").strip("\\"))
     drive = re.match(r"([^\\/:]+):", bare)
     if drive and (len(drive[1]) > 1 or not machine.files.drive_exists(bare)):
         raise drive_not_found(drive[1])
@@ -124,6 +131,8 @@ def exists(machine: Machine, bound: Bound, place: Place) -> bool:
         return not place.path or machine.registry.key_exists(place.path)
     if place.provider == "Environment":
         return not place.path or place.path.casefold() in {name.casefold() for name in environment(machine, bound)}
+    if place.provider == "Certificate":
+        return certificate_store.item_exists(machine, place.path)
     if place.path.startswith("\\\\"):  # of what is on no drive only pipes exist: no server shares anything
         return listeners.behind(machine, place.path) is not None
     return machine.files.exists(place.path) or machine.files.real(place.path).is_symlink()
@@ -139,6 +148,8 @@ def is_container(machine: Machine, place: Place) -> bool:
     """Return whether an item can have items below it."""
     if place.provider == "FileSystem":
         return not place.path.startswith("\\\\") and machine.files.is_directory(place.path)
+    if place.provider == "Certificate":
+        return place.path.count("\\") < 2
     return place.provider == "Registry" or not place.path
 
 
@@ -153,6 +164,8 @@ def children(machine: Machine, bound: Bound, place: Place) -> list[Place]:
     if place.provider == "Registry":
         names = machine.registry.subkeys(place.path) if place.path else ["HKLM", "HKCU", "HKCR", "HKU"]
         return [place.child(name) for name in names]
+    if place.provider == "Certificate":
+        return [place.child(name) for name in certificate_store.items(machine, place.path)]
     return [Place("Environment", name) for name in sorted(environment(machine, bound))] if not place.path else []
 
 
