@@ -5,19 +5,17 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from integration.networks import free_network
 from integration.playbooks import Site, describe
 
 from simulator.cluster.cluster import real_unavailable
 from simulator.world import World
 
 SiteFactory = Callable[..., Site]
-_NETWORKS = itertools.count(1)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -40,12 +38,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             ),
         ]
         metafunc.parametrize("cluster_kind", kinds, scope="module")
-
-
-def free_network() -> str:
-    """Return the first three numbers of addresses that are free: one for each worker, process and call."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw") or 0)
-    return f"127.{70 + worker % 10}.{(os.getpid() + next(_NETWORKS)) % 250 + 1}"
 
 
 @pytest.fixture(scope="module")

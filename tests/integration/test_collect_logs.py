@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from integration.actions import connect, run_action
-from integration.conftest import free_network
+from integration.networks import free_network
 from integration.states import state_of
 
 from ansible_collections.winkube.node.plugins.plugin_utils import logs_collection, logs_transfer

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from integration.actions import connect, run_action
-from integration.conftest import free_network
+from integration.networks import free_network
 
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import docker_fixtures, hns

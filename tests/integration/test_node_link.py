@@ -17,7 +17,7 @@ from ansible.plugins import loader as plugin_loader
 from ansible.plugins.action import ActionBase
 from ansible.template import Templar
 from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
-from integration.conftest import free_network
+from integration.networks import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call
 from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, Node, Patience

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from integration.conftest import free_network
+from integration.networks import free_network
 
 from simulator.fleet import Fleet
 from simulator.machine.settings import Settings

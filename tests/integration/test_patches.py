@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from integration.conftest import free_network
+from integration.networks import free_network
 from integration.patching import (
     MARKER,
     WUAUSERV,

@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Loopback networks that nobody else on this machine uses: no other test, worker, or run of the tests."""
+
+from __future__ import annotations
+
+import fcntl
+import tempfile
+from pathlib import Path
+from typing import IO
+
+# Locks of networks; they are held until the process ends, and an ended process holds none.
+_HELD: list[IO[str]] = []
+
+
+def free_network() -> str:
+    """Return the first three numbers of addresses, such as `127.70.1`.
+
+    Raises:
+        LookupError: all are taken.
+    """
+    folder = Path(tempfile.gettempdir(), "winkube-test-networks")
+    folder.mkdir(exist_ok=True)
+    for number in range(70 * 256, 90 * 256):
+        network = f"127.{number // 256}.{number % 256}"
+        lock = (folder / network).open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        _HELD.append(lock)
+        return network
+    raise LookupError("all networks from 127.70.0 to 127.89.255 are in use")
