@@ -29,7 +29,7 @@ class ActionModule(NodeAction):
         # The link is expected to break, for as long as the work may take. The first poll is short: how far the work is
         # should be known before the link goes.
         patience = max(options["timeout"], options["reconnect_timeout"])
-        node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=5, longest_poll=240)
+        node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)
         work = Cleanup(node, wish, _hns_options.cleanup_options(options), check_mode=check_mode)
         failure: dict[str, t.Any] = {}

@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""An HNS that hangs, nodes that go away and stay away, pods that come while a cleanup looks: what the result says."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from integration.actions import connect, run_action
+from integration.networks import free_network
+
+from simulator.fleet import Fleet
+from simulator.kubernetes_node import hns, shims
+from simulator.kubernetes_node import hns_fixtures as fixtures
+from simulator.kubernetes_node.shims import Sandbox
+from simulator.machine.faults import set_fault as inject
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+from simulator.transport.faults import Fault
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns_hang")]
+
+JOURNAL = r"C:\ProgramData\winkube\hns\cleanup.json"
+QUICK = {"grace": 0.05, "hns_timeout": 0.5, "timeout": 60, "restart_timeout": 5, "port_pool_timeout": 2}
+NodeFactory = Callable[[], Machine]
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    network = free_network()
+    nodes = [
+        Settings.read({"name": f"HANG-{number}", "address": f"{network}.{number}", "windows": "2022",
+                       "features": ["Containers"], "link_drop_seconds": 0.2, "port_pool_seconds": 1,
+                       "reboot_seconds": 0.2, "time_scale": 0.02})
+        for number in range(1, 14)
+    ]  # fmt: skip
+    # Its link does not come back.
+    nodes.append(
+        Settings.read(
+            {"name": "GONE", "address": f"{network}.99", "features": ["Containers"], "link_drop_seconds": 3600}
+        )
+    )
+    with Fleet(nodes) as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="module")
+def node(fleet: Fleet) -> NodeFactory:
+    unused = itertools.count(1)
+
+    def take() -> Machine:
+        machine = fleet.machine(f"HANG-{next(unused)}")
+        fixtures.install(machine)
+        return machine
+
+    return take
+
+
+def cleanup(machine: Machine, scope: str, *, kind: str = "psrp", **more: Any) -> dict[str, Any]:
+    with connect(machine, kind) as connection:
+        return run_action(connection, "hns_cleanup", {"scope": scope, **QUICK, **more})
+
+
+def steps(result: dict[str, Any]) -> list[str]:
+    return [step["step"] for step in result["steps"]]
+
+
+def running(machine: Machine) -> set[str]:
+    names = ("containerd", "kubelet", "kube-proxy", "hns")
+    return {name for name in names if (found := machine.services.get(name)) and found.state == "Running"}
+
+
+EVERYTHING = {"containerd", "kubelet", "kube-proxy", "hns"}
+
+
+def hang(machine: Machine, **more: Any) -> None:
+    machine.families.faults["hns_hang"](machine, {"until": "restart", **more})
+
+
+def test_stale_reports_the_hang_and_touches_nothing(node: NodeFactory) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
+    before = set(machine.part(hns.State).endpoints)
+    hang(machine)
+    result = cleanup(machine, "stale")
+    assert result["failed"]
+    assert "HNS does not answer" in result["msg"]
+    assert "allow_hns_restart" in result["msg"]
+    assert steps(result) == ["wait"]
+    assert result["remote_commands"] == 1
+    assert set(machine.part(hns.State).endpoints) == before
+    assert running(machine) == EVERYTHING
+
+
+def test_stale_restarts_hns_on_a_drained_node(node: NodeFactory) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=0, stale=2)
+    hang(machine)
+    result = cleanup(machine, "stale", allow_hns_restart=True)
+    assert not result.get("failed"), result
+    assert steps(result)[:2] == ["wait", "restart hns"]
+    assert result["changed"]
+    assert running(machine) == EVERYTHING
+    assert not machine.files.exists(JOURNAL)
+
+
+@pytest.mark.parametrize("scope", ["networks", "all"])
+def test_the_other_scopes_restart_it_and_go_on(node: NodeFactory, scope: str) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
+    hang(machine)
+    result = cleanup(machine, scope, **({"networks": ["cbr0"]} if scope == "networks" else {}))
+    assert not result.get("failed"), result
+    assert steps(result)[:3] == ["wait", "restart hns", "look"]
+    assert not machine.part(hns.State).networks
+    assert running(machine) == EVERYTHING
+
+
+def test_a_removal_that_hangs_is_continued_after_the_restart(node: NodeFactory) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
+    hang(machine, commands=["Remove-HnsEndpoint"])
+    result = cleanup(machine, "all")
+    assert not result.get("failed"), result
+    assert steps(result).index("wait") > steps(result).index("remove")
+    assert not machine.part(hns.State).networks
+    assert running(machine) == EVERYTHING
+    assert not machine.files.exists(JOURNAL)
+
+
+def test_only_with_leave_it_reboots(node: NodeFactory) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=2)
+    boots = machine.power.boots
+    hang(machine, until="reboot", stop_fails=True)
+    refused = cleanup(machine, "all")
+    assert refused["failed"]
+    assert "allow_reboot is false" in refused["msg"]
+    assert steps(refused) == ["wait", "restart hns"]
+    assert machine.power.boots == boots
+    assert running(machine) == EVERYTHING
+    result = cleanup(machine, "all", allow_reboot=True)
+    assert not result.get("failed"), result
+    assert result["rebooted"]
+    assert steps(result)[:3] == ["wait", "restart hns", "reboot"]
+    assert machine.power.boots == boots + 1
+    assert not machine.part(hns.State).networks
+    assert running(machine) == EVERYTHING
+
+
+def test_a_service_that_does_not_start_is_named_and_the_next_run_starts_it(node: NodeFactory) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=1)
+    inject(machine, {"kind": "service_hangs", "name": "kube-proxy"})
+    result = cleanup(machine, "all")
+    assert result["failed"]
+    assert "service kube-proxy did not start" in result["msg"]
+    assert running(machine) == EVERYTHING - {"kube-proxy"}
+    inject(machine, {"kind": "service_hangs", "name": "kube-proxy", "value": False})
+    again = cleanup(machine, "all")
+    assert not again.get("failed"), again
+    assert [(change["type"], change["name"]) for change in again["changes"]] == [("Service", "kube-proxy")]
+    assert running(machine) == EVERYTHING
+
+
+# --- Nodes that go.
+
+
+def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactory, fleet: Fleet) -> None:
+    machine = fleet.machine("GONE")
+    fixtures.install(machine)
+    # Enough pods that it tells how far it is before its network goes.
+    fixtures.populate(machine, "flannel-host-gw", running=2)
+    result = cleanup(machine, "all", timeout=3, reconnect_timeout=1)
+    assert result["unreachable"]
+    assert "did not come back" in result["msg"]
+    assert "It was to: stop kube-proxy, kubelet, remove" in result["msg"]
+    assert "The next run collects it" in result["msg"]
+    assert result["steps"][0]["step"] == "look"
+
+
+def test_a_reboot_in_the_middle_is_finished_by_the_same_run(node: NodeFactory, fleet: Fleet) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=2)
+    fleet.nodes[machine.host_name].server.set_fault(Fault("call", 11, callback=machine.power.reboot))
+    result = cleanup(machine, "all")
+    assert not result.get("failed"), result
+    assert not result.get("unreachable"), result
+    assert not machine.part(hns.State).networks
+    assert running(machine) == EVERYTHING
+    assert not machine.files.exists(JOURNAL)
+
+
+def test_what_a_cleanup_left_is_repaired_by_any_scope(node: NodeFactory) -> None:
+    machine = node()
+    fixtures.populate(machine, "flannel-host-gw", running=2)
+    machine.services.stop("kubelet")
+    machine.files.make_directory(r"C:\ProgramData\winkube\hns")
+    machine.files.write_text(JOURNAL, '{"key": "00000000-dead", "services": ["kubelet", "kube-proxy"], "uplinks": []}')
+    facts = info(machine)
+    assert facts["hns"]["interrupted_cleanup"]
+    result = cleanup(machine, "stale")
+    assert not result.get("failed"), result
+    assert [(change["type"], change["name"]) for change in result["changes"]] == [("Service", "kubelet")]
+    assert running(machine) == EVERYTHING
+    assert not machine.files.exists(JOURNAL)
+    assert not cleanup(machine, "stale")["changed"]
+
+
+def info(machine: Machine) -> dict[str, Any]:
+    with connect(machine) as connection:
+        return run_action(connection, "hns_info", {"hns_timeout": 0.5})
+
+
+# --- Pods that come.
+
+
+def test_a_pod_that_is_made_while_it_looks_keeps_its_endpoint(node: NodeFactory) -> None:
+    machine = node()
+    put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=1, creating=1)
+    (endpoint,) = put.creating
+    owner = machine.part(hns.State).endpoints[endpoint].container
+    # A containerd of before the leases: only time tells.
+    shim = shims.settle(machine)
+    shim.leases.clear()
+
+    def appear() -> None:
+        time.sleep(1.0)
+        sandbox = Sandbox(owner, "late", "default", "uid-late", "10.244.0.99", "cbr0")
+        shim.sandboxes[sandbox.id] = sandbox
+
+    late = threading.Thread(target=appear)
+    late.start()
+    result = cleanup(machine, "stale", grace=3)
+    late.join()
+    assert not result.get("failed"), result
+    assert endpoint in machine.part(hns.State).endpoints
+    assert put.stale[0] not in machine.part(hns.State).endpoints
+
+
+def test_hns_info_tells_who_owns_what_in_one_command(node: NodeFactory) -> None:
+    machine = node()
+    put = fixtures.populate(machine, "flannel-vxlan", running=2, stale=1, creating=1, orphans=1)
+    facts = info(machine)
+    assert facts["remote_commands"] == 1
+    assert not facts["changed"]
+    states = {item["id"]: item for item in facts["hns"]["endpoints"]}
+    assert {states[one]["owner"] for one in put.running} == {"default/web-0", "default/web-1"}
+    assert {states[one]["state"] for one in (*put.running, *put.creating)} == {"in use"}
+    assert {states[one]["state"] for one in put.stale} == {"stale"}
+    assert {states[one]["state"] for one in put.remote} == {"remote"}
+    assert facts["hns"]["runtime"]["asked"]
+    assert [item["name"] for item in facts["hns"]["networks"] if item["from_cni"]] == put.networks
+    assert {item["name"] for item in facts["hns"]["services"]} >= {"containerd", "kubelet", "kube-proxy", "hns"}
+    assert facts["hns"]["port_pools"] or facts["hns"]["state_files"]
+    hang(machine)
+    hung = info(machine)
+    assert not hung["hns"]["answers"]
+    assert hung["remote_commands"] == 1
