@@ -26,25 +26,39 @@ class ActionModule(NodeAction):
         "clean_paths": {"type": "list", "elements": "str", "default": []},
         "reset_winrm": {"type": "bool", "default": True},
         "shutdown": {"type": "bool", "default": True},
+        "cloudbase_init": {"type": "bool", "default": True},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        self._refuse_node(node)
+        machine = self._look(node)
         if self._task.check_mode:
             return {"changed": True, "remote_commands": node.remote_commands}
-        calls = generalize.generalize_calls(options["clean_paths"], options["unattend"], options["timeout"])
+        warnings: list[str] = []
+        unattend = options["unattend"]
+        if options["cloudbase_init"] and machine.cloudbase_init:
+            unattend = unattend or machine.cloudbase_unattend
+            if not unattend:
+                warnings.append(
+                    f"{node.name}: {generalize.CLOUDBASE} has no Unattend.xml; the image starts without one"
+                )
+        calls = generalize.generalize_calls(
+            options["clean_paths"], unattend, options["timeout"], machine.cloudbase_start_mode
+        )
         seen = node.run(Batch(calls=calls), step="generalize")
         sealed_before = seen.stopped is not None and seen.stopped.id == "stop-if-sealed"
         if seen.stopped is not None and not sealed_before:
             error = seen[seen.stopped.id].error
             why = generalize.reason(node.observe(generalize.log_calls(), step="read sysprep's logs"))
             raise NodeError(f"{node.name}: generalize: {seen.stopped.id}: {error}; sysprep says:\n{why}")
-        last = generalize.shutdown_calls(reset_winrm=options["reset_winrm"], shutdown=options["shutdown"])
+        last = generalize.shutdown_calls(
+            machine.listeners, reset_winrm=options["reset_winrm"], shutdown=options["shutdown"]
+        )
         if last:
             # The machine goes away under the last batch: an answer that does not come is what was asked for.
             node.patience = dataclasses.replace(node.patience, reconnect=2.0, first_contact=2.0)
             with contextlib.suppress(AnsibleConnectionFailure):
-                node.run(Batch(calls=last), step="shut down")
+                ended = node.run(Batch(calls=last), step="shut down")
+                warnings += [f"{node.name}: {problem}" for problem in generalize.shutdown_problems(ended)]
             if options["shutdown"]:
                 self._wait_until_off(node)
         sealed = {"type": "Image", "name": node.name, "action": "create", "why": "was not generalized"}
@@ -52,12 +66,16 @@ class ActionModule(NodeAction):
             "changed": not sealed_before or bool(last),
             "changes": [] if sealed_before else [sealed],
             "generalized": True,
+            "unattend": unattend or "",
             "shutdown": options["shutdown"],
+            "warnings": warnings,
             "remote_commands": node.remote_commands,
         }
 
     def _wait_until_off(self, node: Node, seconds: float = 180.0) -> None:
         """A link that broke before the order arrived looks like a machine that went away: its port tells them apart.
+
+        A port whose listener was dropped closes early: that comes behind the order, and nothing else can be asked.
 
         Raises:
             NodeError: the machine still answers.
@@ -73,12 +91,14 @@ class ActionModule(NodeAction):
         raise NodeError(f"{node.name}: shut down: it is generalized, but still answers after {seconds:.0f} s")
 
     @staticmethod
-    def _refuse_node(node: Node) -> None:
-        """An image of a cluster node would carry its identity.
+    def _look(node: Node) -> generalize.Machine:
+        """What there is to drop, and to set back.
 
         Raises:
-            NodeError: the machine has joined a cluster.
+            NodeError: the machine has joined a cluster: an image of it would carry its identity.
         """
-        seen = node.observe(join_state.calls(), step="look whether it has joined", private=True)
+        calls = (*join_state.calls(), *generalize.look_calls())
+        seen = node.observe(calls, step="look what it is", private=True)
         if seen["kubeconfig"].first["exists"]:
             raise NodeError(f"{node.name}: a cluster node is not generalized ({join_state.KUBELET_CONF} exists)")
+        return generalize.look(seen)

@@ -8,10 +8,13 @@ options, Windows Setup states); `ImageState` tells the end, not the program's ex
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from . import kubeadm
-from .calls import Call, Input, Observation
+from .calls import Call, Input, Json, Observation
+from .resources import _notes
+from .resources._registry_keys import remove_value
 
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
@@ -23,6 +26,74 @@ _LOGS = (
 _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
 """The Azure agent's services: sysprep before they run makes an image whose machines never report."""
 _WSMAN_SERVICE = "winrm/config/service"
+CLOUDBASE = "cloudbase-init"
+"""Its service. It has an answer file of its own, by which the image's first boot runs it with
+cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html (Sysprepping). The playbook
+keeps it disabled while the image is built: it would take the builder's own start for a first boot."""
+_CLOUDBASE_NOTE = {"path": _notes.KEY, "name": f"Service {CLOUDBASE}"}
+_CLOUDBASE_FILES = tuple(
+    f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
+    for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Listener:
+    """A listener of WinRM that speaks HTTPS."""
+
+    address: str
+    thumbprint: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What matters of a machine before it is generalized."""
+
+    listeners: tuple[Listener, ...] = ()
+    cloudbase_init: bool = False
+    """Whether cloudbase-init is installed."""
+    cloudbase_unattend: str = ""
+    """Its answer file; empty where there is none."""
+    cloudbase_start_mode: str = ""
+    """How its service started before the build; empty where the build did not touch it."""
+
+
+def look_calls() -> tuple[Call, ...]:
+    """What to ask the machine."""
+    files: list[Json] = [*_CLOUDBASE_FILES]
+    return (
+        Call(
+            id="listeners",
+            command="Get-WSManInstance",
+            parameters={"ResourceURI": "winrm/config/Listener", "Enumerate": True},
+            select=("Address", "Transport", "CertificateThumbprint"),
+            on_error="continue",
+        ),
+        Call(
+            id="cloudbase",
+            command="Get-Service",
+            parameters={"Name": CLOUDBASE},
+            select=("Name",),
+            on_error="continue",
+        ),
+        Call(id="cloudbase-note", command="@read-registry", parameters={"values": [_CLOUDBASE_NOTE]}),
+        Call(id="cloudbase-files", command="@read-file", parameters={"paths": files}, select=("path", "exists")),
+    )
+
+
+def look(seen: Observation) -> Machine:
+    """Reads the answer to `look_calls`."""
+    there = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
+    return Machine(
+        listeners=tuple(
+            Listener(str(item["Address"]), str(item["CertificateThumbprint"] or "").replace(" ", ""))
+            for item in seen["listeners"].output
+            if str(item["Transport"]).upper() == "HTTPS"
+        ),
+        cloudbase_init=seen["cloudbase"].ok,
+        cloudbase_unattend="".join(there[:1]),
+        cloudbase_start_mode=str(seen["cloudbase-note"].first.get("value") or ""),
+    )
 
 
 def _image_state(call_id: str, **more: t.Any) -> Call:
@@ -34,13 +105,24 @@ def _image_state(call_id: str, **more: t.Any) -> Call:
     )
 
 
-def generalize_calls(clean_paths: t.Sequence[str], unattend: str | None, timeout: float) -> tuple[Call, ...]:
+def _set_back(start_mode: str) -> t.Iterator[Call]:
+    """cloudbase-init starts as it did before the build."""
+    if start_mode:
+        arguments = ("config", CLOUDBASE, "start=", start_mode)
+        yield Call(id="cloudbase-start-mode", command="sc.exe", arguments=arguments)
+        yield remove_value("cloudbase-forget", _notes.KEY, _CLOUDBASE_NOTE["name"])
+
+
+def generalize_calls(
+    clean_paths: t.Sequence[str], unattend: str | None, timeout: float, cloudbase_start_mode: str = ""
+) -> tuple[Call, ...]:
     """The batch that generalizes; it stops at its first barrier where that was done before.
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.
         unattend: Windows path of the answer file for the first boot, or None.
         timeout: seconds that generalizing may take.
+        cloudbase_start_mode: how cloudbase-init's service shall start, as sc.exe says it; empty: as it does.
     """
     answer_file = (f"/unattend:{unattend}",) if unattend else ()
     # A join that was cut off may have left its token.
@@ -83,6 +165,7 @@ def generalize_calls(clean_paths: t.Sequence[str], unattend: str | None, timeout
         Call(id="stop-if-sealed", command="@stop-if", input=Input(calls=("before",), where={"value": SEALED})),
         *agents,
         *clean,
+        *_set_back(cloudbase_start_mode),
         Call(
             id="sysprep",
             command=_SYSPREP,
@@ -110,11 +193,17 @@ def reason(seen: Observation, lines: int = 12) -> str:
     return "sysprep left no log"
 
 
-def shutdown_calls(*, reset_winrm: bool, shutdown: bool, delay: int = 15) -> tuple[Call, ...]:
+def shutdown_calls(
+    listeners: t.Sequence[Listener], *, reset_winrm: bool, shutdown: bool, delay: int = 15
+) -> tuple[Call, ...]:
     """The last batch: the shutdown is ordered first, then WinRM is closed for whoever starts the image.
 
+    It runs detached: the link over which it came may be what it closes.
+
     Args:
-        reset_winrm: drop HTTPS listeners and basic authentication: each machine makes its own at first boot.
+        listeners: those that speak HTTPS.
+        reset_winrm: drop them with their certificates, and basic authentication: each machine makes its own at first
+            boot.
         shutdown: power off.
         delay: seconds until the machine goes down.
     """
@@ -130,21 +219,48 @@ def shutdown_calls(*, reset_winrm: bool, shutdown: bool, delay: int = 15) -> tup
     if reset_winrm:
         calls += [
             Call(
+                id="unencrypted",
+                command="Set-WSManInstance",
+                parameters={"ResourceURI": _WSMAN_SERVICE, "ValueSet": {"AllowUnencrypted": "false"}},
+                on_error="continue",
+                select=(),
+                long=True,
+            ),
+            Call(
                 id="basic",
                 command="Set-WSManInstance",
                 parameters={"ResourceURI": f"{_WSMAN_SERVICE}/auth", "ValueSet": {"Basic": "false"}},
                 on_error="continue",
                 select=(),
             ),
-            Call(
-                id="listener",
-                command="Remove-WSManInstance",
-                parameters={
-                    "ResourceURI": "winrm/config/Listener",
-                    "SelectorSet": {"Address": "*", "Transport": "HTTPS"},
-                },
-                on_error="continue",
-                select=(),
-            ),
+            *(call for number, each in enumerate(listeners) for call in _drop(number, each)),
         ]
     return tuple(calls)
+
+
+def _drop(number: int, listener: Listener) -> t.Iterator[Call]:
+    """Removes a listener, then its certificate with the private key: in the image, all machines would share it."""
+    yield Call(
+        id=f"listener-{number}",
+        command="Remove-WSManInstance",
+        parameters={
+            "ResourceURI": "winrm/config/Listener",
+            "SelectorSet": {"Address": listener.address, "Transport": "HTTPS"},
+        },
+        on_error="continue",
+        select=(),
+    )
+    if listener.thumbprint:
+        path = f"Cert:\\LocalMachine\\My\\{listener.thumbprint}"
+        yield Call(
+            id=f"certificate-{number}",
+            command="Remove-Item",
+            parameters={"LiteralPath": path, "DeleteKey": True, "Force": True},
+            on_error="continue",
+            select=(),
+        )
+
+
+def shutdown_problems(seen: Observation) -> list[str]:
+    """What of the last batch failed, a sentence each."""
+    return [f"{call}: {result.error}" for call, result in seen.calls.items() if result.error is not None]

@@ -5,28 +5,57 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
+from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
 
+from simulator.machine.executables import make
 from simulator.machine.machine import COMPLETE, GENERALIZED, SETUP_STATE
+from simulator.windows import certificate_store, winrm
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
 BUILDER, NEW = "builder", "new"
+CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init\conf"
+UNATTEND = "<unattend><!-- runs cloudbase-init.exe --config-file cloudbase-init-unattend.conf --></unattend>"
 
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
     """A plain server, and a cluster without nodes."""
-    return start_site({"name": BUILDER, "windows": "2022"}, cluster={"kind": "memory"})
+    site = start_site({"name": BUILDER, "windows": "2022"}, cluster={"kind": "memory"})
+    machine = site.machine(BUILDER)
+    machine.files.make_directory(CLOUDBASE)
+    machine.files.write_bytes(rf"{CLOUDBASE}\OpenStackService.exe", make("svchost", "1.1.6"))
+    machine.files.write_text(rf"{CLOUDBASE}\Unattend.xml", UNATTEND)
+    machine.services.create("cloudbase-init", rf'"{CLOUDBASE}\OpenStackService.exe" cloudbase-init', Start=2)
+    return site
 
 
 @pytest.fixture(scope="module")
-def built(site: Site) -> PlayRun:
-    """The run that makes the image; when it ends, the machine is going off."""
+def cloudbase_init(site: Site) -> list[tuple[int, str, str]]:
+    """How cloudbase-init's service was, whenever a program ran on the builder: boots, its start mode, its state."""
+    machine = site.machine(BUILDER)
+    seen: list[tuple[int, str, str]] = []
+    run = machine.programs.run
+
+    def record(name: str, *more: Any, **keywords: Any) -> Any:
+        service = machine.services.get("cloudbase-init")
+        assert service is not None
+        seen.append((machine.power.boots, service.start_mode, service.state))
+        return run(name, *more, **keywords)
+
+    machine.programs.run = record  # type: ignore[method-assign]
+    return seen
+
+
+@pytest.fixture(scope="module")
+def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
+    """The run that makes the image, over HTTPS and basic authentication; when it ends, the machine is going off."""
+    site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
     run = site.run("build_image.yml", variables={"winkube_image_hosts": BUILDER}).expect()
     end = time.monotonic() + 30
     while site.machine(BUILDER).power.state != "off" and time.monotonic() < end:
@@ -47,6 +76,31 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
     assert site.counters(BUILDER)["remote_commands"] <= 20
+
+
+def test_the_image_knows_nobody_who_could_log_on(site: Site, built: PlayRun) -> None:
+    machine = site.machine(BUILDER)
+    settings = winrm.wire_settings(machine)
+    assert (settings.transports, settings.basic, settings.allow_unencrypted) == ({"HTTP"}, False, False)
+    # Each machine of the image would have its private key.
+    assert certificate_store.certificates(machine, "My") == []
+
+
+def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
+    site: Site, built: PlayRun, cloudbase_init: list[tuple[int, str, str]]
+) -> None:
+    after_reboot = [entry[1:] for entry in cloudbase_init if entry[0] == 2]
+    assert after_reboot
+    assert after_reboot[0] == ("Disabled", "Stopped")
+    # Set back for sysprep, in whose machine it must not start either.
+    assert after_reboot[-1] == ("Automatic", "Stopped")
+    assert {state for _, state in after_reboot} == {"Stopped"}
+    machine = site.machine(BUILDER)
+    assert machine.files.read_text(r"C:\Windows\Panther\unattend.xml") == UNATTEND
+    service = machine.services.get("cloudbase-init")
+    assert service is not None
+    assert service.start_mode == "Automatic"
+    assert machine.registry.values(r"HKLM:\SOFTWARE\winkube\managed") == {}
 
 
 def test_the_image_is_prepared_and_knows_no_cluster(site: Site, built: PlayRun) -> None:

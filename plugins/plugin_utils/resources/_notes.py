@@ -16,7 +16,8 @@ from ._registry_keys import make_key, remove_value, set_value
 from ._state import remove, update
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
-"""Holds a value for each resource with `managed`: its name says which, its data nothing but that."""
+"""Holds a value for each resource with `managed`: its name says which, its data nothing but that. Of a service that was
+disabled for a while, the data is how it started before."""
 
 
 def question(resource: Resource) -> dict[str, Json]:
@@ -29,6 +30,12 @@ def is_there(entry: t.Mapping[str, t.Any]) -> bool:
     return bool(entry.get("exists"))
 
 
+def write(name: str, data: str | int) -> tuple[Call, ...]:
+    """Calls that take a note."""
+    kind = "DWord" if isinstance(data, int) else "String"
+    return (*make_key(KEY, "note-"), set_value("note", KEY, name, kind, data))
+
+
 def wanted(resource: Resource, noted: bool, change: Change | None) -> Change | None:
     """The change of a managed resource that is wanted: the note comes first, so that nothing is set without one.
 
@@ -39,7 +46,7 @@ def wanted(resource: Resource, noted: bool, change: Change | None) -> Change | N
     """
     if noted:
         return change
-    take = (*make_key(KEY, "note-"), set_value("note", KEY, resource.title, "DWord", 1))
+    take = write(resource.title, 1)
     if change is None:
         return update(resource, {"managed": False}, {"managed": True}, take)
     return dataclasses.replace(change, calls=(*take, *change.calls))

@@ -9,7 +9,7 @@ import re
 import typing as t
 
 from ..calls import Call, Input, Json
-from . import _command_line, _recovery
+from . import _command_line, _notes, _recovery
 from ._base import Change, Resource, ResourceError, Results
 from ._registry_keys import remove_value, set_value
 from ._state import ObservationError, create, is_missing, only, remove, update
@@ -69,6 +69,16 @@ class Service(Resource):
     state: t.Literal["running", "stopped", "absent"] | None = dataclasses.field(
         default=None, metadata={"help": "Whether it runs or exists; left out, whether it runs is left alone."}
     )
+    if_exists: bool = dataclasses.field(
+        default=False, metadata={"help": "Where there is no such service, nothing is wanted."}
+    )
+    remember_start_mode: bool = dataclasses.field(
+        default=False,
+        metadata={
+            "help": "Note on the node how it starts before it is disabled (`winkube.node.generalize` sets"
+            " cloudbase-init back to that)."
+        },
+    )
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[^\\/*?\[\]]{1,256}", self.name):
@@ -127,6 +137,8 @@ class Service(Resource):
         if self.state is not None:
             after["state"] = self.state
         calls = [*self._define("config", after, changed), *self._run(status, bool(changed & _NEEDS_RESTART))]
+        if self.remember_start_mode and "start_mode" in changed and self.start_mode == "disabled":
+            calls = [*_notes.write(self.title, str(before["start_mode"])), *calls]
         return update(self, before, after, calls)
 
     def _status(self, seen: Results) -> str | None:
@@ -194,7 +206,7 @@ class Service(Resource):
         }
 
     def _plan_create(self, seen: Results) -> Change | None:
-        if self.state == "absent":
+        if self.state == "absent" or self.if_exists:
             return None
         if self.path is None:
             raise ResourceError(self.title, None, "there is no such service; give path to make it")

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.winkube.node.plugins.plugin_utils import generalize, kubeadm
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Observation
 
@@ -32,9 +34,55 @@ def test_an_image_holds_no_token_of_a_join_that_was_cut_off() -> None:
 
 
 def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
-    order = [call.id for call in generalize.shutdown_calls(reset_winrm=True, shutdown=True)]
-    assert order == ["shutdown", "basic", "listener"]
-    assert generalize.shutdown_calls(reset_winrm=False, shutdown=False) == ()
+    listeners = [generalize.Listener("*", "AB12"), generalize.Listener("IP:10.0.0.5", "")]
+    calls = generalize.shutdown_calls(listeners, reset_winrm=True, shutdown=True)
+    order = [call.id for call in calls]
+    assert order == ["shutdown", "unencrypted", "basic", "listener-0", "certificate-0", "listener-1"]
+    # It may close the very link over which it came.
+    assert any(call.long for call in calls)
+    dropped = {call.id: call.parameters for call in calls}
+    assert dropped["certificate-0"]["LiteralPath"] == "Cert:\\LocalMachine\\My\\AB12"
+    assert dropped["listener-1"]["SelectorSet"] == {"Address": "IP:10.0.0.5", "Transport": "HTTPS"}
+    assert generalize.shutdown_calls(listeners, reset_winrm=False, shutdown=False) == ()
+
+
+LISTENERS = [
+    {"Address": "*", "Transport": "HTTP", "CertificateThumbprint": None},
+    {"Address": "*", "Transport": "HTTPS", "CertificateThumbprint": "ab 12"},
+]
+
+
+@pytest.mark.parametrize(
+    ("service", "files", "note", "expected"),
+    [
+        (False, [False, False], None, ("", "")),
+        (True, [True, True], "delayed-auto", (generalize._CLOUDBASE_FILES[0], "delayed-auto")),
+        (True, [False, True], None, (generalize._CLOUDBASE_FILES[1], "")),
+    ],
+)
+def test_what_is_seen_of_a_machine(
+    service: bool, files: list[bool], note: str | None, expected: tuple[str, str]
+) -> None:
+    there = [{"path": path, "exists": exists} for path, exists in zip(generalize._CLOUDBASE_FILES, files, strict=True)]
+    calls = {
+        "listeners": {"ok": True, "output": LISTENERS},
+        "cloudbase": {"ok": service, "output": []},
+        "cloudbase-note": {"ok": True, "output": [{"exists": note is not None, "value": note}]},
+        "cloudbase-files": {"ok": True, "output": there},
+    }
+    assert set(calls) == {call.id for call in generalize.look_calls()}
+    machine = generalize.look(Observation.from_wire({"state": "finished", "calls": calls}))
+    assert machine.listeners == (generalize.Listener("*", "ab12"),)
+    assert machine.cloudbase_init is service
+    assert (machine.cloudbase_unattend, machine.cloudbase_start_mode) == expected
+
+
+def test_cloudbase_init_starts_as_before_from_right_before_sysprep() -> None:
+    order = [call.id for call in generalize.generalize_calls([], None, 60, "auto")]
+    assert order.index("cloudbase-start-mode") == order.index("sysprep") - 2
+    calls = {call.id: call for call in generalize.generalize_calls([], None, 60, "delayed-auto")}
+    assert calls["cloudbase-start-mode"].arguments == ("config", "cloudbase-init", "start=", "delayed-auto")
+    assert not [call for call in generalize.generalize_calls([], None, 60) if "cloudbase" in call.id]
 
 
 def test_sysprep_s_own_log_says_why_it_failed() -> None:

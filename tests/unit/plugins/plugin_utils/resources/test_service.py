@@ -294,3 +294,16 @@ def test_what_the_registry_would_keep_is_read_as_what_was_wanted(reset: int, act
 @given(st.lists(st.integers(0, 255), max_size=60))
 def test_any_bytes_can_be_read(data: list[int]) -> None:
     assert _recovery.parse(data)
+
+
+def test_a_service_that_is_disabled_only_where_it_exists_and_remembered() -> None:
+    wanted = kubelet(if_exists=True, remember_start_mode=True, start_mode="disabled", state="stopped")
+    assert planned(wanted, service=MISSING, definition=NOTHING) is None
+    change = must(wanted, service=running(), definition=definition(DelayedAutostart=1))
+    assert commands(change) == ["@read-registry", "New-Item", "New-ItemProperty", "sc.exe", "Stop-Service"]
+    note = call(change, "note").parameters
+    assert (note["Name"], note["Value"]) == ("Service kubelet", "delayed-auto")
+    # The second run must not remember that it is disabled.
+    assert planned(wanted, service=running("Stopped"), definition=definition(Start=4)) is None
+    change = must(wanted, service=running(), definition=definition(Start=4))
+    assert commands(change) == ["Stop-Service"]
