@@ -179,6 +179,15 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     return []
 
 
+def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Enable-PSRemoting: what a server has anyway, the service and a listener for HTTP."""
+    _add(machine, "HTTP")
+    if machine.services.exists("WinRM"):
+        machine.services.configure("WinRM", Start=2)
+    machine.network.listeners_changed()
+    return []
+
+
 def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
     """Write a listener down, and those that Windows has unless it is told otherwise."""
     for name in dict.fromkeys([*listeners(machine), *([transport] if transport else [])]):
@@ -198,6 +207,7 @@ def _status(machine: Machine) -> object:
 
 
 CMDLETS: Mapping[str, Cmdlet] = {
+    "Enable-PSRemoting": enable_remoting,
     "Get-WSManInstance": get_instance,
     "Set-WSManInstance": set_instance,
     "New-WSManInstance": new_instance,
