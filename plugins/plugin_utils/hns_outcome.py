@@ -162,8 +162,8 @@ class CleanupOutcome:
             for side in blocks.setdefault(kept.type, ([], [])):
                 side.append(line)
         if self.plan.stop:
-            lines = ["".join(f"{name} running\n" for name in self.plan.start)] * 2
-            blocks["Service (stopped meanwhile, started again)"] = ([lines[0]], [lines[1]])
+            again = [f"{name} running, stopped meanwhile\n" for name in self.plan.start]
+            blocks["Service"] = ([f"{name} running\n" for name in self.plan.start], again)
         if self.plan.repair:
             blocks["Left by an earlier cleanup"] = ([f"{text}\n" for text in self.plan.repair], [])
         return [

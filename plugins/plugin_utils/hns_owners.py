@@ -107,8 +107,7 @@ class Ownership:
         if not holdings:
             return self._empty()
         # Whatever is not stale holds it: the host's own, and what nobody knows.
-        rest = [holding for holding in holdings if holding.state != "stale"]
-        return rest[0] if rest else holdings[0]
+        return min(holdings, key=_strength)
 
     def _empty(self) -> Holding:
         """A namespace with nothing in it may be that of a sandbox that is being made: it comes before its endpoint."""
@@ -116,7 +115,7 @@ class Ownership:
             return Holding(state="unknown")
         making = next((owner for owner in self._runtime.owners.values() if owner.kind == "creating"), None)
         if making is not None:
-            return Holding(state="in use", owner=f"perhaps {_name(making)}, which is being made")
+            return Holding(state="in use", owner=f"perhaps {_name(making)}")
         if "containerd" in self._runtime.names and not self._runtime.leases_tell:
             return Holding(state="unknown", owner="this containerd does not tell which sandboxes are being made")
         return Holding(state="stale")
@@ -130,10 +129,16 @@ class Ownership:
         """
         if not policy.endpoints:
             return Holding(state="host")
-        holdings = [self.endpoints.get(name, Holding(state="stale", owner="gone")) for name in policy.endpoints]
-        rest = [holding for holding in holdings if holding.state != "stale"]
-        return rest[0] if rest else holdings[0]
+        states = {self.endpoints[name].state if name in self.endpoints else "stale" for name in policy.endpoints}
+        if states == {"stale"}:
+            return Holding(state="stale")
+        return Holding(state="unknown" if states <= {"stale", "unknown"} else "in use")
+
+
+def _strength(holding: Holding) -> tuple[int, str]:
+    """Who holds something, if several do: whoever surely uses it, before those who may."""
+    return ("in use", "unknown", "host", "remote", "stopped", "stale").index(holding.state), holding.owner
 
 
 def _name(owner: Owner) -> str:
-    return owner.name or owner.id[:12]
+    return (owner.name or owner.id[:12]) + (", which is being made" if owner.kind == "creating" else "")

@@ -9,7 +9,7 @@ import json
 import typing as t
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from unit.hns_models import CNI, Model, Pod, models, result
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import (
@@ -85,6 +85,7 @@ def test_all_goes_in_the_order_of_the_document() -> None:
     assert len(ids) == len(set(ids))
 
 
+@settings(deadline=None)
 @given(models())
 def test_what_must_not_be_left_out_always_runs(model: Model) -> None:
     plan = dataclasses.replace(plan_of(model, "all"), uplinks=(CARD,))

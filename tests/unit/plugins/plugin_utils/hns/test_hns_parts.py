@@ -8,7 +8,7 @@ import json
 import typing as t
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.hns_models import result
 
@@ -44,6 +44,7 @@ def said(text: str) -> CallResult:
     return CallResult(ok=True, exit_code=0, stdout=text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), ODD), max_size=3))
 def test_objects_of_any_shape_are_read(items: list[dict[str, t.Any]]) -> None:
     hns_objects.read_objects(dict.fromkeys(hns_objects.LISTINGS, items))
@@ -265,6 +266,7 @@ def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> Non
 # --- Journals.
 
 
+@settings(deadline=None)
 @given(st.text(max_size=20), st.lists(st.text(max_size=9), max_size=3))
 def test_a_journal_says_what_was_written(key: str, services: list[str]) -> None:
     journal = Journal(key=key, services=tuple(services), uplinks=cards().uplinks)
@@ -272,6 +274,7 @@ def test_a_journal_says_what_was_written(key: str, services: list[str]) -> None:
     assert Journal.read({"exists": True, "content": call.parameters["content"]}) == journal
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_any_other_file_in_its_place_says_nothing(content: str) -> None:
     journal = Journal.read({"exists": True, "content": content})

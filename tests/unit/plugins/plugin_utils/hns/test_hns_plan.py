@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.hns_models import AZURE, CNI, DOCKER, OTHER, Model, Pod, models, result
 
@@ -37,6 +37,7 @@ def ids(items: t.Iterable[t.Any]) -> set[str]:
     return {item.id for item in items}
 
 
+@settings(deadline=None)
 @given(models(), st.sampled_from([None, [], ["cbr0"], ["nat", "lab"]]))
 def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: list[str] | None) -> None:
     wish = Wish(scope="stale", protected=None if protected is None else tuple(protected))
@@ -69,6 +70,7 @@ def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: 
     assert not plan.disruptive
 
 
+@settings(deadline=None)
 @given(models(), st.sampled_from(["all", "networks"]), st.booleans())
 def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal["all", "networks"], keep: bool) -> None:
     wish = Wish(scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep)
@@ -95,6 +97,7 @@ def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal[
     assert set(plan.start) == set(plan.stop) <= {"kubelet"}
 
 
+@settings(deadline=None)
 @given(models())
 def test_nothing_is_stale_when_the_runtime_does_not_answer(model: Model) -> None:
     broken = CallResult(ok=False, exit_code=1, stderr="connection error", error=CallError(id="NativeCommandError"))

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The HNS playbooks and role by Ansible's own command line: the table, the reset and what it asks first."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from integration.conftest import SiteFactory
+from integration.playbooks import Site
+
+from simulator.kubernetes_node import docker_fixtures, hns
+from simulator.kubernetes_node import hns_fixtures as fixtures
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns_playbooks")]
+
+
+@pytest.fixture(scope="module")
+def site(start_site: SiteFactory) -> Site:
+    more = {"features": ["Containers"], "link_drop_seconds": 0.2, "port_pool_seconds": 1}
+    site = start_site(
+        {"name": "win19", "windows": "2019", **more},
+        {"name": "win22", "windows": "2022", **more},
+        {"name": "win25", "windows": "2025", **more},
+        {"name": "off", "windows": "2022"},
+    )
+    fixtures.install(site.machine("win19"))
+    fixtures.populate(site.machine("win19"), "flannel-host-gw", running=2, stale=1)
+    fixtures.install(site.machine("win22"))
+    fixtures.populate(site.machine("win22"), "calico", running=1, stale=2, orphans=1)
+    docker_fixtures.install(site.machine("win25"))
+    docker_fixtures.populate(site.machine("win25"), running=1, stopped=1)
+    site.machine("off").power.power_off()
+    return site
+
+
+def networks(site: Site, host: str) -> set[str]:
+    return {item.name for item in site.machine(host).part(hns.State).networks.values()}
+
+
+@pytest.fixture(scope="module")
+def report(site: Site) -> str:
+    run = site.run("hns_report.yml")
+    assert {name: counters["failed"] for name, counters in run.recap.items()} == dict.fromkeys(run.recap, 0)
+    assert {host: run.commands(host) for host in ("win19", "win22", "win25")} == dict.fromkeys(
+        ("win19", "win22", "win25"), 1
+    )
+    return run.output
+
+
+def test_the_report_is_one_table_of_all_hosts(report: str) -> None:
+    lines = [line.rstrip() for line in report.splitlines()]
+    (head,) = [line for line in lines if line.startswith("NODE")]
+    begin = lines.index(head)
+    table = [head, *itertools.takewhile(lambda line: line.startswith(("win", "off")), lines[begin + 1 :])]
+    assert {line.split()[0] for line in table[1:]} == {"win19", "win22", "win25", "off"}
+    assert max(map(len, table)) <= 170
+    # Whatever column a word is in, it begins under its heading.
+    state = head.index("STATE")
+    rows = {line[:state].split()[0]: line for line in table if " stale " in line}
+    assert rows["win19"][state:].startswith("stale")
+    assert any("default/web-0" in line and "in use" in line and "cbr0" in line for line in table)
+    assert any("which is gone" in line for line in table)
+    assert any(line.startswith("off") and "error" in line for line in table)
+
+
+def test_a_reset_that_nobody_confirms_changes_nothing(site: Site) -> None:
+    before = networks(site, "win19")
+    run = site.run("reset_nodes.yml", "--limit", "win19,win22")
+    run.expect(2)
+    assert "not confirmed: type 'yes', or pass -e reset_confirmation=true" in run.output
+    assert networks(site, "win19") == before
+    assert site.counters("win19")["remote_commands"] == 0
+
+
+def test_a_dry_run_shows_the_full_list(site: Site) -> None:
+    run = site.run("reset_nodes.yml", "--check", "--diff", "--limit", "win19,win22").expect()
+    for host in ("win19", "win22"):
+        for endpoint in site.machine(host).part(hns.State).endpoints:
+            assert f"-{endpoint} " in run.output, host
+    assert networks(site, "win19") == {"cbr0"}
+    assert "+kubelet running, stopped meanwhile" in run.output
+
+
+def test_the_role_removes_what_nobody_uses(site: Site) -> None:
+    role = {"name": "winkube.node.hns_cleanup"}
+    tasks = [{"name": "Clean", "ansible.builtin.include_role": role}]
+    play = {"hosts": "win22", "gather_facts": False, "vars": {"hns_cleanup_grace": 0.05}, "tasks": tasks}
+    run = site.run([play]).expect()
+    assert len([change for change in run.changes("win22") if change.startswith("HnsEndpoint")]) == 2
+    assert networks(site, "win22") == {"External", "Calico"}
+
+
+def test_bad_input_is_refused_before_a_node_is_asked(site: Site) -> None:
+    tasks = [
+        {"name": "Clean", "winkube.node.hns_cleanup": {"scope": "everything"}, "ignore_errors": True},
+        {"name": "Clean", "winkube.node.hns_cleanup": {"scope": "stale", "networks": ["cbr0"]}, "ignore_errors": True},
+    ]
+    run = site.run([{"hosts": "win22", "gather_facts": False, "tasks": tasks}]).expect()
+    assert "stale, networks, all" in run.output
+    assert "accepted only with scope networks" in run.output
+    assert site.counters("win22")["remote_commands"] == 0
+
+
+def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
+    run = site.run("reset_nodes.yml", "--limit", "win19,win22,win25", variables={"reset_confirmation": True}).expect()
+    assert networks(site, "win19") == networks(site, "win22") == set()
+    # Docker's own network is not Kubernetes'.
+    assert networks(site, "win25") == {"nat"}
+    assert run.recap["win25"]["changed"] == 0
+    assert run.commands("win19") <= 6
+    for host in ("win19", "win22"):
+        services = site.machine(host).services
+        assert {name: services.get(name).state for name in ("kubelet", "kube-proxy")} == {
+            "kubelet": "Running",
+            "kube-proxy": "Running",
+        }
+    assert json.dumps(run.report)
