@@ -59,13 +59,20 @@ def server(name: str, **more: object) -> dict[str, object]:
 
 def join(site: Site, hosts: Sequence[str]) -> None:
     """Make hosts Ready nodes of the site's cluster, named as they are, with flannel running."""
-    for host in hosts:
-        site.host_variables.setdefault(host, {})["kubernetes_node_hostname"] = host
+    _name(site, hosts)
     token = _token(site)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda host: _join_one(site, host, token), hosts))
     _deploy_flannel(site)
     wait_for(lambda: set(hosts) <= ready_nodes(site), "all nodes are ready", 60)
+
+
+def register(site: Site, hosts: Sequence[str]) -> None:
+    """Make the cluster know hosts as nodes that have not reported yet: what is only looked at needs no kubelet."""
+    _name(site, hosts)
+    labels = {"kubernetes.io/os": "windows"}
+    for host in hosts:
+        client.CoreV1Api(cluster_api(site)).create_node({"metadata": {"name": host, "labels": labels}})
 
 
 def ready_nodes(site: Site) -> set[str]:
@@ -84,6 +91,11 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> 
         assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
         time.sleep(0.1)
     return found
+
+
+def _name(site: Site, hosts: Sequence[str]) -> None:
+    for host in hosts:
+        site.host_variables.setdefault(host, {})["kubernetes_node_hostname"] = host
 
 
 def _join_one(site: Site, host: str, token: str) -> None:

@@ -137,7 +137,8 @@ def site(start_site: SiteFactory) -> Site:
         node_maintenance_max_failed=1,
         node_maintenance_hns_grace=0.5,
     )
-    joined_nodes.join(found, found.hosts())
+    joined_nodes.join(found, list(lacking))
+    joined_nodes.register(found, PATCHED)
     deploy(found)
     return found
 
@@ -255,6 +256,19 @@ def test_no_node_is_left_cordoned_that_was_not_so_before(site: Site, again: Roll
     assert cordons(site) == {CORDONED: None}
     assert again.nodes[CORDONED]["cordoned"]
     assert not again.nodes[KILLED]["cordoned"]
+
+
+def test_other_playbooks_take_a_node_out_and_put_it_back(site: Site, again: Rollout) -> None:
+    host, role = LACKING[0], "winkube.node.node_maintenance"
+    drained = f"node_maintenance_drained.nodes['{host}']"
+    tasks: list[dict[str, Any]] = [
+        {"ansible.builtin.import_role": {"name": role}},
+        {"ansible.builtin.assert": {"that": [f"{drained}.ours", f"{drained}.cordoned_by is search('disks')"]}},
+        {"ansible.builtin.import_role": {"name": role, "tasks_from": "end"}},
+    ]
+    play = {"hosts": host, "gather_facts": False, "vars": {"node_maintenance_owner": "disks"}, "tasks": tasks}
+    site.run([play]).expect(0)
+    assert cordons(site) == {CORDONED: None}
 
 
 def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
