@@ -34,6 +34,7 @@ class ActionModule(NodeAction):
             "computer_name": state.computer_name,
             "node_name": options["node_name"] or state.computer_name.lower(),
             "clock_skew": round(state.clock_skew, 3),
+            "cni": dict(state.cni),
             "remote_commands": node.remote_commands,
         }
         problems = list(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import json
 import re
 import typing as t
 import urllib.parse
@@ -17,6 +18,8 @@ from . import header
 from .calls import Call, Observation
 
 KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
+CNI_NOTE = "C:\\ProgramData\\winkube\\cni.json"
+"""Where the role cni notes which network a node has, so that it knows the former one when that changes."""
 _SERVICE_KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
 _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
@@ -34,13 +37,15 @@ class JoinState:
     clock_skew: float
     """Seconds by which the node's clock is ahead of the controller's."""
     windows: header.Header
+    cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    """What CNI_NOTE says: `plugin`, `backend`, `network`; empty if it is not there."""
 
 
 def calls() -> tuple[Call, ...]:
     """What to ask. The kubeconfig may hold a key: its batch is private."""
     return (
         header.call(),
-        Call(id="kubeconfig", command="@read-file", parameters={"paths": [KUBELET_CONF], "content": True}),
+        Call(id="kubeconfig", command="@read-file", parameters={"paths": [KUBELET_CONF, CNI_NOTE], "content": True}),
         Call(
             id="service", command="@read-registry", parameters={"values": [{"path": _SERVICE_KEY, "name": "ImagePath"}]}
         ),
@@ -57,7 +62,7 @@ def read(seen: Observation, now: datetime.datetime) -> JoinState:
     Raises:
         ValueError, KeyError: the answer is not one.
     """
-    file = seen["kubeconfig"].first
+    file, *notes = seen["kubeconfig"].output
     server = _SERVER.search(file.get("content") or "") if file["exists"] else None
     about = header.read(seen[header.CALL_ID])
     return JoinState(
@@ -67,7 +72,18 @@ def read(seen: Observation, now: datetime.datetime) -> JoinState:
         computer_name=about.active_computer_name or about.computer_name,
         clock_skew=(_moment(seen.time) - now).total_seconds() if seen.time else 0.0,
         windows=about,
+        cni=_note(notes),
     )
+
+
+def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """What the role cni noted; one that cannot be read is none."""
+    text = (files[0].get("content") or "") if files else ""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _moment(text: str) -> datetime.datetime:
