@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import tarfile
 import tomllib
+from pathlib import Path
 
 import pytest
+from integration.actions import connect, run_action
 from integration.conftest import SiteFactory
 from integration.playbooks import cluster_nodes, node_name
 
@@ -21,7 +24,9 @@ PAIRS = [("1.30.4", "1.7.35", 2), ("1.34.4", "2.0.14", 3), ("1.36.3", "2.4.2", 4
     ("kubernetes", "containerd", "configuration"),
     [pytest.param(*pair, marks=pytest.mark.xdist_group(f"versions-{pair[0]}"), id=pair[0]) for pair in PAIRS],
 )
-def test_a_node_joins(start_site: SiteFactory, kubernetes: str, containerd: str, configuration: int) -> None:
+def test_a_node_joins_and_logs(
+    start_site: SiteFactory, tmp_path: Path, kubernetes: str, containerd: str, configuration: int
+) -> None:
     site = start_site(
         {"name": "one", "windows": "2022"},
         cluster={"kind": "memory", "version": kubernetes},
@@ -33,3 +38,21 @@ def test_a_node_joins(start_site: SiteFactory, kubernetes: str, containerd: str,
     assert (node["version"], node["runtime"]) == (f"v{kubernetes}", f"containerd://{containerd}")
     text = site.machine("one").files.read_text(r"C:\Program Files\containerd\config.toml")
     assert tomllib.loads(text)["version"] == configuration
+    # kube-log-runner rotates from 1.34 on, and refuses the flags before.
+    service = site.machine("one").services.get("kubelet")
+    assert service is not None
+    assert ("-log-file-size=50Mi" in service.argv) is (kubernetes >= "1.34")
+    assert service.argv[0].endswith("kube-log-runner.exe")
+    left = site.machine("one").files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env")
+    flags = left.strip().removeprefix("KUBELET_KUBEADM_ARGS=").strip('"').split()
+    # 1.36's kubeadm has no flag left to hand over but the node's name.
+    assert flags
+    assert service.argv[-len(flags) :] == flags
+    with connect(site.machine("one"), "psrp") as connection:
+        result = run_action(connection, "node_logs", {"directory": str(tmp_path), "sources": ["kubelet", "containerd"]})
+    assert result["without_log"] == []
+    with tarfile.open(result["archive"]) as archive:
+        logs = {name: archive.extractfile(name) for name in archive.getnames() if name.endswith(".log")}
+        texts = {name.rpartition("/")[2]: content.read() for name, content in logs.items() if content}
+    assert b"Successfully registered node" in texts["kubelet.log"]
+    assert b"containerd successfully booted" in texts["containerd.log"]

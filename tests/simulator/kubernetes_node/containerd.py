@@ -3,7 +3,8 @@
 """containerd.exe: its command line, and the service.
 
 Flags by ../contracts/containerd.json; `--run-service` and `--service-name` are what `--register-service` writes
-(containerd cmd/containerd/command/service_windows.go; the first is hidden in --help).
+(containerd cmd/containerd/command/service_windows.go; the first is hidden in --help). There, too: a service logs to
+`--log-file`, whose folder must exist, or to nobody.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node import cli, containerd_config, contracts
 from simulator.kubernetes_node.containerd_config import Config, ConfigError
+from simulator.kubernetes_node.log_file import LogFile
 from simulator.kubernetes_node.programs import version_of
 from simulator.kubernetes_node.runtime import Containerd
 from simulator.kubernetes_node.shims import Shims
@@ -150,19 +152,11 @@ class _Service:
             raise ServiceError(1053, str(error)) from error
         if not line.on("run-service"):
             raise ServiceError(1053, "containerd runs in the foreground without --run-service")
-        _log(machine, line.text("log-file"), config)
+        log = LogFile(machine, line.text("log-file"))
+        for text in config.warnings:
+            log.write(f'level=warning msg="{text}"')
+        log.write('level=info msg="containerd successfully booted"')
         return _Running(machine, Containerd(machine, version, config, {**machine.environment(), **service.environment}))
-
-
-def _log(machine: Machine, path: str, config: Config) -> None:
-    """Write the log's beginning; without --log-file a service's log goes to Windows' event log."""
-    for text in config.warnings:
-        machine.services.events.append(f"containerd: {text}")
-    if path:
-        machine.files.make_directory(path.replace("/", "\\").rpartition("\\")[0])
-        before = machine.files.read_text(path) if machine.files.is_file(path) else ""
-        lines = [*config.warnings, 'level=info msg="containerd successfully booted"']
-        machine.files.write_text(path, before + "".join(f"{text}\n" for text in lines))
 
 
 PROGRAMS: Mapping[str, Program] = {"containerd": run}

@@ -17,6 +17,7 @@ from simulator.kubernetes_node import bootstrap, health, node_status
 from simulator.kubernetes_node.api import STRATEGIC, ApiError, Client, KubeconfigError, read_kubeconfig
 from simulator.kubernetes_node.bootstrap import BootstrapError
 from simulator.kubernetes_node.kubelet_settings import KubeletError, KubeletSettings, read
+from simulator.kubernetes_node.log_file import Stderr, klog, nowhere
 from simulator.kubernetes_node.pods import Pods
 from simulator.kubernetes_node.programs import version_of
 from simulator.kubernetes_node.runtime import connect
@@ -37,10 +38,11 @@ class Kubelet:
 
     Parameters:
         settings: of its command line and configuration.
+        stderr: takes each line that it logs; a native service's goes nowhere.
     """
 
-    def __init__(self, machine: Machine, settings: KubeletSettings) -> None:
-        self._machine, self.settings = machine, settings
+    def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr = nowhere) -> None:
+        self._machine, self.settings, self._stderr = machine, settings, stderr
         self.name = settings.node_name or node_status.host_name(machine)
         self.exit_code = 0
         self.message = ""
@@ -55,11 +57,13 @@ class Kubelet:
     def run(self) -> None:
         """Run until it is stopped or gives up."""
         health.up(self._machine, self.settings.healthz_port)
+        self._stderr(klog("I", f'"Kubelet version" kubeletVersion="v{self.settings.version}"'))
         try:
             self._credentials()
             self._work()
         except (BootstrapError, KubeletError, KubeconfigError) as error:
             self.exit_code, self.message = 1, str(error)
+            self._stderr(klog("E", f'"command failed" err="{error}"'))
             self._machine.services.events.append(f'kubelet: "command failed" err="{error}"')
         finally:
             health.down(self._machine, self.settings.healthz_port)
@@ -140,6 +144,7 @@ class Kubelet:
                     raise
                 metadata = {"labels": document["metadata"]["labels"]}
                 found = client.patch(f"/api/v1/nodes/{self.name}", {"metadata": metadata})
+        self._stderr(klog("I", f'"Successfully registered node" node="{self.name}"'))
         self._uid = str(found["metadata"]["uid"])
         self._status = dict(found.get("status") or {})
         self._reasons = None
@@ -158,8 +163,8 @@ class Kubelet:
 class _Running:
     """The service's process."""
 
-    def __init__(self, machine: Machine, settings: KubeletSettings) -> None:
-        self.kubelet = Kubelet(machine, settings)
+    def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr) -> None:
+        self.kubelet = Kubelet(machine, settings, stderr)
         self._thread = threading.Thread(target=self.kubelet.run, name=f"kubelet-{machine.name}", daemon=True)
         self._thread.start()
 
@@ -183,16 +188,19 @@ def _failed(error: KubeletError) -> str:
     return f'"command failed" err="{error}"'
 
 
-class _Service:
-    def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start kubelet as a service."""
+class KubeletService:
+    """kubelet as a program of a service."""
+
+    def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
+        """Start kubelet as a service; `stderr` is what started it, where that is not the service manager."""
         try:
             settings = read(machine, service.argv[1:], version_of(machine, service.argv[0]))
         except KubeletError as error:
+            stderr(klog("E", _failed(error)))
             raise ServiceError(1053, _failed(error)) from error
         if not settings.flags.on("windows-service"):
             raise ServiceError(1053, "kubelet runs as a console program without --windows-service")
-        return _Running(machine, settings)
+        return _Running(machine, settings, stderr)
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
@@ -225,4 +233,4 @@ def _asks(argv: Sequence[str], name: str) -> bool:
 
 
 PROGRAMS: Mapping[str, Program] = {"kubelet": run}
-SERVICES: Mapping[str, ServiceProgram] = {"kubelet": _Service()}
+SERVICES: Mapping[str, ServiceProgram] = {"kubelet": KubeletService()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simulator.kubernetes_node import contracts
+from simulator.kubernetes_node import contracts, log_runner
 from simulator.kubernetes_node.join_configuration import Join
 from simulator.kubernetes_node.programs import version_of
 from simulator.kubernetes_node.runtime import connect
@@ -55,7 +55,7 @@ def check(machine: Machine, join: Join, version: str) -> tuple[list[str], list[s
     if service is not None:
         if service.state == "Running":
             errors.append(("Port-10250", "Port 10250 is in use"))
-        kubelet = version_of(machine, service.argv[0])
+        kubelet = version_of(machine, log_runner.command(service.argv)[0])
         if kubelet and contracts.number(contracts.minor_of(kubelet)) > contracts.number(contracts.minor_of(version)):
             errors.append(
                 (

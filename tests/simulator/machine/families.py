@@ -77,6 +77,7 @@ NAMES = (
     "simulator.windows.winrm",
     "simulator.kubernetes_node.containerd",
     "simulator.kubernetes_node.kubelet",
+    "simulator.kubernetes_node.log_runner",
     "simulator.kubernetes_node.kubeadm",
     "simulator.kubernetes_node.kube_proxy",
     "simulator.kubernetes_node.flannel",

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Files that a node's programs log to, and what goes to a standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from simulator.machine.services import ServiceError
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+Stderr = Callable[[str], None]
+"""Takes one line, without its end."""
+
+
+def nowhere(text: str) -> None:
+    """The standard error of a service: Windows gives it none."""
+
+
+def klog(severity: str, text: str) -> str:
+    """Return a line of Kubernetes' programs: severity (`I`, `W`, `E`), time in UTC, the rest as they say it."""
+    return f"{severity}{datetime.now(UTC):%m%d %H:%M:%S.%f}    1000 server.go:1] {text}"
+
+
+class LogFile:
+    """A log that is only appended to; without a path what is written goes to NUL.
+
+    Parameters:
+        path: Windows path. Its folder must exist, as for Go's os.OpenFile.
+
+    Raises: ServiceError 1053, since a program that cannot open its log ends before it reports to the service manager.
+    """
+
+    def __init__(self, machine: Machine, path: str) -> None:
+        self._files, self._path = machine.files, path
+        if path:
+            try:
+                self._append("")
+            except OSError as error:
+                raise ServiceError(1053, f"open {path}: {error}") from error
+
+    def write(self, text: str) -> None:
+        """Append a line; one that a full disk does not take is lost."""
+        if self._path:
+            try:
+                self._append(f"{text}\n")
+            except OSError:
+                return
+
+    def _append(self, text: str) -> None:
+        before = self._files.read_text(self._path) if self._files.is_file(self._path) else ""
+        self._files.write_text(self._path, before + text)

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a node's services log, and where: kube-log-runner redirects, containerd has its own flag, all else is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from simulator.kubernetes_node import log_runner
+from simulator.machine.services import ServiceError
+
+from .conftest import CONFIG_V2, CONTAINERD, KUBELET, Node, wait_for
+
+RUNNER = r"C:\k\kube-log-runner.exe"
+LOG = r"C:\var\log\kubelet\kubelet.log"
+STANDALONE = r"C:\k\kubelet.exe --windows-service --config=C:\var\lib\kubelet\config.yaml"
+CONFIGURATION = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+
+@pytest.fixture
+def node(make_node: Callable[..., Node]) -> Node:
+    """A machine with Kubernetes' programs, kube-log-runner among them, and a containerd that runs."""
+    node = make_node()
+    node.install_kubernetes()
+    node.put(RUNNER, "kube-log-runner", node.kubernetes)
+    node.write(r"C:\var\lib\kubelet\config.yaml", CONFIGURATION)
+    node.start_containerd()
+    return node
+
+
+def start(node: Node, image: str) -> str:
+    """Make an image path the kubelet's service, start it, and return how it is."""
+    node.machine.services.configure("kubelet", ImagePath=image)
+    node.machine.services.start("kubelet")
+    service = node.machine.services.get("kubelet")
+    assert service is not None
+    return service.state
+
+
+def programs(node: Node) -> set[str]:
+    return {process.name for process in node.machine.processes.all() if process.name.startswith("kube")}
+
+
+def test_the_kubelet_runs_behind_it_and_its_words_are_kept(node: Node) -> None:
+    node.machine.files.make_directory(r"C:\var\log\kubelet")
+    assert start(node, f"{RUNNER} -log-file={LOG} -log-file-size=50Mi -log-file-age=168h {STANDALONE}") == "Running"
+    assert programs(node) == {"kube-log-runner.exe", "kubelet.exe"}
+    wait_for(lambda: '"Kubelet version"' in node.machine.files.read_text(LOG), "the kubelet says its version")
+    node.machine.services.stop("kubelet")
+    assert programs(node) == set()
+    before = node.machine.files.read_text(LOG)
+    node.machine.services.start("kubelet")
+    wait_for(lambda: len(node.machine.files.read_text(LOG)) > len(before), "the kubelet logs again")
+    assert node.machine.files.read_text(LOG).startswith(before)
+
+
+def test_a_kubelet_that_ends_ends_it_and_says_why(node: Node) -> None:
+    node.machine.files.make_directory(r"C:\var\log\kubelet")
+    start(node, f"{RUNNER} -log-file {LOG} {KUBELET}")
+
+    def ended() -> bool:
+        service = node.machine.services.get("kubelet")
+        return service is not None and service.state == "Stopped" and service.exit_code == 1067
+
+    wait_for(ended, "the service ends")
+    assert "unable to load bootstrap kubeconfig" in node.machine.files.read_text(LOG)
+    assert programs(node) == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "image"),
+    [
+        # Its folder is missing.
+        ("1.37.1", rf"{RUNNER} -log-file=C:\no\such\folder\kubelet.log {STANDALONE}"),
+        # Flags that came with 1.34.
+        ("1.33.13", rf"{RUNNER} -log-file=C:\kubelet.log -log-file-size=50Mi {STANDALONE}"),
+        ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log -no-such-flag {STANDALONE}"),
+        ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log"),
+        ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log C:\k\missing.exe --windows-service"),
+        # The kubelet's own refusal.
+        ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log {STANDALONE} --no-such-flag"),
+        ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log {STANDALONE.replace('--windows-service ', '')}"),
+    ],
+)
+def test_what_keeps_it_from_starting(node: Node, version: str, image: str) -> None:
+    node.put(RUNNER, "kube-log-runner", version)
+    with pytest.raises(ServiceError) as refused:
+        start(node, image)
+    assert refused.value.code == 1053
+    assert programs(node) == set()
+
+
+def test_without_rotation_an_older_one_starts(node: Node) -> None:
+    node.put(RUNNER, "kube-log-runner", "1.30.4")
+    assert start(node, rf"{RUNNER} -log-file=C:\kubelet.log {STANDALONE}") == "Running"
+
+
+@pytest.mark.parametrize(
+    ("argv", "wanted"),
+    [
+        ([r"C:\k\kubelet.exe", "--v=2"], [r"C:\k\kubelet.exe", "--v=2"]),
+        (["C:/k/Kube-Log-Runner.EXE", "-also-stdout", "--log-file", "x", r"C:\k\kubelet.exe"], [r"C:\k\kubelet.exe"]),
+    ],
+)
+def test_what_runs_in_the_end(argv: list[str], wanted: list[str]) -> None:
+    assert log_runner.command(argv) == wanted
+
+
+def test_containerd_logs_to_its_file_or_to_nobody(make_node: Callable[..., Node]) -> None:
+    node = make_node(containerd="1.7.35")
+    node.start_containerd(CONFIG_V2)
+    events, services = list(node.machine.services.events), node.machine.services
+    files = {entry.path for entry in node.machine.files.walk("C:\\") if entry.path.endswith(".log")}
+    assert not files
+    assert not [text for text in events if "containerd" in text]
+    services.stop("containerd", force=True)
+    log = r"C:\var\log\containerd\containerd.log"
+    image = rf"{CONTAINERD}\containerd.exe --run-service --config {CONTAINERD}\config.toml --log-file {log}"
+    services.configure("containerd", ImagePath=f"{image} --log-level info")
+    with pytest.raises(ServiceError) as refused:
+        services.start("containerd")
+    assert refused.value.code == 1053
+    node.machine.files.make_directory(log.rpartition("\\")[0])
+    services.start("containerd")
+    assert "containerd successfully booted" in node.machine.files.read_text(log)
