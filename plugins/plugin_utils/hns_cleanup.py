@@ -16,11 +16,12 @@ from ansible.errors import AnsibleConnectionFailure
 from . import hns_journal, hns_services
 from .calls import Batch, Call, Observation, Progress
 from .hns_batch import BatchOptions, batch_calls
+from .hns_decide import make_plan
 from .hns_done import KINDS, Done, read_done
 from .hns_facts import Facts, FactsOptions, facts_calls, read_facts
 from .hns_journal import Journal
 from .hns_outcome import CleanupOutcome
-from .hns_plan import CleanupPlan, ScopeError, Wish, check_wish, make_plan
+from .hns_plan import CleanupPlan, ScopeError, Wish, check_wish
 from .node import BatchLost, NodeError
 
 _ROUNDS = 6

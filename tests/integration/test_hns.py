@@ -44,8 +44,15 @@ def fleet() -> Iterator[Fleet]:
                        "port_pool_seconds": 2, "reboot_seconds": 0.3, **entry})
         for number, entry in enumerate(entries, start=1)
     ]  # fmt: skip
+    nodes.append(Settings.read({"name": "PLAIN", "address": f"{network}.99"}))
     with Fleet(nodes) as fleet:
         yield fleet
+
+
+@pytest.fixture(scope="module")
+def plain(fleet: Fleet) -> Machine:
+    """A server on which no feature is installed."""
+    return fleet.machine("PLAIN")
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +170,14 @@ def test_a_runtime_that_cannot_be_asked_makes_nothing_stale(node: NodeFactory) -
     assert not result["changed"]
     assert any("nothing counts as stale" in text for text in result["warnings"])
     assert held(machine) == before
+
+
+def test_a_machine_without_hns_has_nothing_to_clean(plain: Machine) -> None:
+    for scope in ("stale", "all"):
+        result = cleanup(plain, scope)
+        assert not result.get("failed"), result
+        assert not result["changed"]
+        assert "this machine has no HNS" in result["warnings"][0]
 
 
 def test_one_endpoint_that_stays_does_not_hold_up_the_others(node: NodeFactory) -> None:

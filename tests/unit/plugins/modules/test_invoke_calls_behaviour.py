@@ -309,3 +309,34 @@ def test_a_key_whose_process_is_gone_is_lost(run: Run, tmp_path: Path) -> None:
     (folder / "lost-key.progress").write_text(json.dumps({"id": "b", "done": 1, "total": 3}))
     lost = run(mode="collect", key="lost-key", wait=5)
     assert (lost["state"], lost["progress"]) == ("lost", {"id": "b", "done": 1, "total": 3})
+
+
+def test_a_cmdlet_that_takes_too_long_is_abandoned_and_the_batch_goes_on(run: Run, tmp_path: Path) -> None:
+    seen = run(
+        {"id": "late", "command": "Start-Sleep", "parameters": {"Seconds": 60}, "timeout": 1, "on_error": "continue"},
+        {
+            "id": "quick",
+            "command": "Get-Item",
+            "parameters": {"LiteralPath": str(tmp_path)},
+            "timeout": 60,
+            "select": ["Name"],
+        },
+        {
+            "id": "missing",
+            "command": "Get-Item",
+            "parameters": {"LiteralPath": str(tmp_path / "missing")},
+            "timeout": 60,
+            "on_error": "continue",
+        },
+        {"id": "unless", "command": "Start-Sleep", "parameters": {"Seconds": 60}, "unless": ["missing", "quick"]},
+        {"id": "piped", "command": "Get-Item", "input": {"from": "quick"}, "timeout": 60, "select": ["Name"]},
+    )["calls"]
+    late = seen["late"]["error"]
+    assert (late["category"], late["id"]) == ("OperationTimeout", "CommandTimeout")
+    assert seen["quick"]["output"] == seen["piped"]["output"] == [{"Name": tmp_path.name}]
+    # The cmdlet's own error, as it is without a limit.
+    assert (seen["missing"]["error"]["category"], seen["missing"]["error"]["id"]) == (
+        "ObjectNotFound",
+        "PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand",
+    )
+    assert (seen["unless"]["ok"], seen["unless"]["skipped"]) == (True, "unless quick")

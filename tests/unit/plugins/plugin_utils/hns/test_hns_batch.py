@@ -22,10 +22,11 @@ from ansible_collections.winkube.node.plugins.plugin_utils.calls import (
     Stopped,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.hns_batch import BatchOptions, batch_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_decide import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns_done import read_done
 from ansible_collections.winkube.node.plugins.plugin_utils.hns_facts import FactsOptions, facts_calls, read_facts
 from ansible_collections.winkube.node.plugins.plugin_utils.hns_outcome import CleanupOutcome
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_plan import CleanupPlan, Wish, make_plan
+from ansible_collections.winkube.node.plugins.plugin_utils.hns_plan import CleanupPlan, Wish
 from ansible_collections.winkube.node.plugins.plugin_utils.hns_uplink import Uplink
 
 KEY = "k" * 8
