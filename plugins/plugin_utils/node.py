@@ -180,7 +180,9 @@ class Node:
         """Has the next command delete what the node keeps under these keys."""
         self._forget = (*self._forget, *keys)
 
-    def start_job(self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str) -> str | None:
+    def start_job(
+        self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
+    ) -> t.Mapping[str, t.Any] | None:
         """Starts another collection's action detached, as SYSTEM; its result is a file `j…` in the key's folder.
 
         Parameters:
@@ -190,7 +192,8 @@ class Node:
             step: names what is done, for messages.
 
         Returns:
-            Why it did not start; None where it did, or where the link broke: whoever waits for it finds out.
+            What Ansible's async wrapper answered (`ansible_async_watchdog_pid`; `failed` and `msg`); None where the
+            link broke, and nobody knows whether it started.
 
         Raises:
             NodeError: its collection is not installed.
@@ -199,16 +202,17 @@ class Node:
         try:
             job = (int(self.patience.batch) + 600, f"{FOLDER}\\{key}")
             result = self._link.start_job(name, arguments, detach=job)
+            if result.get("unreachable"):
+                raise LinkLost(str(result.get("msg")))
         except LookupError as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
         except LinkLost as error:
             self._recover(error, step)
             return None
-        if result.get("unreachable"):
-            self._recover(LinkLost(str(result.get("msg"))), step)
-            return None
         self._contact()
-        return None if result.get("ansible_job_id") and not result.get("failed") else _failure(result, False)
+        if result.get("failed") or not result.get("ansible_job_id"):
+            return {"failed": True, "msg": _failure(result, False)}
+        return result
 
     def put(self, local: str, remote: str, *, step: str) -> None:
         """Writes a file of the controller to the node; a broken link begins it anew.

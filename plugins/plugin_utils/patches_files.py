@@ -238,7 +238,9 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
     """Why it did not come to the installation: the first thing that went wrong."""
     for index, file in enumerate(patch.files):
         have = results.get(f"have-{index}")
-        if have is None or not have.ok:
+        if have is None:
+            return "passing", "the batch did not come to it"
+        if not have.ok:
             return "failed", _missing(file, index, have, results)
     signature = results.get("signature")
     if signature is not None and not signature.ok:
@@ -252,7 +254,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
     return "passing", "the batch did not come to it"
 
 
-def _missing(file: PatchFile, index: int, have: CallResult | None, results: t.Mapping[str, CallResult]) -> str:
+def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:
     source = file.local or _curl.redacted(file.url)
     errors = [
         (name, result)
@@ -268,7 +270,7 @@ def _missing(file: PatchFile, index: int, have: CallResult | None, results: t.Ma
             return f"{source} was not downloaded: {curl_words(result.exit_code)}"
     if errors:
         return f"{source} was not brought: {errors[0][1].error}"
-    actual = have.first.get("sha256") if have is not None and have.first else None
+    actual = have.first.get("sha256") if have.first else None
     return (
         f"{source} is not on the node: its SHA-256 is {actual}, wanted {file.sha256}"
         if actual

@@ -8,6 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import typing as t
 
@@ -26,8 +27,8 @@ SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
 """What an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 where one is disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
 """Keys of our batches and of Windows Update's jobs begin so: a later run finds what an earlier one left at work."""
-FINISHED = '"finished":\\s*(true|1)\\b'
-"""In the file of a job of Ansible's async wrapper, once it has ended."""
+PID = "ansible_async_watchdog_pid"
+"""In the file of a job of Ansible's async wrapper, from its start on: the process that does the work."""
 
 _SECURE_BOOT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\SecureBoot\\State"
 _CONTROL = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
@@ -47,8 +48,8 @@ class Leftovers:
 
     batches: tuple[str, ...] = ()
     """Keys of batches that were claimed and have no result: at work, or lost."""
-    jobs: tuple[str, ...] = ()
-    """Keys of jobs of Windows Update that have not ended."""
+    jobs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Process by key of jobs of Windows Update that are at work."""
     done: tuple[str, ...] = ()
     """Keys whose work has ended; only to be forgotten."""
     cache: bool = False
@@ -93,15 +94,17 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
     for patch in patches:
         for file in patch.files:
             paths += [path(patch, file), f"{path(patch, file)}.part"]
-    jobs = f"{FOLDER}\\{JOB_KEY}*\\j*"
+    left: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{BATCH_KEY}*", "Force": True}
+    # Without it, one name that nobody has would hide the others.
+    shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
     asked = [
         node_header.call(),
         _ask("hotfixes", "Get-HotFix", {}, ("HotFixID", "Description", "InstalledOn")),
         dataclasses.replace(_ask("packages", "Get-WindowsPackage", {"Online": True}, _PACKAGE), retries=2, delay=5.0),
         _ask("registry", "@read-registry", {"values": registry}, None),
-        _ask("left", "Get-ChildItem", {"Path": f"{FOLDER}\\{BATCH_KEY}*", "Force": True}, ("Name", "PSIsContainer")),
-        _ask("jobs", "Get-ChildItem", {"Path": jobs, "Force": True}, ("FullName", "LastWriteTimeUtc")),
-        _ask("ended", "Select-String", {"Path": jobs, "Pattern": FINISHED}, ("Path",)),
+        _ask("left", "Get-ChildItem", left, ("Name", "PSIsContainer")),
+        _ask("jobs", "Select-String", {"Path": f"{FOLDER}\\{JOB_KEY}*\\j*", "Pattern": PID}, ("Path", "Line")),
+        _ask("shells", "Get-Process", shells, ("Id",)),
         _ask("files", "@read-file", {"paths": paths, "hash": True}, None),
         _ask("space", "@free-space", {"path": CACHE}, None),
     ]
@@ -270,25 +273,28 @@ def _leftovers(seen: Observation) -> Leftovers:
     batches = {name.removesuffix(".claim") for name, dummy in names if name.endswith(".claim")}
     results = {name.removesuffix(".json") for name, dummy in names if name.endswith(".json")}
     jobs = {name for name, is_folder in names if is_folder and name.startswith(JOB_KEY)}
-    ended = {_job_of(item.get("Path")) for item in seen["ended"].output}
-    # What did not end before the machine went down never will.
-    ended |= {
-        _job_of(item.get("FullName"))
-        for item in seen["jobs"].output
-        if seen.boot and str(item.get("LastWriteTimeUtc") or "") < seen.boot
-    }
-    running = jobs - ended
+    alive = {item.get("Id") for item in seen["shells"].output}
+    running: dict[str, int] = {}
+    for item in seen["jobs"].output:
+        job = read_job(str(item.get("Line")))
+        if not job.get("finished") and job.get(PID) in alive:
+            running[str(item.get("Path")).rpartition("\\")[0].rpartition("\\")[2]] = int(job[PID])
     there = {str(item.get("path")).lower(): item for item in seen["files"].output}
     return Leftovers(
         batches=tuple(sorted(batches - results)),
-        jobs=tuple(sorted(running)),
-        done=tuple(sorted((results & batches) | (jobs - running))),
+        jobs=running,
+        done=tuple(sorted((results & batches) | (jobs - set(running)))),
         cache=bool(there.get(CACHE.lower(), {}).get("exists")),
     )
 
 
-def _job_of(file: t.Any) -> str:
-    return str(file).rpartition("\\")[0].rpartition("\\")[2]
+def read_job(text: str) -> dict[str, t.Any]:
+    """The file of a job of Ansible's async wrapper; empty where it cannot be read."""
+    try:
+        found = json.loads(text.lstrip("\ufeff"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _settled(seen: Observation) -> bool:

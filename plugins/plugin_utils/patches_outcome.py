@@ -43,10 +43,18 @@ class Record:
     verdict: Verdict | None = None
     """What it said last."""
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
+    _looked: tuple[int, int] = (0, 0)
+    """Attempts and reboots before the last look."""
 
-    def look(self, verdict: Verdict) -> None:
+    def look(self, verdict: Verdict, boots: int = 0) -> None:
+        """Takes down what the node says, after so many reboots of this run."""
         self.first = self.first or verdict
         self.verdict = verdict
+        self._looked = (len(self.attempts), boots)
+
+    def is_fresh(self, boots: int) -> bool:
+        """Whether the node was looked at since the last attempt and reboot."""
+        return self._looked == (len(self.attempts), boots)
 
     @property
     def last(self) -> Attempt | None:
@@ -108,6 +116,8 @@ def conclude(record: Record, node: NodePatches, *, boots: int, blocked: str = ""
         return _not_offered(record, node, last)
     if last.outcome == "reboot" and last.boots == boots:
         return Verdict(status="needs_reboot", why=last.why)
+    if last.outcome in ("done", "reboot") and not record.is_fresh(boots):
+        return Verdict(status="failed", why=f"{last.why}; the run ended before Windows could be asked whether it is in")
     if last.outcome in ("done", "reboot"):
         return Verdict(status="failed", why=f"{last.why}; but Windows does not list it: {_why_unlisted(record)}")
     if last.outcome == "not_applicable":

@@ -47,7 +47,9 @@ class PatchNode(t.Protocol):
 
     def forget(self, keys: t.Iterable[str]) -> None: ...
 
-    def start_job(self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str) -> str | None: ...
+    def start_job(
+        self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
+    ) -> t.Mapping[str, t.Any] | None: ...
 
     def put(self, local: str, remote: str, *, step: str) -> None: ...
 
@@ -155,7 +157,7 @@ class PatchRun:
         if not seen.settled:
             self.warnings.append(f"the update stack still worked after {self._options.settle:.0f} s (settle_timeout)")
         for record in self.records:
-            record.look(judge(record.patch, seen.node))
+            record.look(judge(record.patch, seen.node), self.reboots)
         return seen
 
     def _wait_for(self, left: Leftovers) -> None:
@@ -163,9 +165,8 @@ class PatchRun:
         self._tell(f"an earlier run is still at work here: waiting for it ({', '.join((*left.batches, *left.jobs))})")
         for key in left.batches:
             self._node.wait(key, step="wait for an earlier run")
-        for key in left.jobs:
-            self._node.observe(patches_update.wait_calls(key, 900), step="wait for Windows Update")
-        self._node.forget(left.jobs)
+        for key, pid in left.jobs.items():
+            self._node.observe(patches_update.wait_calls(key, pid, 900), step="wait for Windows Update")
 
     def _check_version(self, seen: Seen) -> None:
         header = seen.node.header
@@ -210,15 +211,12 @@ class PatchRun:
         self._restore |= dict.fromkeys(seen.node.disabled, "Disabled")
         folders = tuple(_folder_call(number, record.patch) for number, record in enumerate(files) if _to_push(record))
         if folders or (public and enable):
-            self._node.run(Batch(calls=(*enable, *folders)), step="prepare the installation")
+            self._node.observe((*enable, *folders), step="prepare the installation")
             enable = ()
         pushed: dict[str, int] = {}
         files = [record for record in files if self._pushed(record, seen, pushed)]
-        for dummy in range(_STARTS):
-            if not (public or files) or self._installed(public, files, enable, seen, pushed):
-                return
-        for record in public:
-            self._fail(record, f"Windows Update's job did not start in {_STARTS} attempts")
+        if public or files:
+            self._install(public, files, enable, seen, pushed)
 
     def _refused(self, record: Record, seen: Seen) -> bool:
         """Whether it is refused before the node is touched; then that is its attempt."""
@@ -254,81 +252,82 @@ class PatchRun:
                 return False
         return True
 
-    def _installed(
+    def _install(
         self,
         public: list[Record],
         files: t.Sequence[Record],
         enable: tuple[Call, ...],
         seen: Seen,
         pushed: t.Mapping[str, int],
-    ) -> bool:
-        """One job of Windows Update, and one batch that waits for it and then installs the files.
-
-        Returns:
-            Whether that is over; False where Windows Update's job never reached the node.
-        """
-        job = self._start_update(public)
-        calls = [*enable, *(patches_update.wait_calls(job, self._options.rules.timeout) if job else ())]
+    ) -> None:
+        """One job of Windows Update, and one batch that waits for it and then installs the files."""
+        job, pid = self._start_update(public) if public else ("", 0)
+        calls = [*enable, *(patches_update.wait_calls(job, pid, self._options.rules.timeout) if job else ())]
         for number, record in enumerate(files):
             calls += patches_files.file_calls(
                 record.patch, seen.node, self._options.rules, seen.files, pushed, f"p{number}."
             )
         if files:
             calls.append(patches_files.sweep_call())
-        if not calls:
-            return True
+        if not job and not files:
+            return
         self._node.on_progress = lambda progress: self._progress(progress, public, files)
-        batch = Batch(calls=tuple(calls), key=f"{BATCH_KEY}{uuid.uuid4()}")
         try:
-            answer = self._node.run(batch, step="install patches", system=bool(files))
+            answer = self._node.run(_batch(calls), step="install patches", system=True)
         except BatchLost as lost:
             # What it did shows in the next look; a job of Windows Update that still runs is waited for there.
             self.warnings.append(f"{lost}; looking again at what the node has")
             for record in (*(public if job else ()), *files):
                 record.attempts.append(Attempt(outcome="passing", why="the node lost the work", boots=self.reboots))
-            return True
-        stopped = answer.stopped.id if answer.stopped is not None else ""
-        if job and stopped != patches_update.ENDED:
+            return
+        waited = answer.calls.get(patches_update.WAITED)
+        if job and (waited is None or waited.ok):
             self._node.forget([job])
-        if stopped == patches_update.STARTED:
-            return False
         update = answer.calls.get("wu.answer")
         attempts = patches_update.read(update, [record.patch for record in public], self.reboots) if job else {}
         for record in public if job else ():
             record.attempts.append(attempts[record.patch.name])
         for number, record in enumerate(files):
             record.attempts.append(patches_files.read(record.patch, answer.scoped(f"p{number}."), self.reboots))
-        return True
 
-    def _start_update(self, public: list[Record]) -> str:
+    def _start_update(self, public: t.Sequence[Record]) -> tuple[str, int]:
         """Starts Windows Update's job.
 
         Returns:
-            Its key; empty where there is nothing to start, or where it cannot be: then that is the patches' attempt.
+            Its key and process; an empty key where it cannot be started: then that is the patches' attempt.
         """
-        if not public:
-            return ""
-        key = f"{JOB_KEY}{uuid.uuid4()}"
         wanted = patches_update.arguments([record.patch for record in public], self._options.server)
-        why = self._node.start_job(patches_update.ACTION, wanted, key, step="start Windows Update")
-        if why is None:
-            return key
+        step, why = "start Windows Update", f"in {_STARTS} attempts"
+        for dummy in range(_STARTS):
+            key = f"{JOB_KEY}{uuid.uuid4()}"
+            job = self._node.start_job(patches_update.ACTION, wanted, key, step=step)
+            if job is None:
+                line = self._node.observe(patches_update.find_calls(key), step=step)["wu.job"].first
+                job = patches_observe.read_job(str((line or {}).get("Line")))
+            if job.get("failed"):
+                why = str(job.get("msg"))
+                break
+            if job:
+                return key, int(job.get(patches_observe.PID) or 0)
         for record in public:
             self._fail(record, f"Windows Update's job could not be started: {why}")
-        self._node.forget([key])
-        return ""
+        return "", 0
 
     def _fail(self, record: Record, why: str) -> None:
         record.attempts.append(Attempt(outcome="failed", why=why, boots=self.reboots))
 
     def _tidy(self, seen: Seen) -> None:
-        """Takes away what earlier runs left: services not put back, files of patches that are in."""
+        """Takes away what earlier runs left: services not put back, files of patches that are in.
+
+        These calls may be repeated, as those that prepare an installation may: they need no batch that runs only once.
+        """
         calls = list(patches_observe.restore_calls(seen.node.to_restore))
         files = [record for record in self.records if not record.patch.public]
         if seen.leftovers.cache and all(_status(record) in WELL for record in files):
             calls.append(patches_observe.discard_call())
-        if calls:
-            self._node.run(Batch(calls=tuple(calls)), step="tidy up")
+        # A command of its own: what the node is to forget travels with the next one.
+        if calls or seen.leftovers.done:
+            self._node.observe(calls, step="tidy up")
 
     # --- Telling.
 
@@ -353,6 +352,11 @@ def _status(record: Record) -> str:
 
 def _to_push(record: Record) -> bool:
     return any(file.local for file in record.patch.files)
+
+
+def _batch(calls: t.Sequence[Call]) -> Batch:
+    """A batch that a later run knows for one of ours, whatever becomes of this run."""
+    return Batch(calls=tuple(calls), key=f"{BATCH_KEY}{uuid.uuid4()}")
 
 
 def _folder_call(number: int, patch: Patch) -> Call:

@@ -7,22 +7,21 @@ Private to the collection. The job's answer is the module's under async (`wait` 
 
 from __future__ import annotations
 
-import json
 import typing as t
 
 from .calls import Call, CallResult, Json
 from .node import FOLDER
 from .patches import Patch
 from .patches_codes import meaning, unsigned, words
-from .patches_observe import FINISHED
+from .patches_observe import PID, read_job
 from .patches_outcome import Attempt
 
 ACTION = "ansible.windows.win_updates"
-STARTED, ENDED = "wu.started", "wu.ended"
-"""The calls that fail where the job never started, and where it did not end in time."""
+WAITED, ENDED = "wu.waited", "wu.ended"
+"""The calls that fail where the job did not end in time, and where it has not ended."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
 """From our word for an update server to win_updates'."""
-_DELAY = 2.0
+_DELAY = 1.0
 _NO_HRESULT = -1
 
 
@@ -38,36 +37,63 @@ def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
     }
 
 
-def wait_calls(key: str, timeout: float) -> tuple[Call, ...]:
-    """Waits for the job in a key's folder and reads its answer.
+def find_calls(key: str) -> tuple[Call, ...]:
+    """Asks for the job in a key's folder: whether it started is not known where the link broke at its start."""
+    parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
+    return (
+        Call(
+            id="wu.job",
+            command="Select-String",
+            parameters=parameters,
+            select=("Line",),
+            until={"LineNumber": 1},
+            retries=5,
+            on_error="continue",
+        ),
+    )
 
-    Stops the batch where there is no job, or where it does not end in time: nothing else is installed beside it.
+
+def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
+    """Waits for a job and reads its answer; stops the batch where it does not end in time, or died.
 
     Parameters:
-        key: names the folder.
+        key: names its folder.
+        pid: the process that does the work; 0 if that is over.
         timeout: seconds.
     """
     job = f"{FOLDER}\\{key}\\j*"
-    exists: dict[str, Json] = {"Path": job, "Force": True}
-    ended: dict[str, Json] = {"Path": job, "Pattern": FINISHED}
-    return (
-        Call(
-            id=STARTED,
-            command="Get-ChildItem",
-            parameters=exists,
+    calls: list[Call] = []
+    if pid:
+        # After a reboot another process may have that number.
+        alive = Call(
+            id="wu.alive",
+            command="Get-Process",
+            parameters={"Id": pid},
             select=(),
-            until={"PSIsContainer": False},
-            retries=10,
-        ),
+            until={"ProcessName": ["powershell", "pwsh"]},
+            on_error="continue",
+        )
+        wait = Call(
+            id=WAITED,
+            command="Wait-Process",
+            parameters={"Id": pid, "Timeout": max(1, int(timeout))},
+            select=(),
+            needs=(alive.id,),
+            timeout=timeout + 60,
+            on_error="continue",
+            long=True,
+        )
+        calls = [alive, wait]
+    return (
+        *calls,
         Call(
             id=ENDED,
             command="Select-String",
-            parameters=ended,
+            parameters={"Path": job, "Pattern": '"finished":\\s*(true|1)\\b'},
             select=(),
             until={"LineNumber": 1},
-            retries=max(1, int(timeout / _DELAY)),
+            retries=3,
             delay=_DELAY,
-            long=True,
         ),
         Call(id="wu.answer", command="Get-Content", parameters={"Path": job, "Raw": True}, on_error="continue"),
     )
@@ -92,12 +118,7 @@ def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> d
 
 
 def _result(answer: CallResult | None) -> dict[str, t.Any]:
-    text = "".join(str(part) for part in answer.output) if answer is not None else ""
-    try:
-        found = json.loads(text.lstrip("\ufeff"))
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return read_job("".join(str(part) for part in answer.output)) if answer is not None else {}
 
 
 def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt:

@@ -21,6 +21,7 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loader
 from ansible.template import Templar
 
+from ansible_collections.winkube.node.plugins.plugin_utils import _memory, patches_update
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -188,12 +189,18 @@ def find(kb: str) -> Update:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ansible.windows waits whole seconds around a reboot; simulated ones are over in less."""
+    """Reboots and updates of simulated machines take less than the seconds that are waited for real ones."""
     from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
 
     quick = types.SimpleNamespace(**{name: getattr(time, name) for name in ("time", "monotonic")})
     quick.sleep = lambda seconds: time.sleep(seconds / 10)
     monkeypatch.setattr(_reboot, "time", quick)
+    monkeypatch.setattr(patches_update, "_DELAY", 0.2)
+    # What makes a forked worker small only costs time in a process that is controller and servers at once.
+    monkeypatch.setattr(_memory, "release", lambda: None)
+    with contextlib.suppress(AttributeError):
+        _memory._libc().mallopt(_memory._M_MMAP_THRESHOLD, 32 * 2**20)
+        _memory._libc().mallopt(_memory._M_TRIM_THRESHOLD, 512 * 2**20)
 
 
 def fleet_of(*entries: Settings) -> Fleet:

@@ -114,8 +114,8 @@ def test_a_later_cumulative_update_contains_an_earlier(have: int, wanted: int) -
 def record(wanted: Patch, *outcomes: str, seen: NodePatches | None = None) -> Record:
     """A record whose attempts were made before any reboot but the last, which came after all of them."""
     found = Record(patch=wanted)
-    found.look(judge(wanted, seen or node()))
     found.attempts = [Attempt(outcome=t.cast("t.Any", outcome), why=outcome) for outcome in outcomes]
+    found.look(judge(wanted, seen or node()), 1)
     return found
 
 
@@ -136,6 +136,12 @@ ENDS: dict[str, tuple[Record, NodePatches, str]] = {
 def test_an_installer_s_word_is_not_enough(case: str) -> None:
     found, seen, status = ENDS[case]
     assert conclude(found, seen, boots=1, blocked="a reboot is pending").status == status
+
+
+def test_nobody_says_rolled_back_who_did_not_look() -> None:
+    found = record(patch(".msu"), "reboot")
+    assert "rolled back" in conclude(found, node(), boots=1).why
+    assert "rolled back" not in conclude(found, node(), boots=2).why
 
 
 def test_what_is_staged_waits_for_its_reboot() -> None:
@@ -280,7 +286,8 @@ RESULTS: dict[str, tuple[str, dict[str, CallResult], str, str]] = {
         "reboot",
         "installed",
     ),
-    "the batch never came to it": (".msu", {"have-0": done(), "signature": done()}, "passing", "batch"),
+    "the batch never came to it": (".msu", {}, "passing", "batch"),
+    "the batch came half-way": (".msu", {"have-0": done(), "signature": done()}, "passing", "batch"),
 }
 
 

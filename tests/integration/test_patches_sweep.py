@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The link and the power are cut at every request of a patch run: the next run ends in the state of an unhurt one.
+
+A public update by Windows Update, a file that needs a reboot, a service that is disabled and has to be so afterwards;
+over psrp and winrm, in this process. Every machine is hurt once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.networks import free_network
+from integration.patching import WUAUSERV, Files, fleet_of, install, no_pauses, settings, state, statuses
+
+from simulator.fleet import Fleet
+from simulator.machine.machine import Machine
+from simulator.transport.faults import Fault
+from simulator.windows.update_catalogue import Update
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("patches_sweep"), pytest.mark.usefixtures("no_pauses")]
+__all__ = ["no_pauses"]
+
+PUBLIC = "KB5048654"
+FILE = Update("KB5999002", builds=(20348,), reboots=1)
+BATCHES = r"C:\ProgramData\winkube\batches"
+AT_ONCE, WORKERS = 24, 8
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What happens at one request of a run; `gone` is a link that stays away until the run has given up."""
+
+    connection: str
+    kind: str
+    request: int
+
+    def fault(self, machine: Machine) -> Fault:
+        if self.kind == "power":
+            reset = threading.Thread(target=machine.power.reset, daemon=True)
+            return Fault("call", self.request, callback=reset.start)
+        if self.kind == "gone":
+            return Fault("link_down", self.request, seconds=4.0)
+        return Fault(self.kind, self.request)
+
+    @property
+    def patience(self) -> int:
+        return 1 if self.kind == "gone" else 60
+
+
+def cuts(requests: dict[str, int]) -> list[Cut]:
+    """Return at least two cuts for every request: links by turns, power and lost controllers at some."""
+    found = [Cut("psrp", kind, number) for kind in ("before", "after") for number in range(1, requests["psrp"] + 1)]
+    found += [Cut("winrm", "during", number) for number in range(1, requests["winrm"] + 1)]
+    found += [Cut("psrp", "power", number) for number in range(2, requests["psrp"] + 1, 3)]
+    found += [Cut("winrm", "gone", number) for number in range(3, requests["winrm"] + 1, 3)]
+    return found
+
+
+def make(fleet: Fleet, name: str) -> Machine:
+    machine = fleet.machine(name)
+    machine.registry.write(WUAUSERV, {"Start": 4})
+    return machine
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[int], Fleet]]:
+    """A function that starts that many servers in a network of their own."""
+    started: list[Fleet] = []
+
+    def start(count: int) -> Fleet:
+        network = free_network()
+        offers = {"offers": [PUBLIC]}
+        entries = [settings(f"N{n}", f"{network}.{n}", windows_update=offers) for n in range(1, count + 1)]
+        started.append(fleet_of(*entries))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for fleet in started:
+        fleet.stop()
+
+
+def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path) -> None:
+    files = Files(f"{free_network()}.250", tmp_path)
+    wanted: list[Any] = [PUBLIC, files.add(FILE)]
+    unhurt = start(2)
+    requests: dict[str, int] = {}
+    for name, connection in (("N1", "psrp"), ("N2", "winrm")):
+        result = install(make(unhurt, name), wanted, connection=connection)
+        assert set(statuses(result).values()) == {"installed"}, result
+        requests[connection] = unhurt.nodes[name].server.counters.snapshot()["wsman_requests"]
+    aim = state(unhurt.machine("N1"))
+    assert aim == state(unhurt.machine("N2"))
+    assert (aim["wuauserv"], aim["marker"], aim["files"]) == (4, [], [])
+
+    planned = cuts(requests)
+
+    def hurt(cut: Cut, place: tuple[Fleet, str]) -> str:
+        """Run, cut, run again. Return what is wrong, or nothing."""
+        fleet, name = place
+        machine, server = make(fleet, name), fleet.nodes[name].server
+        server.set_fault(cut.fault(machine))
+        first = install(machine, wanted, connection=cut.connection, reconnect_timeout=cut.patience)
+        hit = not server.faults.pending()
+        server.faults.clear()
+        second = install(machine, wanted, connection=cut.connection)
+        third = install(machine, wanted, connection=cut.connection)
+        left = [entry.path for entry in machine.files.listing(BATCHES)]
+        problems = {
+            "the cut missed": not hit,
+            "not installed": set(statuses(second).values()) != {"installed"},
+            "another state": state(machine) != aim,
+            "not at rest": third["changed"] or third.get("failed") or third["remote_commands"] != 1,
+            f"left behind {left}": bool(left),
+        }
+        wrong = [text for text, bad in problems.items() if bad]
+        return f"{cut}: {wrong}; first {first.get('msg')}; second {second.get('msg')}" if wrong else ""
+
+    found: list[str] = []
+    for begin in range(0, len(planned), AT_ONCE):
+        chosen = planned[begin : begin + AT_ONCE]
+        fleet = start(len(chosen))
+        with ThreadPoolExecutor(WORKERS) as pool:
+            found += pool.map(hurt, chosen, [(fleet, name) for name in fleet.nodes])
+        fleet.stop()
+    files.stop()
+    wrong = [text for text in found if text]
+    print(f"faults injected {len(planned)}, converged {len(planned) - len(wrong)}", *wrong, sep="\n")
+    assert len(planned) >= 2 * max(requests.values())
+    assert wrong == []
