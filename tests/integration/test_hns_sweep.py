@@ -8,16 +8,15 @@ happened to, a further run changes nothing, and (scope stale) no pod that runs o
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from integration.actions import CONNECTIONS, connect, run_action
-from integration.conftest import free_network
+from integration.actions import CONNECTIONS, connect, run_action, spare_time_not_memory
+from integration.networks import free_network
 
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns
@@ -141,12 +140,15 @@ def trouble(sweep: Sweep, fleet: Fleet, name: str, point: Point, wanted: Mapping
     scene = populate(machine)
     reboot = Fault("call", point.request, callback=machine.power.reboot)
     server.set_fault(reboot if point.kind == "reboot" else Fault(point.kind, point.request))
+    boots = machine.power.boots
     first = sweep.clean(machine)
-    server.faults.clear()
-    for dummy in range(100):
-        if machine.network.is_up:
+    for dummy in range(200):
+        # One that was told to reboot goes down a moment later.
+        rebooted = point.kind != "reboot" or machine.power.boots > boots or server.faults.pending()
+        if rebooted and machine.network.is_up:
             break
         time.sleep(0.1)
+    server.faults.clear()
     if first.get("failed") or first.get("unreachable") or state_of(machine, scene) != wanted:
         second = sweep.clean(machine)
         if second.get("failed") or second.get("unreachable"):
@@ -162,12 +164,9 @@ def trouble(sweep: Sweep, fleet: Fleet, name: str, point: Point, wanted: Mapping
 
 
 @pytest.fixture
-def sweep(scope: str, kind: str) -> Iterator[Sweep]:
-    # The engine gives memory back after each command, which costs as much as there is in this process.
-    gc.collect()
-    gc.freeze()
-    yield Sweep(scope, kind)
-    gc.unfreeze()
+def sweep(scope: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> Sweep:
+    spare_time_not_memory(monkeypatch)
+    return Sweep(scope, kind)
 
 
 @pytest.mark.parametrize(
