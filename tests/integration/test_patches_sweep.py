@@ -111,7 +111,9 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path) ->
         hit = not server.faults.pending()
         server.faults.clear()
         second = install(machine, wanted, connection=cut.connection)
-        third = install(machine, wanted, connection=cut.connection)
+        # Where the hurt run went on to its end, the second one is one more already.
+        rested = second["remote_commands"] == 1
+        third = second if rested else install(machine, wanted, connection=cut.connection)
         left = [entry.path for entry in machine.files.listing(BATCHES)]
         problems = {
             "the cut missed": not hit,
