@@ -118,3 +118,21 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
             "kube-proxy": "Running",
         }
     assert json.dumps(run.report)
+
+
+@pytest.mark.parametrize(
+    ("playbook", "tag", "listed", "left_out"),
+    [
+        ("reset_nodes.yml", "role::kubernetes-for-windows", "Clean HNS", "Converge the node"),
+        ("reset_nodes.yml", "role::hns_cleanup", "Clean HNS", "Go on only"),
+        ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean HNS"),
+        ("site.yml", "install", "Converge the node\t", "Join the node"),
+        ("site.yml", "join", "Join the node", "node_prepare : Converge the node"),
+    ],
+)
+def test_tags_are_those_of_kubernetes_for_windows(
+    site: Site, playbook: str, tag: str, listed: str, left_out: str
+) -> None:
+    tasks = site.run(playbook, "--list-tasks", "--tags", tag).expect().output
+    assert listed in tasks
+    assert left_out not in tasks
