@@ -10,7 +10,7 @@ import http.server
 import threading
 import time
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ansible.playbook.play_context import PlayContext
 from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loader
 from ansible.template import Templar
+from integration.networks import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils import _memory, patches_update
 from simulator.fleet import Fleet
@@ -49,6 +50,10 @@ CONNECTIONS: Mapping[str, Mapping[str, Any]] = {
         "ansible_psrp_operation_timeout": 20,
     },
 }
+OLD, HERE, NEXT = "KB5044281", "KB5046616", "KB5048654"
+FIX = Update("KB5999001", builds=(20348,), reboots=0)
+STAGED = Update("KB5999002", builds=(20348,), reboots=1)
+TOOL = Update("KB5999003", builds=(20348,), reboots=1)
 QUICK: Mapping[str, Any] = {
     "reboot_seconds": 0.3,
     "time_scale": 0.01,
@@ -206,3 +211,36 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def fleet_of(*entries: Settings) -> Fleet:
     """Return a fleet; use it as a context."""
     return Fleet(entries)
+
+
+Serve = Callable[..., Machine]
+
+
+@pytest.fixture
+def server() -> Iterator[Serve]:
+    """A function that starts a server: `server(windows="2025", secure_boot=False)`."""
+    with contextlib.ExitStack() as stack:
+
+        def start(**entry: Any) -> Machine:
+            fleet = stack.enter_context(fleet_of(settings("PATCHED", f"{free_network()}.1", **entry)))
+            return fleet.machine("PATCHED")
+
+        yield start
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[Files]:
+    """A server of patches' files."""
+    served = Files(f"{free_network()}.2", tmp_path)
+    yield served
+    served.stop()
+
+
+def installed(machine: Machine) -> set[str]:
+    """Return the articles of the installed updates."""
+    return {kb for kb, how in state(machine)["updates"] if how == "Installed"}
+
+
+def message(result: Mapping[str, Any], name: str) -> str:
+    """Return what a result says of a patch."""
+    return next(str(entry["message"]) for entry in result["patches"] if entry["name"] == name)

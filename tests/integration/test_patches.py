@@ -4,72 +4,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from integration.networks import free_network
 from integration.patching import (
+    FIX,
+    HERE,
     MARKER,
+    NEXT,
+    OLD,
+    STAGED,
     WUAUSERV,
     Files,
+    Serve,
+    files,
     find,
-    fleet_of,
     install,
+    installed,
+    message,
     no_pauses,
     run,
-    settings,
+    server,
     state,
     statuses,
 )
 
 from ansible_collections.winkube.node.plugins.plugin_utils import patches_transfer
 from simulator.machine import faults
-from simulator.machine.machine import Machine
 from simulator.windows import update_package
 from simulator.windows.component_store import store_of
 from simulator.windows.update_catalogue import Update
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("patches"), pytest.mark.usefixtures("no_pauses")]
-__all__ = ["no_pauses"]
-
-OLD, HERE, NEXT = "KB5044281", "KB5046616", "KB5048654"
-FIX = Update("KB5999001", builds=(20348,), reboots=0)
-STAGED = Update("KB5999002", builds=(20348,), reboots=1)
-TOOL = Update("KB5999003", builds=(20348,), reboots=1)
-Serve = Callable[..., Machine]
-
-
-@pytest.fixture
-def server() -> Iterator[Serve]:
-    """A function that starts a server: `server(windows="2025", secure_boot=False)`."""
-    with contextlib.ExitStack() as stack:
-
-        def start(**entry: Any) -> Machine:
-            fleet = stack.enter_context(fleet_of(settings("PATCHED", f"{free_network()}.1", **entry)))
-            return fleet.machine("PATCHED")
-
-        yield start
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Iterator[Files]:
-    served = Files(f"{free_network()}.2", tmp_path)
-    yield served
-    served.stop()
-
-
-def installed(machine: Machine) -> set[str]:
-    return {kb for kb, state in state(machine)["updates"] if state == "Installed"}
-
-
-def message(result: dict[str, Any], name: str) -> str:
-    return next(str(entry["message"]) for entry in result["patches"] if entry["name"] == name)
+__all__ = ["files", "no_pauses", "server"]
 
 
 @pytest.mark.parametrize("connection", ["psrp", "winrm"])
@@ -172,166 +143,6 @@ def test_a_server_that_misses_its_checkpoint_gets_it_from_the_same_folder(server
     result = install(machine, [alone | {"requires": [beside]}])
     assert statuses(result) == {update.kb: "installed"}, result["patches"]
     assert result["os_build_after"] == "26100.9000"
-
-
-class TestWindowsUpdate:
-    TOOL, DEFENDER, DOTNET = "KB890830", "KB2267602", "KB5066743"
-    OFFERS: ClassVar[dict[str, Any]] = {"offers": [NEXT, TOOL]}
-
-    @pytest.mark.parametrize("connection", ["psrp", "winrm"])
-    def test_public_ones_before_files_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
-        machine = server(windows_update=self.OFFERS)
-        # It needs what the public one brings.
-        fix = dataclasses.replace(FIX, needs_ubr=2966)
-        result = install(machine, [files.add(fix), NEXT, self.TOOL], connection=connection)
-        assert set(statuses(result).values()) == {"installed"}, result["patches"]
-        assert result["os_build_after"] == "20348.2966"
-
-    @pytest.mark.parametrize("connection", ["psrp", "winrm"])
-    def test_three_patches_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
-        machine = server(windows_update=self.OFFERS, update_seconds=200)
-        wanted = [NEXT, self.TOOL, files.add(STAGED)]
-        result = install(machine, wanted, connection=connection)
-        assert set(statuses(result).values()) == {"installed"}, result["patches"]
-        assert (result["reboots"], result["remote_commands"] <= 10) == (1, True), result["remote_commands"]
-        again = install(machine, wanted, connection=connection)
-        assert (again["changed"], again["remote_commands"]) == (False, 1)
-
-    def test_what_nothing_lists_is_known_by_windows_update_s_log(self, server: Serve) -> None:
-        machine = server(windows_update={"offers": [self.TOOL, self.DEFENDER, self.DOTNET]})
-        result = install(machine, [self.TOOL, self.DEFENDER, self.DOTNET])
-        assert set(statuses(result).values()) == {"installed"}, result["patches"]
-        listed = {fix["id"] for fix in run(machine, "patch_info")["installed_qfes"]}
-        assert not listed & {self.TOOL, self.DEFENDER, self.DOTNET}
-        again = install(machine, [self.TOOL, self.DEFENDER, self.DOTNET])
-        assert (set(statuses(again).values()), again["remote_commands"]) == ({"installed"}, 1)
-
-    def test_a_kb_that_is_not_offered_is_never_called_installed(self, server: Serve) -> None:
-        machine = server(windows_update=self.OFFERS)
-        result = install(machine, ["KB9999999", self.TOOL])
-        assert statuses(result) == {"KB9999999": "not_offered", self.TOOL: "installed"}
-        assert result["failed"]
-        assert "KB9999999  not_offered" in result["msg"]
-
-    def test_one_that_fails_does_not_hold_up_the_others(self, server: Serve, files: Files) -> None:
-        fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x800f0922", "at": "install", "times": None}
-        machine = server(windows_update=self.OFFERS, update_faults=[fault])
-        result = install(machine, [NEXT, self.TOOL, files.add(FIX)])
-        assert statuses(result) == {NEXT: "failed", self.TOOL: "installed", FIX.kb: "installed"}
-        assert "0x800F0922" in message(result, NEXT)
-
-    def test_a_download_that_fails_does_not_either(self, server: Serve) -> None:
-        fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x80240034", "at": "download", "times": None}
-        machine = server(windows_update=self.OFFERS, update_faults=[fault])
-        result = install(machine, [NEXT, self.TOOL])
-        assert statuses(result) == {NEXT: "failed", self.TOOL: "installed"}, result["patches"]
-
-    def test_a_server_that_cannot_be_reached_is_said(self, server: Serve, files: Files) -> None:
-        machine = server(windows_update=False)
-        result = install(machine, [NEXT, files.add(FIX)])
-        assert statuses(result) == {NEXT: "failed", FIX.kb: "installed"}
-        assert "0x8024402C" in message(result, NEXT)
-
-    def test_only_what_wsus_approves_is_offered(self, server: Serve) -> None:
-        machine = server(wsus={"url": "http://wsus:8530", "approved": [NEXT]}, windows_update=False)
-        policy = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
-        machine.registry.write(policy, {"WUServer": "http://wsus:8530", "WUStatusServer": "http://wsus:8530"})
-        machine.registry.write(rf"{policy}\AU", {"UseWUServer": 1, "NoAutoUpdate": 1})
-        result = install(machine, [NEXT, self.TOOL], update_server="wsus")
-        assert statuses(result) == {NEXT: "installed", self.TOOL: "not_offered"}, result["patches"]
-        assert machine.registry.data(rf"{policy}\AU", "NoAutoUpdate") == 1
-
-    def test_what_was_disabled_is_disabled_again(self, server: Serve) -> None:
-        machine = server(windows_update=self.OFFERS)
-        machine.registry.write(WUAUSERV, {"Start": 4})
-        result = install(machine, [NEXT])
-        assert statuses(result) == {NEXT: "installed"}, result["patches"]
-        assert (state(machine)["wuauserv"], state(machine)["marker"]) == (4, [])
-
-    def test_the_next_run_waits_for_what_this_one_left_at_work(self, server: Serve, files: Files) -> None:
-        machine = server(windows_update=self.OFFERS, update_seconds=300)
-        wanted = [NEXT, files.add(STAGED)]
-        result = install(machine, wanted, timeout=1)
-        assert result["failed"]
-        assert "the node goes on with it" in result["msg"]
-        result = install(machine, wanted)
-        assert set(statuses(result).values()) == {"installed"}, result["patches"]
-        assert [entry["attempts"] for entry in result["patches"]] == [0, 1]
-
-
-class TestTestSigning:
-    PRIVATE = Update("KB5999020", builds=(20348,), reboots=0)
-    REFUSING = (({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False}))
-    MARKED = "Windows10.0-KB5999020-x64-InstallForTestingPurposesOnly.exe"
-
-    def test_it_is_turned_on_and_that_is_said(self, server: Serve, files: Files) -> None:
-        machine = server(secure_boot=False)
-        wanted = files.add(self.PRIVATE, "exe", name=self.MARKED, signer="test")
-        result = install(machine, [wanted])
-        assert (statuses(result), result["test_signing"], result["reboots"]) == (
-            {"KB5999020": "installed"},
-            "turned_on",
-            1,
-        )
-        assert any("test signing was turned on" in text for text in result["warnings"])
-        assert state(machine)["test_signing"]
-        again = install(machine, [wanted])
-        assert (again["changed"], again["test_signing"], again["remote_commands"]) == (False, "on", 1)
-
-    def test_a_signature_tells_where_nobody_does(self, server: Serve, files: Files) -> None:
-        machine = server(secure_boot=False)
-        result = install(machine, [files.add(self.PRIVATE, signer="test")])
-        assert (statuses(result), result["test_signing"]) == ({"KB5999020": "installed"}, "turned_on")
-
-    def test_microsoft_s_signature_turns_nothing_on(self, server: Serve, files: Files) -> None:
-        machine = server(secure_boot=False)
-        result = install(machine, [files.add(self.PRIVATE)])
-        assert (statuses(result), result["test_signing"]) == ({"KB5999020": "installed"}, "off")
-
-    @pytest.mark.parametrize(
-        ("entry", "option"), [({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False})]
-    )
-    def test_it_is_refused_before_anything_is_downloaded(
-        self, server: Serve, files: Files, entry: dict[str, Any], option: dict[str, Any]
-    ) -> None:
-        machine = server(**entry)
-        result = install(machine, [files.add(self.PRIVATE, "exe", name=self.MARKED, signer="test")], **option)
-        assert statuses(result) == {"KB5999020": "failed"}
-        assert ("Secure Boot" if not option else "test_signing is false") in message(result, "KB5999020")
-        assert files.requests == []
-
-    @pytest.mark.parametrize(
-        ("entry", "option"), [({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False})]
-    )
-    def test_it_is_refused_by_its_signature(
-        self, server: Serve, files: Files, entry: dict[str, Any], option: dict[str, Any]
-    ) -> None:
-        machine = server(**entry)
-        result = install(machine, [files.add(self.PRIVATE, signer="test")], **option)
-        assert statuses(result) == {"KB5999020": "failed"}
-        assert "Development PCA" in message(result, "KB5999020")
-        assert not state(machine)["test_signing"]
-        assert "KB5999020" not in installed(machine)
-
-
-class TestSigners:
-    MICROSOFT = "CN=Microsoft Windows, O=Microsoft Corporation, L=Redmond, S=Washington, C=US"
-
-    def test_only_allowed_ones_are_installed(self, server: Serve, files: Files) -> None:
-        machine = server(secure_boot=False)
-        ours, theirs = files.add(FIX), files.add(STAGED, signer="private")
-        # A test certificate can bear any subject.
-        forged = files.add(TOOL, signer="test")
-        nobodys = files.add(Update("KB5999030", builds=(20348,)), signer=None)
-        result = install(machine, [ours, theirs, forged, nobodys], allowed_signers=[self.MICROSOFT])
-        assert statuses(result) == {FIX.kb: "installed", STAGED.kb: "failed", TOOL.kb: "failed", "KB5999030": "failed"}
-        assert "CN=Example Patches" in message(result, STAGED.kb)
-        assert "NotSigned" in message(result, "KB5999030")
-
-    def test_a_test_certificate_is_allowed_by_its_thumbprint(self, server: Serve, files: Files) -> None:
-        signer = update_package.SIGNERS["test"].thumbprint
-        result = install(server(secure_boot=False), [files.add(FIX, signer="test")], allowed_signers=[signer])
-        assert statuses(result) == {FIX.kb: "installed"}
 
 
 class TestControllersFiles:

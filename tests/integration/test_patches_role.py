@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.conftest import SiteFactory, free_network
+from integration.conftest import SiteFactory
+from integration.networks import free_network
 from integration.patching import QUICK, Files, state
 from integration.playbooks import PlayRun, Site
 

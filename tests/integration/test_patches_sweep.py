@@ -54,12 +54,18 @@ class Cut:
         return 1 if self.kind == "gone" else 60
 
 
+KINDS = ("before", "after", "during")
+
+
 def cuts(requests: dict[str, int]) -> list[Cut]:
-    """Return at least two cuts for every request: links by turns, power and lost controllers at some."""
-    found = [Cut("psrp", kind, number) for kind in ("before", "after") for number in range(1, requests["psrp"] + 1)]
-    found += [Cut("winrm", "during", number) for number in range(1, requests["winrm"] + 1)]
-    found += [Cut("psrp", "power", number) for number in range(2, requests["psrp"] + 1, 3)]
-    found += [Cut("winrm", "gone", number) for number in range(3, requests["winrm"] + 1, 3)]
+    """Return two cuts of the link for every request, and the power's and lost controllers' at some."""
+    found = []
+    for number in range(1, max(requests.values()) + 1):
+        # Each kind by turns, another one over each connection; at most as many as it has requests.
+        for shift, connection in enumerate(requests):
+            found.append(Cut(connection, KINDS[(number + shift) % 3], min(number, requests[connection])))
+    found += [Cut("psrp", "power", number) for number in range(2, requests["psrp"] + 1, 5)]
+    found += [Cut("winrm", "gone", number) for number in range(3, requests["winrm"] + 1, 5)]
     return found
 
 
