@@ -18,7 +18,7 @@ import importlib
 import os
 import typing as t
 
-from ansible.plugins.loader import action_loader, filter_loader, lookup_loader, test_loader
+from ansible.plugins.loader import filter_loader, lookup_loader, test_loader
 
 _LIBRARIES = ("winrm", "requests_ntlm", "pypsrp.powershell", "pypsrp.wsman")
 _CONNECTIONS = ("ansible.plugins.connection.winrm", "ansible.plugins.connection.psrp")
@@ -42,7 +42,6 @@ def share() -> None:
         for plugin in ("ansible.builtin.defined", "ansible.builtin.file", "ansible.builtin.subset"):
             test_loader.get(plugin)
         lookup_loader.get("ansible.builtin.env")
-        action_loader.get("ansible.windows.win_reboot", class_only=True)
     with contextlib.suppress(Exception):
         # NTLM seals with it; OpenSSL makes ready for that once in a process, 2 MB of it.
         algorithms = importlib.import_module("cryptography.hazmat.decrepit.ciphers.algorithms")

@@ -103,7 +103,7 @@ class Collection:
         self._say = say
         self.outcome = Outcome()
 
-    def look(self) -> logs_selection.Selection:
+    def look(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:
         """Looks what the node has, in one remote command, and chooses.
 
         Raises:
@@ -121,7 +121,7 @@ class Collection:
         self.outcome.state = logs_state.read(seen)
         self.outcome.selection = logs_selection.select(survey, self._wanted)
         self.outcome.problems += [*survey.problems, *self.outcome.state.problems]
-        return self.outcome.selection
+        return survey, self.outcome.selection
 
     def collect(self) -> None:
         """Looks, gathers, and brings the archive back.
@@ -130,9 +130,7 @@ class Collection:
             NodeError: there is no archive; the outcome has what is known all the same.
             AnsibleConnectionFailure: the node cannot be reached, or not any longer.
         """
-        selection = self.look()
-        survey = self.outcome.survey
-        assert survey is not None  # noqa: S101 - look() sets it
+        survey, selection = self.look()
         if survey.free < selection.room:
             raise NodeError(
                 f"{self._node.name}: gather logs: {survey.free >> 20} MB are free on C:, {selection.room >> 20} MB are "
