@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
+from integration.joined_nodes import wait_for
 from integration.playbooks import ROOT, PlayRun, Site, bootstrap_tokens, cluster_nodes, node_name
 from integration.states import state_of
 
@@ -145,14 +146,20 @@ def test_registry_switches_are_those_of_the_windows_version(site: Site, first: P
     assert wrong == []
 
 
+def running(site: Site, host: str) -> set[str]:
+    """Return the names of the containers that run."""
+    containers: Any = site.node(host).status()["containers"]
+    return {item["name"] for item in containers if item["state"] == "RUNNING"}
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_network_came_from_flannels_pod(site: Site, first: PlayRun, host: str) -> None:
     status: Any = site.node(host).status()
     (network,) = [item for item in status["hns"]["networks"] if item["name"] == "cbr0"]
     assert network["type"] == "L2Bridge"
     assert network["subnet"] == cluster_nodes(site)[node_name(host)]["pod_cidr"]
-    running = {item["name"] for item in status["containers"] if item["state"] == "RUNNING"}
-    assert {"kube-flannel", "kube-proxy"} <= running
+    # A node is Ready when flannel has done its part; kube-proxy may come a moment later.
+    wait_for(lambda: {"kube-flannel", "kube-proxy"} <= running(site, host), "both pods run", 60)
     folder = r"C:\etc\cni\net.d"
     (conf,) = [entry.path for entry in site.machine(host).files.listing(folder)]
     assert json.loads(site.machine(host).files.read_text(conf))["name"] == "cbr0"
