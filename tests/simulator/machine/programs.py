@@ -117,9 +117,7 @@ class Programs:
         argv = command_line.split(arguments) if isinstance(arguments, str) else list(arguments)
         caller = stop or threading.Event()
         signal = StopSignal(caller)
-        process = self._machine.processes.begin(
-            found.path.rsplit("\\", 1)[-1], user, signal, normalise(found.path)
-        )
+        process = self._machine.processes.begin(found.path.rsplit("\\", 1)[-1], user, signal, normalise(found.path))
         invocation = Invocation(argv, stdin, variables, directory, signal, found.path, found.version, user, line, logon)
         late = threading.Event()
 
