@@ -113,6 +113,33 @@ def _set_back(start_mode: str) -> t.Iterator[Call]:
         yield remove_value("cloudbase-forget", _notes.KEY, _CLOUDBASE_NOTE["name"])
 
 
+def _wait_for_agents() -> tuple[Call, ...]:
+    """Waits until each agent of the cloud that is there runs: sysprep in the middle of its start breaks it."""
+    return tuple(
+        call
+        for name in _AGENTS
+        for call in (
+            Call(
+                id=f"agent-{name}",
+                command="Get-Service",
+                parameters={"Name": name},
+                select=("Name", "Status"),
+                on_error="continue",
+            ),
+            Call(
+                id=f"wait-{name}",
+                command="Get-Service",
+                input=Input(calls=(f"agent-{name}",), parameter="Name", property="Name"),
+                select=("Name", "Status"),
+                needs=(f"agent-{name}",),
+                until={"Status": "Running"},
+                retries=60,
+                delay=5.0,
+            ),
+        )
+    )
+
+
 def generalize_calls(
     clean_paths: t.Sequence[str], unattend: str | None, timeout: float, cloudbase_start_mode: str = ""
 ) -> tuple[Call, ...]:
@@ -137,33 +164,10 @@ def generalize_calls(
         )
         for number, path in enumerate(clean_paths)
     )
-    agents = tuple(
-        call
-        for name in _AGENTS
-        for call in (
-            Call(
-                id=f"agent-{name}",
-                command="Get-Service",
-                parameters={"Name": name},
-                select=("Name", "Status"),
-                on_error="continue",
-            ),
-            Call(
-                id=f"wait-{name}",
-                command="Get-Service",
-                input=Input(calls=(f"agent-{name}",), parameter="Name", property="Name"),
-                select=("Name", "Status"),
-                needs=(f"agent-{name}",),
-                until={"Status": "Running"},
-                retries=60,
-                delay=5.0,
-            ),
-        )
-    )
     return (
         _image_state("before"),
         Call(id="stop-if-sealed", command="@stop-if", input=Input(calls=("before",), where={"value": SEALED})),
-        *agents,
+        *_wait_for_agents(),
         *clean,
         *_set_back(cloudbase_start_mode),
         Call(

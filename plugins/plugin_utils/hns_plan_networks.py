@@ -7,12 +7,13 @@ Private to the collection.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import typing as t
 
 from . import hns_cni, hns_services, hns_uplink
 from .hns_facts import Facts
-from .hns_objects import Endpoint, Network
+from .hns_objects import Endpoint, Namespace, Network, PolicyList
 from .hns_owners import Ownership
 from .hns_plan import CleanupPlan, Item, Kept, Wish, is_protected, items_of
 from .hns_runtime import Owner
@@ -23,49 +24,71 @@ _DAEMONS = re.compile(r"flannel|kube-proxy|calico|azure-cn|antrea|ovn|cni|multus
 """Pods that make and use networks without an endpoint of their own (HostProcess): they have to begin anew with them."""
 
 
+@dataclasses.dataclass(frozen=True)
+class _Aim:
+    """Networks that were asked for, and what keeps some of them."""
+
+    targets: tuple[Network, ...]
+    on_targets: tuple[Endpoint, ...]
+    """Endpoints on them."""
+    busy_networks: frozenset[str]
+    """Ids of those that running containers keep."""
+    busy: frozenset[str]
+    """Ids of endpoints that stay: a running container needs its network whole, the host's endpoint on it included."""
+    why: str
+
+    @classmethod
+    def of(cls, wish: Wish, facts: Facts) -> _Aim:
+        objects, owners = facts.last.objects, facts.last.owners
+        if wish.scope == "all":
+            targets = [
+                item for item in objects.networks if facts.from_cni(item) and not is_protected(item, wish, facts)
+            ]
+        else:
+            targets = [found for name in wish.networks if (found := objects.network(name)) is not None]
+        ids = {item.id for item in targets}
+        on_targets = tuple(item for item in objects.endpoints if item.network in ids)
+        running = {item.network for item in on_targets if wish.keep_running_containers and _may_run(owners, item)}
+        return cls(
+            targets=tuple(targets),
+            on_targets=on_targets,
+            busy_networks=frozenset(running),
+            busy=frozenset(
+                item.id
+                for item in on_targets
+                if item.network in running and owners.endpoints[item.id].state not in ("stale", "stopped")
+            ),
+            why="Kubernetes or its CNI made it" if wish.scope == "all" else "asked for",
+        )
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """Networks that go."""
+        return tuple(item for item in self.targets if item.id not in self.busy_networks)
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Endpoints that go."""
+        return tuple(item for item in self.on_targets if item.id not in self.busy)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """Networks that stay, and why."""
+        why = "running containers have endpoints on it"
+        return tuple(
+            Kept(type="HnsNetwork", name=item.name, why=why) for item in self.targets if item.id in self.busy_networks
+        )
+
+
 def plan_networks(wish: Wish, facts: Facts) -> CleanupPlan:
-    objects, owners = facts.last.objects, facts.last.owners
-    if wish.scope == "all":
-        targets = [item for item in objects.networks if facts.from_cni(item) and not is_protected(item, wish, facts)]
-        why = "Kubernetes or its CNI made it"
-    else:
-        targets = [found for name in wish.networks if (found := objects.network(name)) is not None]
-        why = "asked for"
-    ids = {item.id for item in targets}
-    on_targets = [item for item in objects.endpoints if item.network in ids]
-    busy_networks = {item.network for item in on_targets if wish.keep_running_containers and _may_run(owners, item)}
-    # A running container needs its network whole, the host's endpoint on it included.
-    busy = {
-        item.id
-        for item in on_targets
-        if item.network in busy_networks and owners.endpoints[item.id].state not in ("stale", "stopped")
-    }
-    endpoints = tuple(item for item in on_targets if item.id not in busy)
-    networks = tuple(item for item in targets if item.id not in busy_networks)
-    removed = {item.id for item in endpoints}
-    stay = {item.id for item in objects.endpoints} - removed
-    policies = tuple(
-        item
-        for item in objects.policies
-        if item.endpoints & removed or (wish.scope == "all" and not item.endpoints & stay)
-    )
-    namespaces = tuple(
-        item
-        for item in objects.namespaces
-        if not item.default
-        and not (inside := objects.in_namespace(item)) & stay
-        # An empty one may be that of a pod that is being made.
-        and (inside & removed or (wish.scope == "all" and not wish.keep_running_containers))
-    )
-    everything = wish.scope == "all" and not busy
-    kept_names = {item.name.lower() for item in targets if item.id in busy_networks}
-    names = {name.lower() for name in (*(item.name for item in networks), *wish.networks)} - kept_names
-    files = (*hns_cni.state_of(facts.cni, names, everything), *(() if busy_networks else facts.extra_files))
-    routes = _routes(facts, networks)
-    containers = () if wish.keep_running_containers else _containers(wish, facts, owners, on_targets, networks)
+    objects, owners, aim = facts.last.objects, facts.last.owners, _Aim.of(wish, facts)
+    networks, endpoints = aim.networks, aim.endpoints
+    policies, namespaces = _references(wish, facts, {item.id for item in endpoints})
+    files, routes = _files(wish, facts, aim), _routes(facts, networks)
+    containers = () if wish.keep_running_containers else _containers(wish, facts, owners, aim.on_targets, networks)
     items = (
-        *items_of(policies, endpoints, namespaces, networks, owners, why),
-        *(Item(type="Container", id=item.id, name=item.name or item.id[:12], why=why) for item in containers),
+        *items_of(policies, endpoints, namespaces, networks, owners, aim.why),
+        *(Item(type="Container", id=item.id, name=item.name or item.id[:12], why=aim.why) for item in containers),
         *(Item(type="File", id=path, name=path, why="state of the CNI") for path in files),
         *(
             Item(type="Route", id=item.destination, name=f"{item.destination} via {item.next_hop}", why="of the CNI")
@@ -84,14 +107,7 @@ def plan_networks(wish: Wish, facts: Facts) -> CleanupPlan:
         files=files,
         routes=routes,
         items=items,
-        kept=(
-            *(
-                Kept(type="HnsNetwork", name=item.name, why="running containers have endpoints on it")
-                for item in targets
-                if item.id in busy_networks
-            ),
-            *_unasked(wish, facts, items),
-        ),
+        kept=(*aim.kept, *_unasked(wish, facts, items)),
         stop=stop,
         start=hns_services.start_order(stop, overlay=is_overlay(facts)),
         uplinks=tuple(hns_uplink.without_routes(uplink, gone) for uplink in facts.links.uplinks)
@@ -100,6 +116,34 @@ def plan_networks(wish: Wish, facts: Facts) -> CleanupPlan:
         networks_left=len(objects.networks) - len(networks),
         port_pools=len(facts.port_pools),
     )
+
+
+def _references(wish: Wish, facts: Facts, removed: set[str]) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
+    """What refers to endpoints that go; in scope all, also what refers to none that stays."""
+    objects = facts.last.objects
+    stay = {item.id for item in objects.endpoints} - removed
+    policies = tuple(
+        item
+        for item in objects.policies
+        if item.endpoints & removed or (wish.scope == "all" and not item.endpoints & stay)
+    )
+    namespaces = tuple(
+        item
+        for item in objects.namespaces
+        if not item.default
+        and not (inside := objects.in_namespace(item)) & stay
+        # An empty one may be that of a pod that is being made.
+        and (inside & removed or (wish.scope == "all" and not wish.keep_running_containers))
+    )
+    return policies, namespaces
+
+
+def _files(wish: Wish, facts: Facts, aim: _Aim) -> tuple[str, ...]:
+    """State files of the networks that go."""
+    kept = {item.name.lower() for item in aim.targets if item.id in aim.busy_networks}
+    names = {name.lower() for name in (*(item.name for item in aim.networks), *wish.networks)} - kept
+    everything = wish.scope == "all" and not aim.busy
+    return (*hns_cni.state_of(facts.cni, names, everything), *(() if aim.busy_networks else facts.extra_files))
 
 
 def _unasked(wish: Wish, facts: Facts, items: t.Sequence[Item]) -> tuple[Kept, ...]:

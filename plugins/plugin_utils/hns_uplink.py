@@ -167,7 +167,7 @@ def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[C
         prefix: before the ids of the calls; the last one, `check`, succeeds if all is there.
         patience: seconds to wait for the card.
     """
-    on_interface = Input(calls=(f"{prefix}interface",), parameter="InterfaceIndex", property="InterfaceIndex")
+    on_interface = _on_interface(prefix)
 
     def step(call_id: str, command: str, parameters: t.Mapping[str, Json], **more: t.Any) -> Call:
         given: dict[str, t.Any] = {"input": on_interface, "needs": (f"{prefix}interface",), "select": (), **more}
@@ -175,33 +175,7 @@ def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[C
             id=prefix + call_id, command=command, parameters=parameters, on_error="continue", always=True, **given
         )
 
-    alone: dict[str, t.Any] = {"input": None, "needs": (), "retries": patience, "delay": 1.0}
-    found: list[Call] = [
-        step("adapter", "Get-NetAdapter", {}, until={"MacAddress": uplink.mac, "Status": "Up"}, **alone),
-        # The card's own interface while it is alone, its virtual adapter's while a switch holds it.
-        step(
-            "interface",
-            "Get-NetIPInterface",
-            {"AddressFamily": "IPv4", "ErrorAction": "SilentlyContinue"},
-            input=Input(
-                calls=(f"{prefix}adapter",),
-                where={"MacAddress": uplink.mac},
-                parameter="InterfaceIndex",
-                property="ifIndex",
-            ),
-            needs=(f"{prefix}adapter",),
-            select=("InterfaceAlias", "Dhcp"),
-            until={"Dhcp": ["Enabled", "Disabled"]},
-            retries=patience,
-            delay=1.0,
-        ),
-        step(
-            "dhcp",
-            "Set-NetIPInterface",
-            {"AddressFamily": "IPv4", "Dhcp": "Disabled", "Confirm": False},
-            input=dataclasses.replace(on_interface, where={"Dhcp": "Enabled"}),
-        ),
-    ]
+    found = list(_card_calls(step, uplink, prefix, patience))
     for number, (address, length) in enumerate(uplink.addresses):
         found += _unless_there(
             step,
@@ -237,6 +211,41 @@ def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[C
         delay=1.0,
     )
     return (*found, check)
+
+
+def _on_interface(prefix: str) -> Input:
+    return Input(calls=(f"{prefix}interface",), parameter="InterfaceIndex", property="InterfaceIndex")
+
+
+def _card_calls(step: t.Callable[..., Call], uplink: Uplink, prefix: str, patience: int) -> tuple[Call, ...]:
+    """Waits for the card, finds the interface that has its addresses now, and ends DHCP there."""
+    alone: dict[str, t.Any] = {"input": None, "needs": (), "retries": patience, "delay": 1.0}
+    return (
+        step("adapter", "Get-NetAdapter", {}, until={"MacAddress": uplink.mac, "Status": "Up"}, **alone),
+        # The card's own interface while it is alone, its virtual adapter's while a switch holds it.
+        step(
+            "interface",
+            "Get-NetIPInterface",
+            {"AddressFamily": "IPv4", "ErrorAction": "SilentlyContinue"},
+            input=Input(
+                calls=(f"{prefix}adapter",),
+                where={"MacAddress": uplink.mac},
+                parameter="InterfaceIndex",
+                property="ifIndex",
+            ),
+            needs=(f"{prefix}adapter",),
+            select=("InterfaceAlias", "Dhcp"),
+            until={"Dhcp": ["Enabled", "Disabled"]},
+            retries=patience,
+            delay=1.0,
+        ),
+        step(
+            "dhcp",
+            "Set-NetIPInterface",
+            {"AddressFamily": "IPv4", "Dhcp": "Disabled", "Confirm": False},
+            input=dataclasses.replace(_on_interface(prefix), where={"Dhcp": "Enabled"}),
+        ),
+    )
 
 
 def _unless_there(
