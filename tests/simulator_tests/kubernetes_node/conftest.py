@@ -226,7 +226,18 @@ class Admin:
                 },
             },
         )
+        self._wait_signed(name)
         return f"{name}.{secret}"
+
+    def _wait_signed(self, name: str, seconds: float = 60.0) -> None:
+        """Wait for the controller that signs cluster-info: a kubeadm that comes earlier asks in vain for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = self.client.find("/api/v1/namespaces/kube-public/configmaps/cluster-info") or {}
+            if f"jws-kubeconfig-{name}" in (found.get("data") or {}):
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"cluster-info was not signed with token {name} within {seconds:g} s")
 
     def ready(self, name: str) -> tuple[str, str]:
         """Return a node's (status, message) of Ready."""
