@@ -13,8 +13,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("memory")]
 
 NODES = 10
 LIMIT_MB = 300
-# What it takes today on an idle machine: 307 to 315 MB over psrp, 320 to 356 over winrm. Of each worker 11 are its own for
-# any task, 7 for the roles' resources, 7 to 10 for the connection and the module; see plugin_utils/_memory.py.
+# What it takes today on an idle machine: 307 to 315 MB over psrp, 320 to 356 over winrm. Of each worker 11 are its own
+# for any task, 7 for the roles' resources, 7 to 10 for the connection and the module; see plugin_utils/_memory.py.
 KNOWN_MB = {"winrm": 400, "psrp": 360}
 
 
