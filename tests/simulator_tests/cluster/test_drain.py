@@ -104,7 +104,9 @@ def test_a_budget_in_the_way_is_named(api: NodeApi, admin: Client, namespace: st
     assert "timeout" in [one["status"] for one in results.values()]
     said = "PodDisruptionBudget guard allows no eviction (The disruption budget guard needs 3 healthy pods and has 3"
     assert any(f"pod {namespace}/web-" in one["msg"] and said in one["msg"] for one in results.values()), results
-    assert sum(len(one["evicted"]) for one in results.values()) == 1
+    # Pods that controllers of earlier tests brought here are nobody's concern.
+    own = [name for one in results.values() for name in one["evicted"] if name.startswith(f"{namespace}/")]
+    assert len(own) == 1
 
 
 def test_what_is_refused_is_left(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
