@@ -9,8 +9,8 @@ BIN ?= $(VENV)/bin
 COLLECTIONS := $(VENV)/collections
 COLLECTION := $(COLLECTIONS)/ansible_collections/winkube/node
 PACKAGE := ansible_collections.winkube.node
-# How many pytest workers run side by side: tests wait for simulated machines about half of their time.
-WORKERS ?= 3
+# How many pytest workers run side by side.
+WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup
 PYTEST_ARGS ?=
 # Options of ansible-test sanity, such as --test validate-modules; none: all checks

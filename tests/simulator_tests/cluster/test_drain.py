@@ -41,11 +41,10 @@ def api(cluster: Cluster) -> NodeApi:
 def nodes(admin: Client, namespace: str) -> Iterator[list[str]]:
     """Two nodes, on which only the namespace's pods run."""
     names = [f"{namespace}-a", f"{namespace}-b"]
-    # Pods of earlier tests that found no node would come to these.
-    for pod in admin.get("/api/v1/pods")["items"]:
-        home = pod["metadata"]["namespace"]
-        if home not in (namespace, "kube-system"):
-            admin.request("DELETE", f"/api/v1/namespaces/{home}/pods/{pod['metadata']['name']}")
+    # Pods of earlier tests that wait for a node would come to these.
+    for home in {pod["metadata"]["namespace"] for pod in admin.get("/api/v1/pods")["items"]}:
+        if home.startswith("test-") and home != namespace:
+            admin.request("DELETE", f"/api/v1/namespaces/{home}")
     with SmallKubelet(admin, names, {"example.org/test": namespace}):
         yield names
 
