@@ -8,6 +8,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +63,10 @@ def find_control_plane() -> None:
 
 
 import_collection()
+# What CI says of a commit must not depend on the day; new examples are found where people work, and kept by @example.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -102,7 +102,7 @@ def carries_secret(url: str) -> bool:
 def redacted(url: str) -> str:
     """A URL as it may be shown: without user, query and fragment."""
     bare = url.split("?", 1)[0].split("#", 1)[0]
-    scheme, separator, rest = bare.rpartition("://")
+    scheme, separator, rest = bare.partition("://") if "://" in bare else ("", "", bare)
     authority, slash, path = rest.partition("/")
     return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
 

@@ -77,7 +77,8 @@ def test_a_fault_of_now_is_answered_first(node: Node) -> None:
     client = node.winrm()
     shell = client.open_shell()
     assert node.post("faults", {"kind": "shell_gone", "request": 0}) == {"pending_faults": []}
-    assert node.host.closed_shells == [shell]
+    # What is to happen now happens after the answer.
+    wait_until(lambda: node.host.closed_shells == [shell])
     assert node.post("faults", {"kind": "link_down", "request": 0, "seconds": 2}) == {"pending_faults": []}
     wait_until(lambda: not node.server.is_listening)
     wait_until(lambda: node.server.is_listening)
