@@ -22,7 +22,7 @@ def tar_gz(members: Mapping[str, bytes], *, top: str = "") -> bytes:
     :param top: what `tar -C FOLDER .` puts before every path: `./`, or nothing.
     :returns: the bytes of the archive.
     """
-    folders = {"/".join(path.split("/")[:depth]) for path in members for depth in range(1, path.count("/") + 1)}
+    folders = {"/".join(path.split("/")[:depth]) for path in members for depth in range(1, path.count("/") + 1)} - {""}
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as archive:
         if top:
@@ -58,3 +58,16 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, members[path])
     return raw.getvalue()
+
+
+def unsafe(name: str) -> bytes:
+    """Return an archive of the kind that a name says whose members want to leave the folder they are unpacked in.
+
+    Raises: ValueError for a name that is no archive's.
+    """
+    members = dict.fromkeys(("../outside.txt", "/outside.txt", "C:/outside.txt", "inside.txt"), b"outside\n")
+    if name.endswith(".zip"):
+        return zip_archive(members)
+    if name.endswith((".tar.gz", ".tgz")):
+        return tar_gz(members)
+    raise ValueError(f"{name} is no archive")

@@ -25,11 +25,13 @@ class Release:
         url: pattern of host and path, with a group `version` (and `program` where the maker wants it).
         make: version to bytes; (program, version) to bytes where the pattern has a group `program`.
         checksums: suffix of a checksum file to its form (see `checksum_file`).
+        sums: of a release with one file of checksums: pattern of its URL, and the file's own URL (`{version}`).
     """
 
     url: str
     make: Callable[..., bytes | None]
     checksums: tuple[tuple[str, str], ...] = ()
+    sums: tuple[str, str] = ("", "")
 
 
 _BARE = ((".sha256", "bare"), (".sha512", "bare"))
@@ -106,6 +108,27 @@ RELEASES: Sequence[Release] = (
         r"windows1[01]\.0-(?P<program>kb\d+)-x64(?:-[a-z0-9]+)?(?:_[0-9a-f]{40})?\.(?P<version>msu|cab)",
         releases.windows_update,
     ),
+    # One file of checksums for all platforms: containerd/nerdctl .github/workflows/release.yml.
+    Release(
+        rf"{_GITHUB}/containerd/nerdctl/releases/download/v{_VERSION}/nerdctl-{_SAME}-windows-amd64\.tar\.gz",
+        releases.nerdctl,
+        sums=(
+            rf"{_GITHUB}/containerd/nerdctl/releases/download/v{_VERSION}/SHA256SUMS",
+            "github.com/containerd/nerdctl/releases/download/v{version}/nerdctl-{version}-windows-amd64.tar.gz",
+        ),
+    ),
+    # https://github.com/microsoft/SDN/tree/master/Kubernetes/windows; AgentBaker and collectlogs.ps1 use either form.
+    Release(
+        rf"(?:{_GITHUB}/[Mm]icrosoft/SDN/raw|raw\.githubusercontent\.com/[Mm]icrosoft/SDN)/(?P<version>master|[0-9a-f]{{40}})"
+        r"/Kubernetes/windows/(?P<program>(?:debug/)?[A-Za-z.0-9]+\.(?:ps1|psm1|cmd))",
+        releases.sdn_script,
+    ),
+    # https://github.com/cloudbase/cloudbase-init/releases; the second one is the newest version.
+    Release(
+        r"github\.com/cloudbase/cloudbase-init/releases/download/(?P<version>\d+\.\d+\.\d+)/CloudbaseInitSetup_[0-9_]+_x64\.msi",
+        releases.cloudbase_init,
+    ),
+    Release(r"www\.cloudbase\.it/downloads/CloudbaseInitSetup_(?P<version>Stable_)?x64\.msi", releases.cloudbase_init),
     Release(
         rf"{_GITHUB}/projectcalico/calico/releases/download/v{_VERSION}/calico-windows-v{_SAME}\.zip", releases.calico
     ),
@@ -137,4 +160,17 @@ def content(url: str) -> bytes | None:
                 file = content(url[: -len(suffix)])
                 assert file is not None
                 return checksum_file(file, url.rpartition("/")[2][: -len(suffix)], suffix, form)
+        found = re.fullmatch(release.sums[0], url) if release.sums[0] else None
+        if found:
+            return _sums(release.sums[1].format(version=found["version"]))
     return None
+
+
+def _sums(url: str) -> bytes:
+    """Return the file of checksums of a release: all platforms' archives, ours among them."""
+    file = content(url)
+    assert file is not None
+    name = url.rpartition("/")[2]
+    others = [name.replace("windows", system) for system in ("freebsd", "linux")]
+    lines = [checksum_file(other.encode(), other, ".sha256", "named") for other in others]
+    return b"".join([*lines, checksum_file(file, name, ".sha256", "named")])

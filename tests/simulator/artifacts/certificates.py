@@ -44,7 +44,10 @@ class PrivateCA:
         """The root certificate."""
         return self._root.public_bytes(serialization.Encoding.PEM)
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, expired: bool = False
+    ) -> x509.CertificateBuilder:
+        ends = self._now - datetime.timedelta(hours=1) if expired else self._now + datetime.timedelta(days=30)
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -52,19 +55,20 @@ class PrivateCA:
             .public_key(key)
             .serial_number(x509.random_serial_number())
             .not_valid_before(self._now - datetime.timedelta(days=1))
-            .not_valid_after(self._now + datetime.timedelta(days=30))
+            .not_valid_after(ends)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
 
-    def issue(self, names: Sequence[str]) -> tuple[bytes, bytes]:
+    def issue(self, names: Sequence[str], *, expired: bool = False) -> tuple[bytes, bytes]:
         """Issue a server certificate.
 
         :param names: DNS names and IP addresses.
+        :param expired: whether it ran out an hour ago.
         :returns: certificate and private key, both PEM.
         """
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._builder(_name(names[0]), key.public_key()).add_extension(
+        builder = self._builder(_name(names[0]), key.public_key(), expired=expired).add_extension(
             x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False
         )
         if self._crl_url:
@@ -89,9 +93,9 @@ class PrivateCA:
             builder = builder.add_revoked_certificate(entry.revocation_date(self._now).build())
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
 
-    def server_context(self, names: Sequence[str]) -> ssl.SSLContext:
+    def server_context(self, names: Sequence[str], *, expired: bool = False) -> ssl.SSLContext:
         """Return a TLS context of a server with a new certificate for `names`."""
-        certificate, key = self.issue(names)
+        certificate, key = self.issue(names, expired=expired)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.TemporaryDirectory() as folder:
             # The ssl module loads certificates from files only.

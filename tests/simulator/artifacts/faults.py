@@ -12,9 +12,10 @@ from typing import Any
 
 KINDS: Mapping[str, str] = {
     "status": "answer with `status` (and Retry-After `retry_after` seconds, if set)",
-    "cut": "close the connection after `at` bytes of the body",
+    "cut": "close the connection after `at` bytes of the body; of the head, where `at` is negative (-1: after no byte)",
     "truncated": "send `at` bytes and say that this is all",
     "wrong": "send as many bytes as the file has, but others",
+    "unsafe": "send an archive with `..` and absolute paths in it",
     "html": "answer 200 with a page of HTML, as a captive portal does",
     "slow": "send `rate` bytes per second",
     "silence": "accept the request and answer after `seconds`",
@@ -32,6 +33,8 @@ class Fault:
     Parameters:
         kind: one of `KINDS`.
         path: pattern of paths (`*` matches `/` too) as requested, e.g. `*/kubernetes-node-windows-amd64.tar.gz`.
+            A registry's begin with the host that a mirror is asked for (`?ns=`), if any:
+            `/registry.k8s.io/v2/pause/manifests/3.10.2`.
         times: how many requests it hits; 0: all.
         method: `GET` or `HEAD` only; empty: both.
     """

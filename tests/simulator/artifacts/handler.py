@@ -5,15 +5,17 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
+from simulator.artifacts.archives import unsafe
 from simulator.artifacts.faults import Fault
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 _CHUNK = 65536
 _PORTAL = (
     b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>\n"
+)
+_NOT_SIGNED = (
+    b"<?xml version='1.0' encoding='utf-8'?><Error><Code>AuthenticationFailed</Code>"
+    b"<Message>Server failed to authenticate the request.</Message></Error>"
 )
 _LAST_MODIFIED = "Thu, 01 Jan 2026 00:00:00 GMT"
 
@@ -73,11 +79,27 @@ class Handler(BaseHTTPRequestHandler):
         if path == "simulator/status":
             self._send(200, json.dumps(self.server.owner.status()).encode(), {"Content-Type": "application/json"})
             return
+        if not self._allowed():
+            return
         fault = self.server.owner.faults.take(self.command, "/" + path)
         if fault is None or not self._refuse(fault):
             self._file(path, fault)
 
     do_HEAD = do_GET  # noqa: N815
+
+    def _allowed(self) -> bool:
+        """Return whether whoever asks may have files; False: it was answered why not."""
+        owner = self.server.owner
+        wanted = "Basic " + base64.b64encode(owner.user.encode()).decode()
+        if owner.user and self.headers.get("Authorization") != wanted:
+            self._send(401, b"who are you?\n", {"WWW-Authenticate": 'Basic realm="artifacts"'})
+            return False
+        given = dict(parse_qsl(urlsplit(self.path).query))
+        if any(given.get(name) != value for name, value in owner.query.items()):
+            # https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
+            self._send(403, _NOT_SIGNED, {"x-ms-error-code": "AuthenticationFailed", "Content-Type": "application/xml"})
+            return False
+        return True
 
     def do_POST(self) -> None:
         """Set faults."""
@@ -135,7 +157,9 @@ class Handler(BaseHTTPRequestHandler):
             content = bytes(byte ^ 0x5A for byte in content)
         elif kind == "truncated" and fault:
             content = content[: fault.at]
-        tag = f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+        elif kind == "unsafe":
+            content = unsafe(path)
+        tag = _tag(content)
         headers = {"ETag": tag, "Last-Modified": _LAST_MODIFIED, "Content-Type": "application/octet-stream"}
         if tag in self.headers.get("If-None-Match", ""):
             self._send(304, b"", headers)
@@ -159,6 +183,10 @@ class Handler(BaseHTTPRequestHandler):
         """Send an answer; counts what was asked for and the bytes that go out."""
         path = "/" + self._path()
         self.server.owner.count_request(path)
+        if fault and fault.kind == "cut" and fault.at < 0:
+            self.wfile.write(f"HTTP/1.1 {status} OK\r\nContent-Le".encode()[: -1 - fault.at])
+            self.close_connection = True
+            return
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -168,24 +196,33 @@ class Handler(BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return
         sent = 0
-        for piece in _pieces(body, fault):
-            self.server.owner.count_bytes(path, len(piece))
-            self.wfile.write(piece)
-            sent += len(piece)
+        with self.server.owner.sending():
+            for piece in pieces(body, fault, self.server.owner.rate):
+                self.server.owner.count_bytes(path, len(piece))
+                self.wfile.write(piece)
+                sent += len(piece)
         if sent < len(body):
             self.close_connection = True
 
 
-def _pieces(body: bytes, fault: Fault | None) -> Any:
-    """Yield what of the body is sent, at the pace that the fault allows."""
+@functools.lru_cache(maxsize=64)
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+
+
+def pieces(body: bytes, fault: Fault | None, rate: int = 0) -> Iterator[bytes]:
+    """Yield what of a body is sent, at the pace that the fault or the server's rate (bytes per second) allows."""
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
-    slow = fault is not None and fault.kind == "slow"
+    rate = fault.rate if fault and fault.kind == "slow" else rate
     # A slow link still delivers something ten times a second.
-    step = max(1, fault.rate // 10) if fault and slow else _CHUNK
+    step = min(_CHUNK, max(1, rate // 10)) if rate else _CHUNK
+    started = time.monotonic()
     for start in range(0, end, step):
-        yield body[start : min(start + step, end)]
-        if slow:
-            time.sleep(0.1)
+        stop = min(start + step, end)
+        yield body[start:stop]
+        ahead = stop / rate - (time.monotonic() - started) if rate else 0.0
+        if ahead > 0:
+            time.sleep(ahead)
 
 
 def byte_range(header: str | None, size: int) -> range | None:

@@ -7,7 +7,8 @@ Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node
 containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; kubernetes-sigs/cri-tools
 `hack/release.sh`; containernetworking/plugins `scripts/release.sh` (`tar -C bin .`) and `plugins/windows_only.txt`;
 flannel-io/flannel `Makefile` (`tar.gz`);
-flannel-io/cni-plugin `scripts/package.sh` (the member is `flannel-amd64.exe`).
+flannel-io/cni-plugin `scripts/package.sh` (the member is `flannel-amd64.exe`); containerd/nerdctl `Makefile`
+(one member, without a folder).
 Sizes are about a twentieth of upstream's: enough to see bytes move.
 """
 
@@ -119,6 +120,22 @@ def cri_dockerd(version: str) -> bytes:
 def docker(version: str) -> bytes:
     """docker-VERSION.zip."""
     return zip_archive({f"docker/{name}.exe": program(name, version) for name in ("docker", "dockerd", "docker-proxy")})
+
+
+def nerdctl(version: str) -> bytes:
+    """nerdctl-VERSION-windows-amd64.tar.gz."""
+    return tar_gz({"nerdctl.exe": program("nerdctl", version)})
+
+
+def sdn_script(name: str, version: str) -> bytes:
+    """A script of microsoft/SDN's Kubernetes/windows, e.g. `hns.v2.psm1` or `debug/collectlogs.ps1`."""
+    return f"# {name} ({version})\r\n".encode()
+
+
+def cloudbase_init(version: str | None) -> bytes:
+    """CloudbaseInitSetup_1_1_6_x64.msi: an OLE compound file, as every .msi is."""
+    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    return head + random.Random(f"cloudbase-init {version}").randbytes(256 * KB - len(head))
 
 
 def nssm(version: str) -> bytes:

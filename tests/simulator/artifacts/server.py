@@ -11,12 +11,15 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import socket
 import ssl
 import threading
+from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
+from urllib.parse import parse_qsl
 
 from simulator.artifacts import catalog
 from simulator.artifacts.certificates import PrivateCA
@@ -50,6 +53,9 @@ class ArtifactServer:
     :param tls: serve HTTPS with this context (see `certificates.py`), else HTTP.
     :param authority: as a forward proxy, answer CONNECT too, as any host, with certificates of this authority.
     :param proxy_user: `user:password` that whoever asks as a proxy must give, else 407.
+    :param user: `user:password` that whoever asks must give by basic authentication, else 401.
+    :param query: `sig=…&se=…`: what the query must hold, as a shared access signature of Azure's does, else 403.
+    :param rate: bytes per second of each connection at most; 0: no limit.
     """
 
     def __init__(
@@ -60,8 +66,14 @@ class ArtifactServer:
         *,
         authority: PrivateCA | None = None,
         proxy_user: str = "",
+        user: str = "",
+        query: str = "",
+        rate: int = 0,
     ) -> None:
         self.tls = tls
+        self.user = user
+        self.query = dict(parse_qsl(query))
+        self.rate = rate
         self.authority = authority
         self.proxy_user = proxy_user
         self._proxied = 0
@@ -70,6 +82,7 @@ class ArtifactServer:
         self._lock = threading.Lock()
         self._requests: collections.Counter[str] = collections.Counter()
         self._bytes: collections.Counter[str] = collections.Counter()
+        self._now, self._most = 0, 0
         self._server = _Server((address, port), Handler)
         self._server.owner = self
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -119,7 +132,8 @@ class ArtifactServer:
 
     def content(self, path: str) -> bytes | None:
         """Return the file at `path` (host first, without a leading slash), or None."""
-        return self._files.get(path) or catalog.content(path)
+        found = self._files.get(path)
+        return catalog.content(path) if found is None else found
 
     def count_request(self, path: str) -> None:
         """Count a request for `path`."""
@@ -136,7 +150,36 @@ class ArtifactServer:
         with self._lock:
             self._bytes[path] += size
 
-    def status(self) -> dict[str, Any]:
-        """Return the counters: requests and bytes of bodies by path, and how many were made as to a proxy."""
+    @contextlib.contextmanager
+    def sending(self) -> Iterator[None]:
+        """Count an answer's body as under way, for as long as the context lasts."""
         with self._lock:
-            return {"requests": dict(self._requests), "bytes": dict(self._bytes), "proxied": self._proxied}
+            self._now += 1
+            self._most = max(self._most, self._now)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._now -= 1
+
+    def status(self) -> dict[str, Any]:
+        """Return the counters.
+
+        :returns: `requests` and `bytes` (of bodies), each by path; `proxied`: how many were made as to a proxy;
+            `total`: all requests; `most_at_once`: the greatest number of bodies that were sent at the same time.
+        """
+        with self._lock:
+            return {
+                "requests": dict(self._requests),
+                "bytes": dict(self._bytes),
+                "proxied": self._proxied,
+                "total": sum(self._requests.values()),
+                "most_at_once": self._most,
+            }
+
+    def reset(self) -> None:
+        """Set all counters to zero."""
+        with self._lock:
+            self._requests.clear()
+            self._bytes.clear()
+            self._proxied, self._most = 0, self._now

@@ -23,6 +23,7 @@ NODE = "dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz"
 CONTAINERD = "github.com/containerd/containerd/releases/download/v2.4.2/containerd-2.4.2-windows-amd64.tar.gz"
 CRICTL = "github.com/kubernetes-sigs/cri-tools/releases/download/v1.37.0/crictl-v1.37.0-windows-amd64.tar.gz"
 PLUGINS = "github.com/containernetworking/plugins/releases/download/v1.9.0/cni-plugins-windows-amd64-v1.9.0.tgz"
+NERDCTL = "github.com/containerd/nerdctl/releases/download/v2.1.6/nerdctl-2.1.6-windows-amd64.tar.gz"
 FLANNELD = "github.com/flannel-io/flannel/releases/download/v0.28.0/flanneld.exe"
 FLANNEL = "github.com/flannel-io/flannel/releases/download/v0.28.0/flannel-v0.28.0-windows-amd64.tar.gz"
 FLANNEL_CNI = (
@@ -69,6 +70,7 @@ def members(url: str) -> dict[str, bytes]:
         (PLUGINS, "./win-overlay.exe", "win-overlay", "1.9.0"),
         (FLANNEL, "flanneld.exe", "flanneld", "0.28.0"),
         (FLANNEL_CNI, "flannel-amd64.exe", "flannel", "1.9.1-flannel1"),
+        (NERDCTL, "nerdctl.exe", "nerdctl", "2.1.6"),
         ("nssm.cc/release/nssm-2.24.zip", "nssm-2.24/win64/nssm.exe", "nssm", "2.24"),
     ],
 )
@@ -94,6 +96,25 @@ def test_a_single_executable_is_the_one_of_the_archive() -> None:
 def test_checksum_files_have_their_publishers_form(url: str, suffix: str, text: str) -> None:
     digest = hashlib.new("sha512" if "512" in suffix else "sha256", file(url)).hexdigest()
     assert file(url + suffix).decode() == text.format(hash=digest, name=url.rpartition("/")[2])
+
+
+def test_one_file_of_checksums_for_all_archives_of_a_release() -> None:
+    lines = file(NERDCTL.rpartition("/")[0] + "/SHA256SUMS").decode().splitlines()
+    assert len(lines) == 3
+    assert f"{hashlib.sha256(file(NERDCTL)).hexdigest()}  {NERDCTL.rpartition('/')[2]}" in lines
+
+
+@pytest.mark.parametrize(
+    ("url", "head"),
+    [
+        ("github.com/microsoft/SDN/raw/master/Kubernetes/windows/debug/collectlogs.ps1", b"# debug/collectlogs.ps1"),
+        ("raw.githubusercontent.com/microsoft/SDN/master/Kubernetes/windows/hns.v2.psm1", b"# hns.v2.psm1"),
+        ("github.com/cloudbase/cloudbase-init/releases/download/1.1.6/CloudbaseInitSetup_1_1_6_x64.msi", b"\xd0\xcf"),
+        ("www.cloudbase.it/downloads/CloudbaseInitSetup_Stable_x64.msi", b"\xd0\xcf"),
+    ],
+)
+def test_files_that_are_no_archives(url: str, head: bytes) -> None:
+    assert file(url).startswith(head)
 
 
 @pytest.mark.parametrize(

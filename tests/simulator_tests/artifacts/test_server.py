@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import http.client
+import io
 import json
 import ssl
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -131,6 +134,48 @@ def test_a_slow_answer_takes_its_time(server: ArtifactServer) -> None:
     assert 0.4 < time.monotonic() - start < 5
 
 
+def test_a_connection_may_be_cut_before_and_in_the_head(server: ArtifactServer) -> None:
+    for at in (-1, -9):
+        server.fault("cut", at=at, times=1)
+        with pytest.raises((http.client.RemoteDisconnected, http.client.BadStatusLine, http.client.IncompleteRead)):
+            ask(server)
+    assert ask(server)[2] == CONTENT
+
+
+def test_an_archive_that_wants_out(server: ArtifactServer) -> None:
+    server.put("example.com/a.zip", b"")
+    server.fault("unsafe")
+    with zipfile.ZipFile(io.BytesIO(ask(server, "/example.com/a.zip")[2])) as archive:
+        assert {"../outside.txt", "/outside.txt", "C:/outside.txt"} < set(archive.namelist())
+
+
+def test_a_site_with_a_user() -> None:
+    with ArtifactServer(user="ci:secret") as server:
+        server.put(FILE, CONTENT)
+        status, headers, _ = ask(server)
+        assert (status, headers["www-authenticate"]) == (401, 'Basic realm="artifacts"')
+        assert ask(server, Authorization="Basic Y2k6c2VjcmV0")[2] == CONTENT
+
+
+def test_a_storage_account_wants_its_whole_signature() -> None:
+    with ArtifactServer(query="sv=2024-11-04&sig=a%2Fb%3D") as server:
+        server.put(FILE, CONTENT)
+        status, headers, body = ask(server, FILE + "?sv=2024-11-04&sig=other")
+        assert (status, headers["x-ms-error-code"], b"<Code>" in body) == (403, "AuthenticationFailed", True)
+        assert ask(server, FILE + "?sig=a%2Fb%3D&sv=2024-11-04")[2] == CONTENT
+
+
+def test_connections_are_limited_each_and_counted_together() -> None:
+    with ArtifactServer(rate=len(CONTENT) * 4) as server:
+        server.put(FILE, CONTENT)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            assert [answer[2] for answer in pool.map(lambda _: ask(server), range(4))] == [CONTENT] * 4
+        status = server.status()
+        assert (status["most_at_once"], status["total"]) == (4, 4)
+        server.reset()
+        assert server.status()["total"] == 0
+
+
 def test_redirects(server: ArtifactServer) -> None:
     server.fault("loop", times=1)
     status, headers, _ = ask(server)
@@ -187,3 +232,12 @@ def test_https_by_a_private_ca_is_trusted_with_its_root_only() -> None:
             http.client.HTTPSConnection(server.address, server.port, context=ssl.create_default_context()).request(
                 "GET", FILE
             )
+
+
+def test_a_certificate_may_have_run_out() -> None:
+    authority = PrivateCA()
+    with ArtifactServer(tls=authority.server_context(["127.0.0.1"], expired=True)) as server:
+        context = ssl.create_default_context(cadata=authority.pem.decode())
+        connection = http.client.HTTPSConnection(server.address, server.port, context=context, timeout=10)
+        with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
+            connection.request("GET", FILE)
