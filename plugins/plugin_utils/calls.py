@@ -63,6 +63,10 @@ class Call:
     unless: tuple[str, ...] = ()
     always: bool = False
     secret: bool = False
+    parallel: int | None = None
+    """Of a program: it runs side by side with its neighbours that have it, at most so many at once."""
+    watch: str | None = None
+    """Of a program: the path of a file that grows while it runs, for progress."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
     """The call may outlive a WinRM session: its batch runs detached. Known to the controller only."""
 
@@ -122,6 +126,11 @@ class Batch:
     def long(self) -> bool:
         """Whether any call may outlive a WinRM session."""
         return any(call.long for call in self.calls)
+
+    @property
+    def watched(self) -> bool:
+        """Whether any call has a file that tells how far it is."""
+        return any(call.watch is not None for call in self.calls)
 
     def to_wire(self) -> dict[str, Json]:
         wire: dict[str, Json] = {"mode": self.mode, "calls": [call.to_wire() for call in self.calls]}
@@ -197,12 +206,31 @@ class Stopped:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Running:
+    """A call at work."""
+
+    id: str
+    size: int | None = None
+    """Bytes of the file that it watches; None: it watches none, or there is none yet."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Progress:
     """How far a batch that runs (or was lost) has come."""
 
     id: str
     done: int
     total: int
+    running: tuple[Running, ...] = ()
+    """The calls at work: several where they run side by side."""
+
+    @classmethod
+    def from_wire(cls, wire: t.Mapping[str, t.Any]) -> Progress:
+        running = [
+            Running(id=str(item["id"]), size=None if item.get("size") is None else int(item["size"]))
+            for item in wire.get("running") or ()
+        ]
+        return cls(id=str(wire["id"]), done=int(wire["done"]), total=int(wire["total"]), running=tuple(running))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -236,9 +264,7 @@ class Observation:
             state=wire["state"],
             calls={key: CallResult.from_wire(value) for key, value in (wire.get("calls") or {}).items()},
             stopped=Stopped(id=stopped["id"], reason=stopped["reason"]) if stopped else None,
-            progress=Progress(id=str(progress["id"]), done=int(progress["done"]), total=int(progress["total"]))
-            if progress
-            else None,
+            progress=Progress.from_wire(progress) if progress else None,
             boot=wire.get("boot") or "",
             time=wire.get("time") or "",
             version=wire.get("version") or "",

@@ -230,6 +230,8 @@ def test_secret_calls_tell_nothing(session: Session) -> None:
         ({"calls": [{"id": "a", "command": "x", "wat": 1}]}, "unknown key"),
         ({"calls": [{"id": "a", "command": "x", "needs": ["b"]}]}, "no earlier call"),
         ({"calls": [{"id": "a", "command": "x", "retries": True}]}, "wrong type"),
+        ({"calls": [{"id": "a", "command": "Get-Date", "parallel": 2}]}, "no program"),
+        ({"calls": [{"id": "a", "command": "x.exe", "parallel": 0}]}, "1 or more"),
         ({"mode": "collect"}, "needs a key"),
         ({"key": "../../x"}, "not a key"),
         ({"mode": "collect", "key": "abcdefgh", "wait": 901}, "wait"),
@@ -286,7 +288,8 @@ def wait_until_running(session: Session, key: str) -> dict[str, Any]:
 def test_a_detached_batch_is_watched_and_lost_at_a_reboot(session: Session) -> None:
     start(session.machine, {"key": "detached-1", "calls": SLOW})
     running = wait_until_running(session, "detached-1")
-    assert (running["state"], running["progress"]) == ("running", {"id": "sleep", "done": 1, "total": 2})
+    progress = {"id": "sleep", "done": 1, "total": 2, "running": [{"id": "sleep", "size": None}]}
+    assert (running["state"], running["progress"]) == ("running", progress)
     session.machine.power.reset()
     process = session.machine.processes.begin("powershell.exe", "Administrator")
     after = Session(session.machine, process, "Administrator")

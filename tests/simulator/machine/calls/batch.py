@@ -66,6 +66,8 @@ class Call:
     unless: list[str] = field(default_factory=list)
     always: bool = False
     secret: bool = False
+    parallel: int | None = None
+    watch: str | None = None
 
     @property
     def is_verb(self) -> bool:
@@ -114,6 +116,8 @@ _CALL_TYPES: dict[str, tuple[type, ...]] = {
     "unless": (list,),
     "always": (bool,),
     "secret": (bool,),
+    "parallel": (int, type(None)),
+    "watch": (str, type(None)),
 }
 _BATCH_TYPES: dict[str, tuple[type, ...]] = {
     "mode": (str,),
@@ -172,7 +176,13 @@ def _call(entry: object, earlier: list[str]) -> Call:
             raise BatchError(f"{name!r} {key} {unknown[0]!r}, which is no earlier call")
     fields = {key: value for key, value in entry.items() if value is not None and key != "input"}
     given = entry.get("input")
-    return Call(**fields, input=_input(given, name, earlier) if given else None)
+    call = Call(**fields, input=_input(given, name, earlier) if given else None)
+    for key in ("parallel", "watch"):
+        if key in fields and not call.is_program:
+            raise BatchError(f"{name!r} has {key}, but is no program")
+    if call.parallel is not None and call.parallel < 1:
+        raise BatchError(f"parallel of {name!r} has to be 1 or more")
+    return call
 
 
 def _input(entry: object, name: str, earlier: list[str]) -> Input:

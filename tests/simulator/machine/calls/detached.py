@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from simulator.machine.calls.batch import Call
+from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
 from simulator.machine.processes import Process
 from simulator.machine.text import iso_utc
@@ -51,10 +55,25 @@ def claim(machine: Machine, key: str, process: Process) -> bool:
     return True
 
 
-def note_progress(machine: Machine, key: str, call_id: str, done: int, total: int) -> None:
+def note_progress(machine: Machine, key: str, running: Sequence[Call], done: int, total: int) -> None:
     """Keep where the batch is."""
-    document = {"id": call_id, "done": done, "total": total}
-    machine.files.write_text(_path(key, "progress"), json.dumps(document))
+    watched = [{"id": call.id, "watch": call.watch} for call in running]
+    document = {"id": running[0].id, "done": done, "total": total, "running": watched}
+    with contextlib.suppress(DiskFullError):
+        machine.files.write_text(_path(key, "progress"), json.dumps(document))
+
+
+def _measured(machine: Machine, progress: dict[str, Any]) -> dict[str, Any]:
+    """Return progress with the size of each file that is watched."""
+    running = []
+    for item in progress.get("running", []):
+        size = None
+        # It may be moved to its place at this moment.
+        with contextlib.suppress(FileNotFoundError):
+            if item["watch"] and machine.files.is_file(item["watch"]):
+                size = machine.files.real(item["watch"]).stat().st_size
+        running.append({"id": item["id"], "size": size})
+    return {**progress, "running": running} if progress else progress
 
 
 def keep(machine: Machine, key: str, observation: dict[str, Any]) -> None:
@@ -90,9 +109,9 @@ def _look(machine: Machine, key: str) -> tuple[Literal["finished", "running", "u
     running = machine.processes.get(int(claimed["process_id"]))
     same_boot = claimed["boot"] == iso_utc(machine.power.boot_time)
     if running and same_boot and iso_utc(running.started) == claimed["started"]:
-        return "running", progress
+        return "running", _measured(machine, progress)
     result = _read(machine, key, "json")
-    return ("finished", result) if result is not None else ("lost", progress)
+    return ("finished", result) if result is not None else ("lost", _measured(machine, progress))
 
 
 def _read(machine: Machine, key: str, suffix: str) -> dict[str, Any] | None:

@@ -50,7 +50,7 @@ def _run(machine: Machine, batch: Batch, process: Process, user: str, environmen
         return _envelope(machine, "known")
     runner = Runner(machine, process, user, environment)
     if key:
-        runner.progress = lambda call_id, done, total: detached.note_progress(machine, key, call_id, done, total)
+        runner.progress = lambda running, done, total: detached.note_progress(machine, key, running, done, total)
     runner.run(batch.calls)
     process.check()
     observation = _envelope(machine, "finished") | {"calls": runner.results, "stopped": runner.stopped}

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.machine import commands
-from simulator.machine.calls import properties
+from simulator.machine.calls import groups, properties
 from simulator.machine.calls.batch import Call
 from simulator.machine.calls.runspaces import LateError, Runspaces
 from simulator.machine.calls.verbs import VERB_HANDLERS, Warned
@@ -20,7 +20,7 @@ from simulator.machine.objects import CmdletError, ProgramResult, PSObject
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, ProgramTimeoutError
 
-Progress = Callable[[str, int, int], None]
+Progress = Callable[[Sequence[Call], int, int], None]
 
 
 @dataclass
@@ -40,14 +40,15 @@ class Runner:
     Parameters:
         machine, process, user: where and as whom it runs.
         environment: of the process.
-        progress: told before every call: its id, how many are done, how many there are.
+        progress: told whenever a call begins, or ends beside others: what is at work, how many calls are done, how
+            many there are.
     """
 
     machine: Machine
     process: Process
     user: str
     environment: Mapping[str, str]
-    progress: Progress = lambda _id, _done, _total: None
+    progress: Progress = lambda _running, _done, _total: None
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     objects: dict[str, list[object]] = field(default_factory=dict)
     stopped: dict[str, str] | None = None
@@ -58,31 +59,69 @@ class Runner:
 
     def run(self, calls: list[Call]) -> None:
         """Run the calls; the results are in `results`, why it stopped in `stopped`. Raises ProcessEndedError."""
+        done = 0
         try:
-            for position, call in enumerate(calls):
+            for group in groups.split(calls):
                 self.process.check()
-                if self.stopped and not call.always:
-                    continue
-                self.progress(call.id, position, len(calls))
-                self.results[call.id] = self._run(call)
+                wanted = [call for call in group if not self.stopped or call.always]
+                if wanted:
+                    self._group(wanted, done, len(calls))
+                done += len(group)
         finally:
             self.runspaces.close()
 
-    def _run(self, call: Call) -> dict[str, Any]:
-        started = time.monotonic()
+    def _group(self, group: list[Call], done: int, total: int) -> None:
+        """Run calls that stand side by side, or one."""
+        skipped = {call.id: result for call in group if (result := self._skipped(call)) is not None}
+        places, lock = groups.places(group), threading.Lock()
+        working: list[Call] = []
+        ended = len(skipped)
+
+        def work(call: Call) -> dict[str, Any]:
+            nonlocal ended
+
+            def attempt(given: list[object]) -> Attempt:
+                with places:
+                    tell(working.append)
+                    try:
+                        return self._attempt(call, given)
+                    finally:
+                        tell(working.remove)
+
+            def tell(change: Callable[[Call], None]) -> None:
+                with lock:
+                    change(call)
+                    if working:
+                        self.progress(working, done + ended, total)
+
+            result = self._run(call, attempt)
+            with lock:
+                ended += 1
+            return result
+
+        results = groups.side_by_side(work, [call for call in group if call.id not in skipped])
+        for call in group:
+            self.results[call.id] = skipped[call.id] if call.id in skipped else results[call.id]
+            self._stop_after(call)
+
+    def _skipped(self, call: Call) -> dict[str, Any] | None:
         if unmet := [need for need in call.needs if not self._succeeded(need)]:
             return {"ok": False, "seconds": 0.0, "attempts": 0, "skipped": f"needs {', '.join(unmet)}"}
         done = next((other for other in call.unless if self._succeeded(other)), None)
         if done is not None:
             return {"ok": True, "seconds": 0.0, "attempts": 0, "skipped": f"unless {done}", "output": []}
-        given = self._input(call)
-        if call.input and not given and not call.is_verb and not call.is_program:
+        if call.input and not self._input(call) and not call.is_verb and not call.is_program:
             return {"ok": True, "seconds": 0.0, "attempts": 0, "skipped": "no input", "output": []}
+        return None
+
+    def _run(self, call: Call, attempt_once: Callable[[list[object]], Attempt]) -> dict[str, Any]:
+        started = time.monotonic()
+        given = self._input(call)
         attempts = 0
         while True:
             attempts += 1
             self.process.check()
-            attempt = self._attempt(call, given)
+            attempt = attempt_once(given)
             if attempt.error is None and call.until is not None:
                 attempt.error = self._unmet(call, attempt)
             if attempt.error is None or attempts > call.retries:
@@ -90,12 +129,18 @@ class Runner:
             self.process.sleep(call.delay)
         self.objects[call.id] = attempt.objects
         result = self._result(call, attempt)
-        if attempt.error and call.on_error == "stop" and not self.stopped:
-            self.stopped = {"id": call.id, "reason": "error"}
-        if call.command == "@stop-if" and attempt.objects and attempt.objects[0] and not self.stopped:
-            self.stopped = {"id": call.id, "reason": "barrier"}
         head = {"ok": attempt.error is None, "seconds": round(time.monotonic() - started, 3), "attempts": attempts}
         return head | result
+
+    def _stop_after(self, call: Call) -> None:
+        """Stop the batch if a call that has ended says so."""
+        if self.stopped:
+            return
+        if "error" in self.results[call.id] and call.on_error == "stop":
+            self.stopped = {"id": call.id, "reason": "error"}
+        counted = self.objects.get(call.id)
+        if call.command == "@stop-if" and counted and counted[0]:
+            self.stopped = {"id": call.id, "reason": "barrier"}
 
     def _succeeded(self, call_id: str) -> bool:
         return bool(self.results.get(call_id, {}).get("ok"))

@@ -198,6 +198,8 @@ def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:
         unless=("c",),
         always=True,
         secret=True,
+        parallel=2,
+        watch="w",
         long=True,
     )
     assert call.to_wire().keys() == set(table(wire, "Call"))

@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Programs that run side by side in groups, and the files that they fill, as docs/wire.md says."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from simulator_tests.batches import answer, observe
+
+from simulator.machine.calls import groups
+from simulator.machine.calls.batch import Call
+from simulator.machine.session import Session
+
+HALF = 65_536
+"""Bytes: more than curl keeps to itself before it writes."""
+
+
+class Meeting(http.server.ThreadingHTTPServer):
+    """A server that answers requests only when so many of them are there; counts how many were at once."""
+
+    def __init__(self, together: int) -> None:
+        super().__init__(("127.0.0.1", 0), Guest)
+        self.barrier = threading.Barrier(together, timeout=10)
+        self.lock = threading.Lock()
+        self.now = self.most = self.seen = 0
+        self.hold = threading.Event()
+        self.hold.set()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/{path}"
+
+
+class Guest(http.server.BaseHTTPRequestHandler):
+    """One request: `/meet` waits for the others, `/flaky` fails the first time; the second half comes when it may."""
+
+    server: Meeting
+
+    def do_GET(self) -> None:
+        house = self.server
+        with house.lock:
+            house.now, house.seen = house.now + 1, house.seen + 1
+            house.most = max(house.most, house.now)
+        code = 200
+        try:
+            if self.path.startswith("/meet"):
+                house.barrier.wait()
+            if self.path == "/flaky" and house.seen == 1:
+                code = 404
+        except threading.BrokenBarrierError:
+            code = 404
+        with house.lock:
+            house.now -= 1
+        self.send_response(code)
+        self.send_header("Content-Length", str(2 * HALF))
+        self.end_headers()
+        self.wfile.write(bytes(HALF))
+        house.hold.wait(10)
+        self.wfile.write(bytes(HALF))
+
+    def log_message(self, *_arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def house() -> Iterator[Meeting]:
+    server = Meeting(3)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.hold.set()
+    server.shutdown()
+    server.server_close()
+
+
+def fetch(house: Meeting, name: str, path: str = "meet", **keys: Any) -> dict[str, Any]:
+    options = {"arguments": ["--fail", "--silent", "-o", f"C:\\{name}", house.url(path)], "parallel": 3}
+    return {"id": name, "command": "curl.exe", "watch": f"C:\\{name}", **options, **keys}
+
+
+def test_neighbours_run_at_once_and_never_more_than_allowed(session: Session, house: Meeting) -> None:
+    after = {"id": "after", "command": "@read-file", "parameters": {"paths": [f"C:\\f{n}" for n in range(6)]}}
+    calls = [fetch(house, f"f{n}", parallel=3 + n) for n in range(6)]
+    observation = observe(session, *calls, after)
+    assert list(observation["calls"]) == [*(f"f{n}" for n in range(6)), "after"], "in the batch's order"
+    assert all(result["ok"] for result in observation["calls"].values()), "six one after another never meet"
+    assert (house.most, house.seen) == (3, 6)
+    assert all(file["size"] == 2 * HALF for file in observation["calls"]["after"]["output"]), "the rest waits for all"
+
+
+def test_each_has_its_own_attempts_and_all_end_before_the_batch_stops(session: Session, house: Meeting) -> None:
+    observation = observe(
+        session,
+        fetch(house, "flaky", "flaky", retries=1, delay=0.01),
+        fetch(house, "gone", "x", command="nope.exe", on_error="continue"),
+        fetch(house, "late", "x", arguments=["--fail", "file:///C:/none"], retries=2, delay=0.01),
+        fetch(house, "fine", "x"),
+        {"id": "never", "command": "Get-Date"},
+        fetch(house, "never-either", "x"),
+        fetch(house, "cleaning", "x", always=True),
+    )
+    calls = observation["calls"]
+    assert list(calls) == ["flaky", "gone", "late", "fine", "cleaning"]
+    assert [calls[name]["ok"] for name in calls] == [True, False, False, True, True]
+    assert (calls["flaky"]["attempts"], calls["late"]["attempts"]) == (2, 3)
+    assert observation["stopped"] == {"id": "late", "reason": "error"}, "gone may fail"
+
+
+def test_who_names_a_neighbour_waits_for_it(session: Session, house: Meeting) -> None:
+    observation = observe(
+        session,
+        fetch(house, "bad", "x", command="nope.exe", on_error="continue"),
+        fetch(house, "good", "x"),
+        fetch(house, "needs-bad", "x", needs=["bad"]),
+        fetch(house, "unless-good", "x", unless=["good"]),
+        fetch(house, "needs-good", "x", needs=["good"]),
+    )
+    calls = observation["calls"]
+    assert calls["needs-bad"]["skipped"] == "needs bad"
+    assert calls["unless-good"]["skipped"] == "unless good"
+    assert calls["needs-good"]["ok"]
+    assert house.seen == 2
+
+
+def test_a_group_ends_where_a_neighbour_is_named_or_is_no_member() -> None:
+    def call(name: str, **keys: Any) -> Call:
+        return Call(name, "x.exe", **keys)
+
+    calls = [
+        call("a", parallel=2),
+        call("b", parallel=2),
+        call("c", parallel=2, needs=["a"]),
+        call("d", parallel=2, unless=["c"]),
+        call("e", parallel=2, needs=["a"]),
+        call("f"),
+        call("g", parallel=2),
+        call("h"),
+    ]
+    assert [[member.id for member in group] for group in groups.split(calls)] == [
+        ["a", "b"],
+        ["c"],
+        ["d", "e"],
+        ["f"],
+        ["g"],
+        ["h"],
+    ]
+
+
+def test_progress_tells_all_that_runs_and_the_bytes_of_their_files(session: Session, house: Meeting) -> None:
+    house.hold.clear()
+    calls = [
+        {"id": "first", "command": "Get-Date"},
+        fetch(house, "one", "x"),
+        fetch(house, "two", "x", watch=None),
+        {"id": "last", "command": "Get-Date"},
+    ]
+    machine = session.machine
+    work = machine.processes.detach(
+        "powershell.exe",
+        "Administrator",
+        lambda process: answer(Session(machine, process, "Administrator"), {"key": "grow-0001", "calls": calls}),
+    )
+    end = time.monotonic() + 10
+    progress: dict[str, Any] = {}
+    running: dict[str, int | None] = {}
+    while time.monotonic() < end and not (running.get("one") and "two" in running):
+        progress = observe(session, mode="collect", key="grow-0001").get("progress") or {}
+        running = {item["id"]: item["size"] for item in progress.get("running", [])}
+        time.sleep(0.02)
+    assert (progress["done"], progress["total"]) == (1, 4)
+    assert 0 < (running.pop("one") or 0) <= HALF
+    assert running == {"two": None}
+    house.hold.set()
+    assert observe(session, mode="collect", key="grow-0001", wait=10)["state"] == "finished"
+    assert work.ended.wait(5)
