@@ -16,7 +16,7 @@ from .patches import NodePatches, Patch, PatchFile, only_test_signing
 from .patches_codes import curl_words, hresult, meaning, words
 from .patches_observe import CACHE, folder, path
 from .patches_outcome import Attempt, Outcome
-from .patches_transfer import join_calls
+from .pushes import join_calls
 from .resources import _curl
 from .resources.artifact import Artifact
 

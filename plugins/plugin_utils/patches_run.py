@@ -19,7 +19,7 @@ from .node import BatchLost, NodeError
 from .patches import WELL, Patch, judge
 from .patches_observe import BATCH_KEY, JOB_KEY, Leftovers, PatchesUnreadable, Seen
 from .patches_outcome import Attempt, Record
-from .patches_transfer import push, sha256
+from .pushes import push, sha256
 from .resources._paths import make_directory
 
 _STARTS = 3

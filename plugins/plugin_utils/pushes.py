@@ -18,6 +18,7 @@ from .calls import Call, Json
 PIECE = 32 * 1024 * 1024
 """Bytes of a piece; larger where a file would have too many for one command line of cmd.exe (8191 characters)."""
 _PIECES = 40
+_BLOCK = 1024 * 1024
 
 
 class Puts(t.Protocol):
@@ -77,12 +78,21 @@ def push(node: Puts, local: str, target: str, there: t.Mapping[str, int], step: 
         # Written whole or with a smaller size; the whole file's hash has the last word.
         if there.get(piece.path.lower()) == piece.size:
             continue
-        with pathlib.Path(local).open("rb") as file, tempfile.NamedTemporaryFile(prefix="winkube-patch-") as part:
-            file.seek(piece.offset)
-            part.write(file.read(piece.size))
-            part.flush()
+        with tempfile.NamedTemporaryFile(prefix="winkube-push-") as part:
+            _copy(local, piece, part)
             node.put(part.name, piece.path, step=step)
     return len(wanted)
+
+
+def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
+    """Copies a piece block by block: a piece of a large file is large itself."""
+    with pathlib.Path(local).open("rb") as file:
+        file.seek(piece.offset)
+        left = piece.size
+        while left and (block := file.read(min(_BLOCK, left))):
+            part.write(block)
+            left -= len(block)
+    part.flush()
 
 
 def join_calls(target: str, digest: str, count: int, index: int) -> tuple[Call, ...]:
@@ -92,7 +102,7 @@ def join_calls(target: str, digest: str, count: int, index: int) -> tuple[Call, 
         target: Windows path of the whole.
         digest: its SHA-256.
         count: how many pieces lie beside it.
-        index: of the file in its patch.
+        index: of the file among those of its batch.
     """
     if not count:
         return ()
