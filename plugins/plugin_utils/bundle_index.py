@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The index of a bundle: which files it has, where they come from, and what they are. Pure.
+
+Private to the collection. A bundle is a folder in the layout of a mirror (`HOST/PATH` of each file's own URL), with
+`images/`, `patches/`, the index and its signature.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import posixpath
+import re
+import typing as t
+import urllib.parse
+
+INDEX = "index.json"
+SIGNATURE = "index.json.sig"
+WORK = ".work"
+"""Folder of what is not whole yet; nobody is served from there."""
+FORMAT = 1
+_RESERVED = (INDEX, SIGNATURE, WORK)
+_LONGEST = 1024
+
+
+class BundleError(Exception):
+    """A bundle that cannot be made or used; the text says which, why, and what would be accepted."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One file of a bundle."""
+
+    path: str
+    """Below the bundle's folder, with slashes."""
+    kind: str
+    """An artifact's kind, `checksum`, `container-image` or `patch`."""
+    name: str
+    version: str
+    source: str
+    """Where it came from, without user, query and fragment."""
+    sha256: str
+    size: int
+    time: str
+    """When it was fetched: ISO 8601, UTC."""
+    windows: tuple[str, ...] = ()
+    """For which versions of Windows Server; empty: all."""
+    digest: str = ""
+    """Of a container image: what its reference named."""
+
+
+def path_problem(path: str) -> str:
+    """Why a path is none of a bundle's file; empty where it is one."""
+    if not path or len(path) > _LONGEST:
+        return "it is empty or too long"
+    if not path.isprintable() or any(letter in path for letter in '\\"<>|?*'):
+        return "it has characters that no file name on Windows may have"
+    parts = path.split("/")
+    if any(part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts):
+        return "it leaves its folder, or has a part that is no plain name"
+    if parts[0] in _RESERVED:
+        return "it is the name of the bundle's own files"
+    return ""
+
+
+def mirror_path(url: str) -> str:
+    """Where a bundle keeps what upstream has under a URL: host first, without user, query and fragment.
+
+    >>> mirror_path("https://dl.k8s.io/v1.37.1/a.tar.gz?sig=secret")
+    'dl.k8s.io/v1.37.1/a.tar.gz'
+
+    Raises:
+        BundleError: there can be no such file.
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        parts, host, port = urllib.parse.urlsplit(""), "", None
+    folder = f"{host}:{port}" if port else host
+    path = f"{folder}{urllib.parse.unquote(parts.path)}"
+    problem = "it names no host" if not host else path_problem(path)
+    if problem:
+        raise BundleError(f"{bare(url)} cannot be kept in a bundle: {problem}; accepted is a URL of one file")
+    return path
+
+
+def bare(url: str) -> str:
+    """A URL as it may be shown: without user, query and fragment."""
+    head = re.split(r"[?#]", url, maxsplit=1)[0]
+    scheme, separator, rest = head.rpartition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def quoted(path: str) -> str:
+    """A path of the index as part of a URL."""
+    return urllib.parse.quote(path, safe="/:@+,;=~!$&'()")
+
+
+def file_name(path: str) -> str:
+    """The last part of a path."""
+    return posixpath.basename(path)
+
+
+def dump(entries: t.Iterable[Entry]) -> bytes:
+    """The index as a file: the same bytes for the same entries, whatever their order."""
+    files = []
+    for entry in sorted(entries, key=lambda entry: entry.path):
+        fields = dataclasses.asdict(entry)
+        files.append({key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()})
+    return (json.dumps({"format": FORMAT, "files": files}, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def load(data: bytes) -> dict[str, Entry]:
+    """Reads an index.
+
+    Returns:
+        The entries by path.
+
+    Raises:
+        BundleError: it is none.
+    """
+    try:
+        document = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise BundleError("it is no JSON") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise BundleError(f"it is not of format {FORMAT}")
+    files = document.get("files")
+    if not isinstance(files, list):
+        raise BundleError("it lists no files")
+    entries: dict[str, Entry] = {}
+    folded: set[str] = set()
+    for item in files:
+        entry = _entry(item)
+        # Windows does not tell them apart.
+        if entry.path.casefold() in folded:
+            raise BundleError(f"it lists {entry.path} twice")
+        folded.add(entry.path.casefold())
+        entries[entry.path] = entry
+    return entries
+
+
+def _entry(item: object) -> Entry:
+    fields = {field.name: field for field in dataclasses.fields(Entry)}
+    if not isinstance(item, dict) or set(item) - set(fields):
+        raise BundleError("one of its entries is none")
+    for name, field in fields.items():
+        if name not in item:
+            if field.default is dataclasses.MISSING:
+                raise BundleError(f"one of its entries has no {name}")
+            continue
+        value = item[name]
+        accepted = {"size": _is_size, "windows": _is_texts}.get(name, _is_text)(value)
+        if not accepted:
+            raise BundleError(f"one of its entries has a {name} that is none")
+    problem = path_problem(item["path"])
+    if problem:
+        raise BundleError(f"it lists {item['path']!r}: {problem}")
+    if not re.fullmatch(r"[0-9a-f]{64}", item["sha256"]):
+        raise BundleError(f"{item['path']} has no SHA-256")
+    return Entry(**{**item, "windows": tuple(item.get("windows", ()))})
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
