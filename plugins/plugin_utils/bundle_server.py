@@ -99,13 +99,12 @@ def _play() -> int:
 
 
 def _answer(process: subprocess.Popen[bytes], settings: bytes) -> dict[str, t.Any]:
-    assert process.stdin is not None and process.stdout is not None
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.write(settings)
-        process.stdin.close()
-    with process.stdout:
-        ready, dummy, dummy = select.select([process.stdout], [], [], _START)
-        line = process.stdout.readline() if ready else b""
+    requests, answers = t.cast("t.IO[bytes]", process.stdin), t.cast("t.IO[bytes]", process.stdout)
+    with contextlib.suppress(BrokenPipeError), requests:
+        requests.write(settings)
+    with answers:
+        ready, dummy, dummy = select.select([answers], [], [], _START)
+        line = answers.readline() if ready else b""
     try:
         return dict(json.loads(line))
     except ValueError:
@@ -146,4 +145,4 @@ def bind_address(addresses: t.Iterable[str]) -> str:
     different = set(addresses)
     if len(different) == 1:
         return different.pop()
-    return "::" if any(":" in address for address in different) else "0.0.0.0"
+    return "::" if any(":" in address for address in different) else "0.0.0.0"  # noqa: S104 - nodes are on several
