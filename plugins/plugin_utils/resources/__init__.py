@@ -20,11 +20,13 @@ from .directory import Directory
 from .environment import Environment
 from .file import File
 from .firewall_rule import FirewallRule
+from .node_runtime import NodeRuntime
 from .page_file import PageFile
 from .registry import Registry
 from .scheduled_task import ScheduledTask
 from .service import Service
 from .time_zone import TimeZone
+from .unused_container_images import UnusedContainerImages
 from .w32_time import W32Time
 from .win_http_proxy import WinHttpProxy
 from .windows_feature import WindowsFeature
@@ -43,11 +45,13 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             Environment,
             File,
             FirewallRule,
+            NodeRuntime,
             PageFile,
             Registry,
             ScheduledTask,
             Service,
             TimeZone,
+            UnusedContainerImages,
             W32Time,
             WinHttpProxy,
             WindowsFeature,

@@ -1,27 +1,103 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An OCI image in containerd's store."""
+"""An OCI image in the store of the node's container runtime."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 
 from ..calls import Call, CallResult
+from . import _image_archives as archives
 from ._base import Change, Resource, ResourceError, Results
+from ._containerd_images import PINNED, ContainerdStore
+from ._docker_images import DockerStore
+from ._image_archives import ImageArchive
+from ._image_store import DIGEST, UNPACKED, Held, Pulling, Store, is_whole, meaning, names_of, repository
 from ._state import create, remove, update
 
-_PINNED = "io.cri-containerd.pinned=pinned"
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_REFERENCE = re.compile(
-    r"(?P<name>[a-z0-9.-]+(?::[0-9]+)?(?:/[a-z0-9._-]+)+)(?P<tag>:[\w.-]+)?(?P<digest>@sha256:[0-9a-f]{64})?"
-)
+try:
+    from ._base import Room
+except ImportError:  # until the engine has it
+    Room = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ContainerImage(Resource):
-    """An OCI image in containerd's store, in the kubelet's namespace, unpacked for this node's Windows."""
+class InStore(Resource):
+    """What every resource needs to know that works on a runtime's store of container images."""
+
+    runtime: t.Literal["containerd", "docker"] = dataclasses.field(
+        default="containerd", metadata={"help": "Whose store: containerd and Docker share nothing."}
+    )
+    hosts_dir: str | None = dataclasses.field(
+        default=None,
+        metadata={"help": "Folder with a `hosts.toml` per registry, for what ctr itself asks of registries."},
+    )
+    environment: t.Mapping[str, str] = dataclasses.field(
+        default_factory=dict, metadata={"help": "For what ctr itself asks of a registry, such as `HTTPS_PROXY`."}
+    )
+    ctr: str = dataclasses.field(
+        default="C:\\Program Files\\containerd\\bin\\ctr.exe", metadata={"help": "containerd's client on the node."}
+    )
+    crictl: str = dataclasses.field(
+        default="C:\\Program Files\\containerd\\crictl\\crictl.exe",
+        metadata={"help": "CRI's client, which pulls."},
+    )
+    cri_endpoint: str = dataclasses.field(
+        default="npipe:////./pipe/containerd-containerd", metadata={"help": "containerd's pipe."}
+    )
+    docker: str = dataclasses.field(
+        default="C:\\Program Files\\docker\\docker.exe", metadata={"help": "Docker's client on the node."}
+    )
+    docker_config: str | None = dataclasses.field(
+        default=None, metadata={"help": "Folder of Docker's `config.json` with credentials of registries."}
+    )
+    store_dir: str | None = dataclasses.field(
+        default=None,
+        metadata={"help": "The runtime's data folder, on the volume that fills (by default below `C:\\ProgramData`)."},
+    )
+    parallel: int = dataclasses.field(default=4, metadata={"help": "How many run side by side."})
+    retries: int = dataclasses.field(default=3, metadata={"help": "Further attempts after one that failed."})
+    delay: float = dataclasses.field(default=10.0, metadata={"help": "Seconds between attempts."})
+    timeout: int = dataclasses.field(default=3600, metadata={"help": "Seconds for one attempt."})
+
+    def __post_init__(self) -> None:
+        for place in ("ctr", "crictl", "docker"):
+            if not str(getattr(self, place)).lower().endswith(".exe"):
+                raise ResourceError(place, getattr(self, place), f"wanted the path of {place}.exe")
+        for place, least in (("parallel", 1), ("retries", 0), ("delay", 0), ("timeout", 1)):
+            if getattr(self, place) < least:
+                raise ResourceError(place, getattr(self, place), f"wanted {least} or more")
+
+    @property
+    def store(self) -> Store:
+        """The store."""
+        if self.runtime == "docker":
+            path = self.store_dir or "C:\\ProgramData\\docker"
+            return DockerStore(docker=self.docker, path=path, config_dir=self.docker_config)
+        return ContainerdStore(
+            ctr=self.ctr,
+            crictl=self.crictl,
+            endpoint=self.cri_endpoint,
+            path=self.store_dir or "C:\\ProgramData\\containerd",
+            hosts_dir=self.hosts_dir,
+            environment=self.environment,
+        )
+
+    @property
+    def how(self) -> Pulling:
+        """How it pulls."""
+        return Pulling(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
+
+    def explain(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002 - what was said is enough
+        """What a runtime's message means."""
+        error = result.error.message if result.error else ""
+        return meaning(f"{result.stderr} {result.stdout} {error}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ContainerImage(InStore):
+    """An OCI image in the store of the node's container runtime, unpacked for this node's Windows."""
 
     type: t.ClassVar[str] = "ContainerImage"
     independent: t.ClassVar[bool] = True
@@ -31,114 +107,133 @@ class ContainerImage(Resource):
     )
     aliases: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Further references to the same image."})
     pinned: bool = dataclasses.field(
-        default=False, metadata={"help": "The kubelet's garbage collection never removes it."}
+        default=False, metadata={"help": "The kubelet's garbage collection never removes it (containerd only)."}
     )
-    hosts_dir: str | None = dataclasses.field(
-        default=None, metadata={"help": "Folder with a `hosts.toml` per registry (mirrors)."}
+    archive: str | None = dataclasses.field(
+        default=None,
+        metadata={"help": "Path of an archive on the node (OCI or Docker's) to import; nothing is pulled."},
     )
-    environment: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "For the pull, such as `HTTPS_PROXY`."}
+    archives: tuple[ImageArchive, ...] = dataclasses.field(
+        default=(), metadata={"help": "Archives to download and import; the one that fits the node's Windows is taken."}
     )
-    ctr: str = dataclasses.field(
-        default="C:\\Program Files\\containerd\\bin\\ctr.exe", metadata={"help": "containerd's client on the node."}
+    size: int | None = dataclasses.field(
+        default=None, metadata={"help": "Bytes to download, where known; else the registry is asked before the pull."}
     )
-    timeout: int = dataclasses.field(default=3600, metadata={"help": "Seconds for one attempt."})
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether it is in the store."}
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for place, reference in (("name", self.name), *(("aliases", alias) for alias in self.aliases)):
-            match = _REFERENCE.fullmatch(reference)
-            host = reference.partition("/")[0]
-            if (
-                not match
-                or not (match["tag"] or match["digest"])
-                or not ("." in host or ":" in host or host == "localhost")
-            ):
+            if not is_whole(reference):
                 raise ResourceError(place, reference, "wanted a whole reference: registry/repository:tag")
-        if self.digest is not None and not _DIGEST.fullmatch(self.digest):
+        if any("@" in alias for alias in self.aliases):
+            raise ResourceError("aliases", self.aliases, "wanted tags: a digest is no alias")
+        if self.digest is not None and not DIGEST.fullmatch(self.digest):
             raise ResourceError("digest", self.digest, "wanted sha256: and 64 hexadecimal digits")
-        if not self.ctr.lower().endswith(".exe"):
-            raise ResourceError("ctr", self.ctr, "wanted the path of ctr.exe")
+        if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
+            raise ResourceError("digest", self.digest, "wanted the digest of name, or a name without one")
+        if self.pinned and self.runtime == "docker":
+            raise ResourceError("pinned", True, "wanted false: Docker has no pins, only containerd has")
+
+    def joined(self, other: t.Self) -> t.Self | None:
+        """Of two lists that name it, one may pin it and the other not."""
+        aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
+        shared = {"pinned": self.pinned or other.pinned, "aliases": aliases}
+        mine, others = (dataclasses.replace(one, **shared) for one in (self, other))
+        return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:
-        """The same question for all images: the engine asks it once."""
-        return (
-            Call(
-                id="images",
-                command=self.ctr,
-                arguments=("-n", "k8s.io", "images", "list"),
-                output_limit=400_000,
-                timeout=60,
-                on_error="continue",
-            ),
-        )
+        """The same questions for all container images: the engine asks them once."""
+        return (*self.store.look(), *((archives.question(),) if self.archives else ()))
 
     def plan(self, seen: Results) -> Change | None:
-        images = listed(seen.get("images"))
+        images = self.store.read(seen)
         found = images.get(self.name)
         if self.state == "absent":
-            here = [reference for reference in (self.name, *self.aliases) if reference in images]
-            calls = [self._ctr("remove", "images", "remove", *here)]
-            return remove(self, {"references": here}, calls) if here else None
+            return self._removal(images)
         after = {"digest": self.digest, "aliases": sorted(self.aliases), "pinned": self.pinned or None}
         wanted = {key: value for key, value in after.items() if value}
-        if found is None:
-            return create(self, wanted, [*self._pull(), *self._tag(), *self._pin()], why="is not in the store")
-        pull = self.digest is not None and found.digest != self.digest
-        tagged = sorted(alias for alias in self.aliases if alias in images and images[alias].digest == found.digest)
-        before = {"digest": found.digest, "aliases": tagged, "pinned": _PINNED in found.labels}
-        calls = [*self._pull()] if pull else []
-        calls += self._tag() if pull or tagged != sorted(self.aliases) else ()
-        calls += self._pin() if pull or not before["pinned"] else ()
-        return update(self, before, wanted, calls)
+        why = "is not in the store"
+        if found is None or not found.complete:
+            why = why if found is None else "is not whole in the store"
+            return self._roomy(create(self, wanted, [*self._bring(seen), *self._named(), *self._kept()], why=why), seen)
+        # What came from an archive or a build into Docker has no digest there, and is taken by its name.
+        right = self.digest is None or self.digest in found.digests or (self.runtime == "docker" and not found.digests)
+        tagged = sorted(alias for alias in self.aliases if alias in images and images[alias].identity == found.identity)
+        digest = self.digest if right else ", ".join(sorted(found.digests)) or found.identity
+        before = {"digest": digest, "aliases": tagged, "pinned": PINNED in found.labels}
+        calls = [] if right else [*self._bring(seen)]
+        calls += self._named() if not right or tagged != sorted(self.aliases) else ()
+        calls += self._kept() if not right or not before["pinned"] else ()
+        change = update(self, before, wanted, calls)
+        return change if right or change is None else self._roomy(change, seen)
 
-    def _pull(self) -> t.Iterator[Call]:
-        # By digest where one is wanted: the registry's tag may have moved on.
-        by_digest = f"{self.name.partition('@')[0].rpartition(':')[0]}@{self.digest}"
-        reference = self.name if self.digest is None or "@" in self.name else by_digest
-        hosts = ["--hosts-dir", self.hosts_dir] if self.hosts_dir else []
-        yield dataclasses.replace(
-            self._ctr("pull", "images", "pull", *hosts, reference),
-            environment=dict(self.environment),
-            timeout=self.timeout,
-            retries=2,
-            delay=10,
-            output_limit=4096,
-            long=True,
-        )
-        if reference != self.name:
-            yield self._ctr("tag", "images", "tag", "--force", reference, self.name)
+    def _bring(self, seen: Results) -> t.Iterator[Call]:
+        """The calls that bring it into the store."""
+        chosen = archives.fitting(self.archives, archives.build_of(seen.get("windows")))
+        if self.archive is not None:
+            yield from self.store.load(self.archive, self.how)
+            yield from self.store.check(self.name)
+        elif chosen is not None:
+            yield from archives.fetched(chosen, self.store, self.how, self.name)
+            yield from self.store.check(self.name)
+        else:
+            # By digest where one is wanted: the registry's tag may have moved on.
+            wanted = self._wanted()
+            yield self.store.pull(wanted, self.how)
+            if wanted != self.name:
+                yield from self.store.tag("tag", wanted, (self.name,))
 
-    def _tag(self) -> t.Iterator[Call]:
+    def _wanted(self) -> str:
+        if self.digest is None or "@" in self.name:
+            return self.name
+        return f"{repository(self.name)}@{self.digest}"
+
+    def _named(self) -> t.Iterator[Call]:
         if self.aliases:
-            yield self._ctr("aliases", "images", "tag", "--force", self.name, *self.aliases)
+            yield from self.store.tag("aliases", self.name, self.aliases)
 
-    def _pin(self) -> t.Iterator[Call]:
+    def _kept(self) -> t.Iterator[Call]:
         if self.pinned:
-            yield self._ctr("pin", "images", "label", self.name, _PINNED)
+            yield from self.store.pin(self.name)
 
-    def _ctr(self, call_id: str, *arguments: str) -> Call:
-        return Call(id=call_id, command=self.ctr, arguments=("-n", "k8s.io", *arguments), timeout=300)
+    def _roomy(self, change: Change, seen: Results) -> Change:
+        """The change with the room that it needs: what is downloaded, and what that becomes when it is unpacked."""
+        if Room is None:
+            return change
+        store, name, build = self.store, self._wanted(), archives.build_of(seen.get("windows"))
+        chosen = archives.fitting(self.archives, build)
+        size = self.size if self.size is not None else chosen.size if chosen is not None else None
+        if size is not None or self.archive is not None or chosen is not None:
+            room = Room(path=store.path, size=None if size is None else needed(size))
+            return dataclasses.replace(change, room=room)
+
+        def read(results: t.Mapping[str, CallResult]) -> int | None:
+            told = store.read_size(results, build)
+            return None if told is None else needed(told)
+
+        room = Room(path=store.path, ask=store.ask_size(name), read=read)
+        return dataclasses.replace(change, room=room)
+
+    def _removal(self, images: t.Mapping[str, Held]) -> Change | None:
+        here = [reference for reference in (self.name, *self.aliases) if reference in images]
+        if not here:
+            return None
+        gone = list(here)
+        for identity in {images[reference].identity for reference in here}:
+            # Names by digest, and CRI's by id, go with the last tag: else all of it would stay.
+            others = [name for name in names_of(identity, images) if name not in here]
+            if not any(_is_tag(name) for name in others):
+                gone += [name for name in others if self.runtime == "containerd"]
+        return remove(self, {"references": here}, self.store.remove(sorted(set(gone), key=gone.index)))
 
 
-@dataclasses.dataclass(frozen=True)
-class Listed:
-    """One line of `ctr images list`."""
-
-    digest: str
-    labels: frozenset[str]
+def _is_tag(name: str) -> bool:
+    return "@" not in name and not DIGEST.fullmatch(name)
 
 
-def listed(result: CallResult | None) -> dict[str, Listed]:
-    """The images by reference; none where containerd does not answer, or does not exist yet."""
-    if result is None or not result.ok:
-        return {}
-    images: dict[str, Listed] = {}
-    for line in result.stdout.splitlines():
-        words = line.split()
-        digest = next((word for word in words if _DIGEST.fullmatch(word)), None)
-        if digest is not None and words[0] != digest:
-            images[words[0]] = Listed(digest, frozenset(words[-1].split(",")))
-    return images
+def needed(size: int) -> int:
+    """Bytes that a download of this size takes: compressed and unpacked layers lie beside each other at its end."""
+    return int(size * (1 + UNPACKED))

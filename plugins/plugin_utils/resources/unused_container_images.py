@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""No container images but those that somebody wants or uses."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call
+from ._base import Change, ResourceError, Results
+from ._containerd_images import PINNED
+from ._image_store import is_whole
+from ._state import remove
+from .container_image import InStore
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UnusedContainerImages(InStore):
+    """Container images that are in nobody's list, that no container uses, and that are not pinned: they are removed."""
+
+    type: t.ClassVar[str] = "UnusedContainerImages"
+    independent: t.ClassVar[bool] = True
+    keep: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "References that stay, whatever else they are called."}
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for reference in self.keep:
+            if not is_whole(reference):
+                raise ResourceError("keep", reference, "wanted whole references: registry/repository:tag")
+
+    def observe(self) -> tuple[Call, ...]:
+        return (*self.store.look(), *self.store.look_for_use())
+
+    def plan(self, seen: Results) -> Change | None:
+        images = self.store.read(seen)
+        if not images:
+            return None
+        used = self.store.in_use(seen, images)
+        if used is None:
+            raise ResourceError(self.title, None, "cannot tell what containers use, so that nothing can be removed")
+        kept = {held.identity for name, held in images.items() if name in self.keep or PINNED in held.labels} | used
+        gone = sorted(name for name, held in images.items() if held.identity not in kept)
+        if not gone:
+            return None
+        count = len({images[name].identity for name in gone})
+        return remove(self, {"references": gone}, self.store.remove(gone), why=f"{count} container images are unused")
