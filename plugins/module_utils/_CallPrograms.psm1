@@ -48,44 +48,65 @@ function Start-Program($Call) {
     }
 }
 
-function Invoke-Program($Call, [double]$Timeout) {
-    $utf8 = [System.Text.UTF8Encoding]::new($false)
-    $clock = [System.Diagnostics.Stopwatch]::StartNew()
-    $process = Start-Program $Call
-    try {
-        # Both at once: a full pipe would stop the program. Bytes, so that what came before a timeout is there.
-        $out = [System.IO.MemoryStream]::new()
-        $err = [System.IO.MemoryStream]::new()
-        $copies = [System.Threading.Tasks.Task[]]@(
-            $process.StandardOutput.BaseStream.CopyToAsync($out)
-            $process.StandardError.BaseStream.CopyToAsync($err)
-        )
-        $bytes = $utf8.GetBytes([string]$Call['stdin'])
-        $fed = $true
+# Starts a program. What comes back is for Test-Program, and in the end for Close-Program, whatever happens.
+function Open-Program($Call, [double]$Timeout) {
+    $program = @{ Clock = [System.Diagnostics.Stopwatch]::StartNew(); Timeout = $Timeout; Fed = $false }
+    try { $process = $program.Process = Start-Program $Call }
+    catch { $program.Failure = $_; return $program }
+    # Both at once: a full pipe would stop the program. Bytes, so that what came before a timeout is there.
+    $program.Out = [System.IO.MemoryStream]::new()
+    $program.Err = [System.IO.MemoryStream]::new()
+    $program.Copies = [System.Threading.Tasks.Task[]]@(
+        $process.StandardOutput.BaseStream.CopyToAsync($program.Out)
+        $process.StandardError.BaseStream.CopyToAsync($program.Err)
+    )
+    $bytes = [System.Text.UTF8Encoding]::new($false).GetBytes([string]$Call['stdin'])
+    try { $program.Feed = $process.StandardInput.BaseStream.WriteAsync($bytes, 0, $bytes.Length) }
+    catch { $program.Fed = $true }
+    return $program
+}
+
+# Whether a program has ended, or its time is over; waits for that so many milliseconds.
+function Test-Program($Program, [int]$Wait) {
+    if ($Program.Failure) { return $true }
+    if (-not $Program.Fed) {
         try {
-            $fed = $process.StandardInput.BaseStream.WriteAsync($bytes, 0, $bytes.Length).Wait([int]($Timeout * 1000))
-            if ($fed) { $process.StandardInput.Close() }
+            $Program.Fed = $Program.Feed.Wait($Wait)
+            if ($Program.Fed) { $Program.Process.StandardInput.Close() }
         }
-        catch { $null = 'it ended, or closed its input, without reading all of it' }
-        while ($fed -and -not $process.WaitForExit(100)) {
-            if ($clock.Elapsed.TotalSeconds -ge $Timeout) { break }
-        }
+        catch { $Program.Fed = $true } # It ended, or closed its input, without reading all of it.
+    }
+    return $Program.Process.WaitForExit($Wait) -or $Program.Clock.Elapsed.TotalSeconds -ge $Program.Timeout
+}
+
+# What a program said; without an exit code it had to be ended. Throws what kept it from starting.
+function Close-Program($Program) {
+    if ($Program.Failure) { throw $Program.Failure }
+    $utf8 = [System.Text.UTF8Encoding]::new($false)
+    $process = $Program.Process
+    try {
         $ended = $process.HasExited
         if (-not $ended) { Stop-Tree $process }
         # What the program left running may hold its output open: that is not waited for.
-        try { $null = [System.Threading.Tasks.Task]::WaitAll($copies, 2000) } catch { $null = 'the pipe broke' }
-        $program = [ordered]@{
+        try { $null = [System.Threading.Tasks.Task]::WaitAll($Program.Copies, 2000) } catch { $null = 'the pipe broke' }
+        $said = [ordered]@{
             exit_code = $null
-            stdout = $utf8.GetString($out.ToArray())
-            stderr = $utf8.GetString($err.ToArray())
+            stdout = $utf8.GetString($Program.Out.ToArray())
+            stderr = $utf8.GetString($Program.Err.ToArray())
         }
-        if ($ended) { $program['exit_code'] = $process.ExitCode }
-        return $program
+        if ($ended) { $said['exit_code'] = $process.ExitCode }
+        return $said
     }
-    finally {
-        if (-not $process.HasExited) { Stop-Tree $process }
-        $process.Dispose()
-    }
+    finally { $process.Dispose() }
+}
+
+function Invoke-Program($Call, [double]$Timeout) {
+    $said = $null
+    $program = Open-Program $Call $Timeout
+    # Also when the session is ended in the middle.
+    try { while (-not (Test-Program $program 100)) { $null = 'not yet' } }
+    finally { $said = Close-Program $program }
+    return $said
 }
 
 # A cmdlet in a runspace of its own. One that waits inside a service cannot be ended (moby/moby#40699): it is left
@@ -113,5 +134,8 @@ function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) 
     $shell.Dispose()
 }
 
+Export-ModuleMember -Function Open-Program
+Export-ModuleMember -Function Test-Program
+Export-ModuleMember -Function Close-Program
 Export-ModuleMember -Function Invoke-Program
 Export-ModuleMember -Function Invoke-Limited

@@ -10,6 +10,7 @@
 #AnsibleRequires -PowerShell ..module_utils._CallJson
 #AnsibleRequires -PowerShell ..module_utils._CallObjects
 #AnsibleRequires -PowerShell ..module_utils._CallPrograms
+#AnsibleRequires -PowerShell ..module_utils._CallRuns
 #AnsibleRequires -PowerShell ..module_utils._CallVerbs
 
 $ErrorActionPreference = 'Stop'
@@ -38,30 +39,25 @@ function Invoke-Cmdlet($Call, $Objects) {
     return & $command @parameters 2>&1 3>&1 4>$null 5>$null 6>$null
 }
 
-function Get-Bound($Objects) {
-    if ($Objects.Count -eq 1) { return , $Objects[0] }
-    return , $Objects.ToArray()
-}
-
-# One attempt: what came out, and why it failed if it did.
-function Invoke-Attempt($Call, $Objects) {
+# One attempt: what came out, and why it failed if it did. A program may have been opened, and have ended, before.
+function Invoke-Attempt($Call, $Objects, $Program = $null) {
     $attempt = @{ Warnings = @(); Program = $null; Failure = $null }
     $attempt.Objects = [System.Collections.Generic.List[object]]::new()
-    $timeout = 600.0
-    if ($null -ne $Call['timeout']) { $timeout = [double]$Call['timeout'] }
+    $timeout = Get-Timeout $Call
     $name = $Call['command']
     try {
         if ($name -like '*.exe') {
-            $program = $attempt.Program = Invoke-Program $Call $timeout
-            $attempt.Objects.Add($program)
+            if ($null -ne $Program) { $ended = Close-Program $Program } else { $ended = Invoke-Program $Call $timeout }
+            $attempt.Program = $ended
+            $attempt.Objects.Add($ended)
             $codes = @(0)
             if ($null -ne $Call['success_codes']) { $codes = $Call['success_codes'] }
-            if ($null -eq $program['exit_code']) {
+            if ($null -eq $ended['exit_code']) {
                 $message = "$name did not end within $timeout s"
                 throw (New-Failure 'OperationTimeout' 'ProgramTimeout' $message ([TimeoutException]::new($message)))
             }
-            if ($codes -notcontains $program['exit_code']) {
-                $message = "$name ended with exit code $($program['exit_code'])"
+            if ($codes -notcontains $ended['exit_code']) {
+                $message = "$name ended with exit code $($ended['exit_code'])"
                 $exception = [System.Management.Automation.RemoteException]::new($message)
                 throw (New-Failure 'FromStdErr' 'NativeCommandError' $message $exception)
             }
@@ -99,83 +95,57 @@ function Invoke-Attempt($Call, $Objects) {
     return $attempt
 }
 
-function Select-Input($Source, $Known) {
-    $objects = [System.Collections.Generic.List[object]]::new()
-    $wanted = ConvertTo-Wanted $Source['where']
-    foreach ($id in $Source['from']) {
-        if (-not $Known.ContainsKey($id)) { continue }
-        foreach ($object in $Known[$id].Objects) {
-            if (-not (Test-Object $object $wanted)) { continue }
-            if ($Source['property']) { $objects.Add((Get-ObjectProperty $object $Source['property'])) }
-            else { $objects.Add($object) }
-        }
-    }
-    return , $objects
-}
-
-function Select-Output($Objects, $Paths) {
-    $output = [System.Collections.Generic.List[object]]::new()
-    foreach ($object in $Objects) {
-        if ($null -eq $Paths) { $output.Add($object); continue }
-        if ($Paths.Count -eq 0) { continue }
-        $selected = [ordered]@{}
-        foreach ($path in $Paths) { $selected[$path] = Get-ObjectProperty $object $path }
-        $output.Add($selected)
-    }
-    return , $output
-}
-
-function Get-Tail([string]$Text, $Limit) {
-    if ($null -eq $Limit) { $Limit = 16384 }
-    return $Text.Substring([Math]::Max(0, $Text.Length - $Limit))
-}
-
-# Runs a call with its attempts, and keeps in $Known what later calls may ask for.
+# Runs a call with its attempts.
 function Invoke-Call($Call, $Known) {
-    $result = [ordered]@{ ok = $false; seconds = 0.0; attempts = 0 }
-    $missing = @(foreach ($id in $Call['needs']) { if (-not ($Known.ContainsKey($id) -and $Known[$id].Ok)) { $id } })
-    if ($missing.Count) { $result['skipped'] = "needs $($missing -join ', ')"; return $result }
-    $objects = [System.Collections.Generic.List[object]]::new()
-    if ($null -ne $Call['input']) { $objects = Select-Input $Call['input'] $Known }
-    $isCmdlet = -not $Call['command'].StartsWith('@') -and $Call['command'] -notlike '*.exe'
-    $why = $null
-    if ($null -ne $Call['input'] -and $objects.Count -eq 0 -and $isCmdlet) { $why = 'no input' }
-    foreach ($id in $Call['unless']) { if ($Known.ContainsKey($id) -and $Known[$id].Ok) { $why = "unless $id" } }
-    if ($why) {
-        $result['ok'] = $true
-        $result['skipped'] = $why
-        $result['output'] = @()
-        $Known[$Call['id']] = @{ Ok = $true; Objects = @() }
-        return $result
+    $run = New-Run $Call $Known
+    $run.Clock.Start()
+    while (-not $run.Done) {
+        Add-Attempt $run (Invoke-Attempt $Call $run.Objects) $Known
+        if (-not $run.Done) { Start-Sleep -Milliseconds ([int]($run.Delay * 1000)) }
     }
-    $delay = 1.0
-    if ($null -ne $Call['delay']) { $delay = [double]$Call['delay'] }
-    $clock = [System.Diagnostics.Stopwatch]::StartNew()
-    while ($true) {
-        $result['attempts']++
-        $attempt = Invoke-Attempt $Call $objects
-        if ($null -eq $attempt.Failure -or $result['attempts'] -gt [int]$Call['retries']) { break }
-        Start-Sleep -Milliseconds ([int]($delay * 1000))
-    }
-    $result['ok'] = $null -eq $attempt.Failure
-    $result['seconds'] = [Math]::Round($clock.Elapsed.TotalSeconds, 3)
-    $Known[$Call['id']] = @{ Ok = $result['ok']; Objects = $attempt.Objects }
-    $program = $attempt.Program
-    if ($null -ne $program) { $result['exit_code'] = $program['exit_code'] }
-    if ($Call['secret']) {
-        if ($attempt.Failure) {
-            $result['error'] = @{ category = $attempt.Failure['category']; id = $attempt.Failure['id'] }
+    return $run
+}
+
+# Runs programs side by side, each with its attempts.
+function Invoke-Group($Batch, $Calls, [int]$Index, $Known) {
+    $runs = @(foreach ($call in $Calls) { New-Run $call $Known })
+    $places = $runs.Count
+    foreach ($call in $Calls) { $places = [Math]::Min($places, [int]$call['parallel']) }
+    # The pool's threads read the pipes; above this minimum it adds new ones slowly.
+    $null = [System.Threading.ThreadPool]::SetMinThreads(4 * $places + 8, 4 * $places + 8)
+    $news = $true
+    try {
+        while ($true) {
+            $working = [System.Collections.Generic.List[object]]::new()
+            foreach ($run in $runs) {
+                if ($null -eq $run.Program) { continue }
+                if (-not (Test-Program $run.Program 0)) { $working.Add($run.Call); continue }
+                $program = $run.Program
+                $run.Program = $null
+                Add-Attempt $run (Invoke-Attempt $run.Call $run.Objects $program) $Known
+                $news = $true
+            }
+            $done = 0
+            foreach ($run in $runs) {
+                if ($run.Done) { $done++; continue }
+                if ($null -ne $run.Program -or $working.Count -ge $places) { continue }
+                if ($run.Next -gt [datetime]::UtcNow) { continue }
+                $run.Clock.Start()
+                $run.Program = Open-Program $run.Call (Get-Timeout $run.Call)
+                $working.Add($run.Call)
+                $news = $true
+            }
+            if ($done -eq $runs.Count) { return $runs }
+            if ($news) { $news = -not (Save-Progress $Batch $working ($Index + $done)) }
+            Start-Sleep -Milliseconds 100
         }
-        return $result
     }
-    if ($null -ne $program) {
-        $result['stdout'] = Get-Tail $program['stdout'] $Call['output_limit']
-        $result['stderr'] = Get-Tail $program['stderr'] $Call['output_limit']
+    finally {
+        foreach ($run in $runs) {
+            if ($null -eq $run.Program) { continue }
+            try { $null = Close-Program $run.Program } catch { $null = 'it never started' }
+        }
     }
-    elseif ($Call['command'] -notlike '*.exe') { $result['output'] = Select-Output $attempt.Objects $Call['select'] }
-    if ($attempt.Warnings.Count) { $result['warnings'] = $attempt.Warnings }
-    if ($attempt.Failure) { $result['error'] = $attempt.Failure }
-    return $result
 }
 
 # --- Batches and their keys.
@@ -263,31 +233,61 @@ function Wait-Key([string]$Key, [double]$Wait) {
         Start-Sleep -Milliseconds 250
     }
     $state = if ($alive) { 'running' } else { 'lost' }
-    return New-Observation $state '' $null (Read-Json (Get-KeyPath $Key '.progress'))
+    return New-Observation $state '' $null (Read-Progress $Key)
+}
+
+# Where a batch is, with the sizes of the files that fill.
+function Read-Progress([string]$Key) {
+    $progress = Read-Json (Get-KeyPath $Key '.progress')
+    if ($null -eq $progress) { return $null }
+    foreach ($item in $progress['running']) {
+        $item['size'] = $null
+        # A folder's entry lags behind a file that is being written: only the open file tells its size.
+        # https://devblogs.microsoft.com/oldnewthing/20111226-00/?p=8813
+        try {
+            $stream = [System.IO.File]::Open($item['watch'], 'Open', 'Read', 'ReadWrite, Delete')
+            try { $item['size'] = $stream.Length } finally { $stream.Dispose() }
+        }
+        catch { $null = 'none to watch, or not there yet' }
+        $item.Remove('watch')
+    }
+    return $progress
+}
+
+# Whether it could be kept where the batch is: somebody may be reading the last one.
+function Save-Progress($Batch, $Calls, [int]$Done) {
+    if (-not $Batch['key'] -or $Calls.Count -eq 0) { return $true }
+    $running = @(foreach ($call in $Calls) { [ordered]@{ id = $call['id']; watch = $call['watch'] } })
+    $progress = [ordered]@{ id = $running[0]['id']; done = $Done; total = $Batch['calls'].Count; running = $running }
+    $path = Get-KeyPath $Batch['key'] '.progress'
+    try { [System.IO.File]::WriteAllText($path, (ConvertTo-BatchJson $progress)) } catch { return $false }
+    return $true
 }
 
 function Invoke-Batch($Batch) {
     $known = @{}
     $texts = [System.Collections.Generic.List[string]]::new()
     $stopped = $null
-    $number = 0
-    foreach ($call in $Batch['calls']) {
-        if ($null -eq $stopped -or $call['always']) {
-            if ($Batch['key']) {
-                $progress = [ordered]@{ id = $call['id']; done = $number; total = $Batch['calls'].Count }
-                # Somebody may be reading the last one.
-                $path = Get-KeyPath $Batch['key'] '.progress'
-                try { [System.IO.File]::WriteAllText($path, (ConvertTo-BatchJson $progress)) }
-                catch { $null = 'the next one will do' }
-            }
-            $result = Invoke-Call $call $known
+    $group = $null
+    for ($index = 0; $index -lt $Batch['calls'].Count; $index += $group.Count) {
+        $group = Get-Group $Batch['calls'] $index
+        $calls = [System.Collections.Generic.List[object]]::new()
+        foreach ($call in $group) { if ($null -eq $stopped -or $call['always']) { $calls.Add($call) } }
+        if ($calls.Count -eq 0) { continue }
+        if ($calls.Count -gt 1) { $runs = Invoke-Group $Batch $calls $index $known }
+        else {
+            $null = Save-Progress $Batch $calls $index
+            $runs = Invoke-Call $calls[0] $known
+        }
+        foreach ($run in $runs) {
+            $call = $run.Call
+            $result = $run.Result
             $texts.Add((ConvertTo-BatchJson $call['id']) + ':' + (ConvertTo-BatchJson $result))
             $reason = $null
             if ($call['command'] -eq '@stop-if' -and $result['ok'] -and $result['output'][0]) { $reason = 'barrier' }
             elseif ($null -ne $result['error'] -and $call['on_error'] -ne 'continue') { $reason = 'error' }
             if ($null -eq $stopped -and $reason) { $stopped = [ordered]@{ id = $call['id']; reason = $reason } }
         }
-        $number++
     }
     return New-Observation 'finished' ($texts -join ',') $stopped
 }
