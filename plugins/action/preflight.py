@@ -26,6 +26,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
             {
                 "kubernetes_version": {"type": "str"},
                 "containerd_version": {"type": "str"},
+                "container_runtime": {"type": "str", "default": "containerd"},
                 "join": {"type": "bool", "default": False},
             }
         )
@@ -34,7 +35,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         problems = preflight.unknown_variables(variables, roles)
         values, untemplated = self._values(variables, roles)
         problems += untemplated + preflight.mistyped_variables(values, roles)
-        if options["kubernetes_version"] and options["containerd_version"]:
+        if options["kubernetes_version"] and options["container_runtime"] in ("docker", "moby"):
+            problems += preflight.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
+        elif options["kubernetes_version"] and options["containerd_version"]:
             problems += preflight.version_problems(options["kubernetes_version"], options["containerd_version"])
         problems += preflight.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"])

@@ -17,7 +17,7 @@ import typing as t
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from .versions import Version, pair_problem
+from .versions import Version, docker_problem, pair_problem
 
 ROLES = pathlib.Path(__file__).parents[2] / "roles"
 NETBIOS_LENGTH = 15
@@ -148,6 +148,61 @@ def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
         return []
     pair = f"Kubernetes {kubernetes} with containerd {containerd}"
     return [Problem("kubernetes_node_version, container_runtime_containerd_version", pair, problem)]
+
+
+_HOST_PROCESS = ("cni_flannel_image", "cni_kube_proxy_image")
+
+
+def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """What is wrong with the variables of a node that runs Docker.
+
+    Args:
+        runtime: docker or moby.
+        kubernetes: version of Kubernetes.
+        values: templated values of the roles' options, as far as they are set.
+    """
+    problems = []
+    engine = f"container_runtime_{runtime}_version"
+    parsed: list[Version] = []
+    for variable, value in (
+        ("kubernetes_node_version (from kube_version)", kubernetes),
+        (engine, values.get(engine)),
+        ("container_runtime_cri_dockerd_version", values.get("container_runtime_cri_dockerd_version")),
+    ):
+        try:
+            parsed.append(Version.parse(str(value)))
+        except ValueError:
+            problems.append(Problem(variable, value, "accepted is MAJOR.MINOR.PATCH such as 1.37.1"))
+    problem = docker_problem(*parsed) if len(parsed) == 3 else None
+    if problem is not None:
+        problems.append(Problem("container_runtime, kubernetes_node_version", f"{runtime} with {kubernetes}", problem))
+    if runtime == "docker" and not values.get("container_runtime_docker_url"):
+        accepted = (
+            "with container_runtime: docker accepted is the URL of Mirantis' archive (docker-VERSION.zip), which is a "
+            "licensed product; container_runtime: moby needs none"
+        )
+        problems.append(Problem("container_runtime_docker_url (from docker_url)", "", accepted))
+    for name in _HOST_PROCESS:
+        if values.get(name):
+            accepted = (
+                f"it names an image for HostProcess containers, which {runtime} cannot run (only containerd can): flannel "
+                "and kube-proxy are services there; accepted is an empty value"
+            )
+            problems.append(Problem(name, values[name], accepted))
+    problems += _mirror_problems(values.get("container_runtime_registries") or {})
+    return problems
+
+
+def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Mirrors that Docker would never ask: it mirrors Docker Hub only (docs.docker.com: Mirror the Docker Hub library)."""
+    hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
+    if not hosts:
+        return []
+    accepted = (
+        "Docker knows mirrors of docker.io only; accepted is no mirrors for other hosts: name container images at the "
+        "mirror itself (container_runtime_sandbox_image, image_cache_images)"
+    )
+    return [Problem("container_runtime_registries", f"mirrors of {', '.join(hosts)}", accepted)]
 
 
 def name_problems(names: t.Mapping[str, str]) -> list[Problem]:

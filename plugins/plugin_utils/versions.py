@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Versions of Kubernetes and containerd: what they are, and which go together (data/supported_versions.json).
+"""Versions of Kubernetes, containerd and Docker: what they are, and which go together (data/supported_versions.json).
 
 Private to the collection.
 """
@@ -86,6 +86,24 @@ def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
             f"containerd {containerd} does not serve Kubernetes {kubernetes}; it is accepted with Kubernetes "
             f"{span['oldest']} to {span['newest']}"
         )
+    return None
+
+
+def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> str | None:
+    """Why this Kubernetes does not run on this Docker through this cri-dockerd, with what would; None if it does."""
+    table = supported()
+    span = table["kubernetes"]
+    if (kubernetes.major, kubernetes.minor) < (1, 24):
+        return (
+            f"Kubernetes {kubernetes} runs on Docker only by the kubelet's own dockershim, which is out of support; "
+            f"with Docker Kubernetes {span['oldest']} to {span['newest']} are accepted, through cri-dockerd"
+        )
+    if not within(kubernetes.minor_version, span):
+        return f"Kubernetes {kubernetes} is not supported; accepted are {span['oldest']} to {span['newest']}"
+    for name, version in (("docker", engine), ("cri-dockerd", adapter)):
+        oldest = Version.parse(table[name]["oldest"])
+        if version[:3] < oldest[:3]:
+            return f"{name} {version} is not supported; accepted are {oldest} and newer"
     return None
 
 

@@ -72,6 +72,13 @@ class Service(Resource):
     if_exists: bool = dataclasses.field(
         default=False, metadata={"help": "Where there is no such service, nothing is wanted."}
     )
+    cuts_link: bool = dataclasses.field(
+        default=False,
+        metadata={
+            "help": "Its start may cut the link (flanneld makes a virtual switch of the network card): it is started"
+            " detached from the connection."
+        },
+    )
     remember_start_mode: bool = dataclasses.field(
         default=False,
         metadata={
@@ -266,7 +273,12 @@ class Service(Resource):
                 yield Call(id="stop", command="Stop-Service", parameters={**named, "Force": True}, select=())
         elif runs and (restart or (self.state == "running" and status == "Paused")):
             yield Call(
-                id="restart", command="Restart-Service", parameters={**named, "Force": True}, select=(), retries=1
+                id="restart",
+                command="Restart-Service",
+                parameters={**named, "Force": True},
+                select=(),
+                retries=1,
+                long=self.cuts_link,
             )
         elif not runs and self.state == "running":
             if status == "StopPending":
@@ -280,7 +292,15 @@ class Service(Resource):
                     retries=30,
                     delay=2,
                 )
-            yield Call(id="start", command="Start-Service", parameters=named, select=(), retries=1, delay=3)
+            yield Call(
+                id="start",
+                command="Start-Service",
+                parameters=named,
+                select=(),
+                retries=1,
+                delay=3,
+                long=self.cuts_link,
+            )
 
 
 def running(calls: tuple[str, ...]) -> Input:

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which container runtime a node's kubelet works with: chosen before the join, kept after it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..calls import Call, Json
+from . import _command_line
+from ._base import Change, Resource, ResourceError, Results
+from ._state import ObservationError, objects, only
+
+KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
+"""kubeadm writes it when a machine joins, and `kubeadm reset` removes it."""
+_DROPIN = "C:\\etc\\kubernetes\\kubelet.conf.d\\50-windows.conf"
+_CONFIG = "C:\\var\\lib\\kubelet\\config.yaml"
+_SERVICE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
+ENDPOINTS: t.Mapping[str, str] = {
+    "containerd": "npipe:////./pipe/containerd-containerd",
+    "docker": "npipe:////./pipe/cri-dockerd",
+}
+"""kubernetes.io: Installing kubeadm, "Path to Windows named pipe"."""
+_FLAG = "container-runtime-endpoint"
+_SETTING = re.compile(r"^\s*containerRuntimeEndpoint:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NodeRuntime(Resource):
+    """The container runtime of the node's kubelet. It changes nothing: it refuses to switch a node that has joined.
+
+    Pods, container images and the network belong to a runtime and do not move to another one; a node that switched
+    would lose them at once, without a drain. A machine that has not joined, or that was reset, may switch.
+    """
+
+    type: t.ClassVar[str] = "NodeRuntime"
+    name: t.Literal["containerd", "docker"] = dataclasses.field(
+        metadata={"help": "The runtime that the node is to have; `docker` is Docker's engine of any publisher."}
+    )
+
+    def observe(self) -> tuple[Call, ...]:
+        paths: list[Json] = [KUBELET_CONF]
+        settings: list[Json] = [_DROPIN, _CONFIG]
+        return (
+            Call(
+                id="joined",
+                command="@read-file",
+                parameters={"paths": paths},
+                select=("path", "exists"),
+                on_error="continue",
+            ),
+            Call(
+                id="settings",
+                command="@read-file",
+                parameters={"paths": settings, "content": True},
+                select=("path", "content"),
+                on_error="continue",
+            ),
+            Call(
+                id="service",
+                command="@read-registry",
+                parameters={"values": [{"path": _SERVICE, "name": "ImagePath"}]},
+                select=("exists", "value"),
+                on_error="continue",
+            ),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        """Never a change.
+
+        Raises:
+            ResourceError: the node has joined with another runtime.
+        """
+        if not only(self, seen, "joined").get("exists"):
+            return None
+        endpoint = self._endpoint(seen)
+        current = next((name for name, known in ENDPOINTS.items() if known == endpoint.lower()), None)
+        if current in (None, self.name):
+            return None
+        raise ResourceError(
+            self.title,
+            self.name,
+            f"the node is a member of its cluster and runs its pods on {current}; drain it, take it out of the cluster"
+            f" (kubeadm reset) and run this again, or leave container_runtime at {current} for it",
+        )
+
+    def _endpoint(self, seen: Results) -> str:
+        """What the kubelet connects to: its flags come before its drop-in, that before its configuration.
+
+        Without any of them it is containerd's pipe (kubernetes cmd/kubelet/app/options, defaults for Windows).
+        """
+        line = str(only(self, seen, "service").get("value") or "")
+        for word in reversed(_command_line.split(line)):
+            name, equals, value = word.lstrip("-").partition("=")
+            if name == _FLAG and equals:
+                return value
+        contents = {str(item.get("path")).lower(): str(item.get("content") or "") for item in self._files(seen)}
+        for path in (_DROPIN, _CONFIG):
+            found = _SETTING.search(contents.get(path.lower(), ""))
+            if found:
+                return found[1]
+        return ENDPOINTS["containerd"]
+
+    def _files(self, seen: Results) -> tuple[t.Mapping[str, t.Any], ...]:
+        found = objects(self, seen, "settings")
+        if not found:
+            raise ObservationError(self.title, "settings", "no object came back")
+        return found
