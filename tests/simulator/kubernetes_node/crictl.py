@@ -15,10 +15,10 @@ import yaml
 
 from simulator.kubernetes_node import contracts, crictl_views, oci
 from simulator.kubernetes_node.cni import CniError
+from simulator.kubernetes_node.cri import Runtime, RuntimeFailure, connect
 from simulator.kubernetes_node.crictl_flags import ALIASES, FLAGS, GLOBAL, CrictlError, take
 from simulator.kubernetes_node.join_configuration import PIPE
 from simulator.kubernetes_node.puller import PullError
-from simulator.kubernetes_node.runtime import Containerd, RuntimeFailure, connect
 from simulator.kubernetes_node.shims import Sandbox
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Run:
-    def __init__(self, server: Containerd, flags: dict[str, str], arguments: list[str], version: str = "") -> None:
+    def __init__(self, server: Runtime, flags: dict[str, str], arguments: list[str], version: str = "") -> None:
         self.server, self.flags, self.arguments, self.version = server, flags, arguments, version
 
     def on(self, *names: str) -> bool:
@@ -61,7 +61,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         return ProgramResult(1, "", f'time="2026-11-21T00:00:00Z" level=fatal msg={json.dumps(str(error))}\n')
 
 
-def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str]) -> Containerd:
+def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str]) -> Runtime:
     path = (
         general.get("config")
         or general.get("c")
@@ -88,7 +88,7 @@ def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str
     return server
 
 
-def _find_image(server: Containerd, name: str) -> dict[str, Any]:
+def _find_image(server: Runtime, name: str) -> dict[str, Any]:
     exact = server.image(name)
     for item in crictl_views.all_images(server):
         if (exact and server.image_id(exact) == item["id"]) or item["id"].removeprefix("sha256:").startswith(
@@ -139,7 +139,12 @@ def _remove_image(run: _Run) -> str:
     for name in wanted:
         found = _find_image(run.server, name)
         for image in [item for item in run.server.store.images() if run.server.image_id(item) == found["id"]]:
-            run.server.store.delete(image.name)
+            try:
+                run.server.remove_image(image.name)
+            except RuntimeFailure as error:
+                raise CrictlError(
+                    f'error of removing image "{name}": rpc error: code = Unknown desc = {error}'
+                ) from error
         said += "".join(f"Deleted: {tag}\n" for tag in found["repoTags"])
     return said
 
@@ -267,37 +272,29 @@ def _inspect_pod(run: _Run) -> str:
 
 
 def _info(run: _Run) -> str:
-    conditions = [{"message": "", "reason": "", "status": True, "type": "RuntimeReady"}]
+    problem = run.server.problem()
+    why = "DockerDaemonNotReady" if problem else ""
+    conditions = [{"message": problem, "reason": why, "status": not problem, "type": "RuntimeReady"}]
     try:
         run.server.network()
         conditions.append({"message": "", "reason": "", "status": True, "type": "NetworkReady"})
     except CniError as error:
-        said = f"Network plugin returns error: {error}"
+        said = run.server.network_problem(error)
         conditions.append({"message": said, "reason": "NetworkPluginNotReady", "status": False, "type": "NetworkReady"})
-    config = run.server.config
-    cni = {"binDirs": config.cni_bin_dirs, "confDir": config.cni_conf_dir}
-    return (
-        json.dumps(
-            {"status": {"conditions": conditions}, "config": {"cni": cni, "sandboxImage": config.sandbox_image}},
-            indent=2,
-        )
-        + "\n"
-    )
+    return json.dumps({"status": {"conditions": conditions}, "config": run.server.info()}, indent=2) + "\n"
 
 
 def _version(run: _Run) -> str:
-    return (
-        f"Version:  0.1.0\nRuntimeName:  containerd\nRuntimeVersion:  v{run.server.version}\nRuntimeApiVersion:  v1\n"
-    )
+    name = run.server.kind
+    version = f"v{run.server.version}" if name == "containerd" else run.server.version
+    return f"Version:  0.1.0\nRuntimeName:  {name}\nRuntimeVersion:  {version}\nRuntimeApiVersion:  v1\n"
 
 
 def _stop(run: _Run) -> str:
-    from simulator.kubernetes_node import shims
-
     said = ""
     for wanted in run.arguments:
         item = _one(_Run(run.server, run.flags, [wanted]), run.server.containers(), "container")
-        shims.stop(run.server.machine, item)
+        run.server.stop_container(item)
         said += f"{wanted}\n"
     return said
 

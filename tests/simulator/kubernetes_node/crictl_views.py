@@ -7,12 +7,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from simulator.kubernetes_node.cri import Runtime
 from simulator.kubernetes_node.image_store import Image
-from simulator.kubernetes_node.runtime import Containerd
 from simulator.kubernetes_node.shims import Container, Sandbox
 
 
-def image_view(server: Containerd, image: Image) -> dict[str, Any]:
+def image_view(server: Runtime, image: Image) -> dict[str, Any]:
     """Return an image as CRI shows it: all names of one configuration together."""
     identity = server.image_id(image)
     names = [item.name for item in server.store.images() if server.image_id(item) == identity]
@@ -20,7 +20,7 @@ def image_view(server: Containerd, image: Image) -> dict[str, Any]:
         "id": identity,
         "repoTags": [name for name in names if "@" not in name and not name.startswith("sha256:")],
         "repoDigests": [name for name in names if "@" in name],
-        "size": str(server.store.size(image, server.build, server.exact)),
+        "size": str(server.image_size(image)),
         "uid": None,
         "username": "",
         "spec": None,
@@ -28,7 +28,7 @@ def image_view(server: Containerd, image: Image) -> dict[str, Any]:
     }
 
 
-def all_images(server: Containerd) -> list[dict[str, Any]]:
+def all_images(server: Runtime) -> list[dict[str, Any]]:
     """Return the images of the store, one for each configuration."""
     found: dict[str, dict[str, Any]] = {}
     for image in server.store.images():

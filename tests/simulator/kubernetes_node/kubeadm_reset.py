@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node import kubeadm_join
+from simulator.kubernetes_node.cri import RuntimeFailure, connect
 from simulator.kubernetes_node.flags import Flags
 from simulator.kubernetes_node.join_configuration import PIPE
-from simulator.kubernetes_node.runtime import RuntimeFailure, connect
 from simulator.machine.objects import ProgramResult
 
 if TYPE_CHECKING:

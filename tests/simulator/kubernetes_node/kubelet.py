@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from simulator.kubernetes_node import bootstrap, health, node_status
 from simulator.kubernetes_node.api import STRATEGIC, ApiError, Client, KubeconfigError, read_kubeconfig
 from simulator.kubernetes_node.bootstrap import BootstrapError
+from simulator.kubernetes_node.cri import connect
 from simulator.kubernetes_node.kubelet_settings import KubeletError, KubeletSettings, read
 from simulator.kubernetes_node.log_file import Stderr, klog, nowhere
 from simulator.kubernetes_node.pods import Pods
 from simulator.kubernetes_node.programs import version_of
-from simulator.kubernetes_node.runtime import connect
+from simulator.machine import listeners
 from simulator.machine.listeners import Listeners, Port
 from simulator.machine.objects import Invocation, Program, ProgramResult, RunningService, ServiceProgram
 from simulator.machine.services import Service, ServiceError
@@ -60,6 +61,7 @@ class Kubelet:
         self._stderr(klog("I", f'"Kubelet version" kubeletVersion="v{self.settings.version}"'))
         try:
             self._credentials()
+            self._check_runtime()
             self._work()
         except (BootstrapError, KubeletError, KubeconfigError) as error:
             self.exit_code, self.message = 1, str(error)
@@ -91,6 +93,22 @@ class Kubelet:
             bootstrap.bootstrap(self._machine, settings, self.name, self._pause)
         if not self._stop.is_set():
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
+
+    def _check_runtime(self) -> None:
+        """End if no CRI answers: kubernetes pkg/kubelet PreInitRuntimeService. dockerd's own pipe speaks none.
+
+        Raises: KubeletError.
+        """
+        endpoint = self.settings.runtime_endpoint
+        if self._stop.is_set() or connect(self._machine, endpoint) is not None:
+            return
+        why = "error reading server preface: http2: frame too large"
+        if listeners.behind(self._machine, endpoint) is None:
+            why = "transport: Error while dialing: The system cannot find the file specified."
+        raise KubeletError(
+            "failed to run Kubelet: validate service connection: validate CRI v1 runtime API for endpoint "
+            f'"{endpoint}": rpc error: code = Unavailable desc = connection error: desc = "{why}"'
+        )
 
     def _work(self) -> None:
         # Its API comes up once it has credentials (nothing answers there, it is only listened on).

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.cni import CniError
+from simulator.kubernetes_node.cri import Runtime
 from simulator.kubernetes_node.kubelet_settings import KubeletSettings
-from simulator.kubernetes_node.runtime import Containerd
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -37,16 +37,19 @@ def host_name(machine: Machine) -> str:
     return machine.name.lower()
 
 
-def problems(runtime: Containerd | None) -> list[str]:
+def problems(runtime: Runtime | None) -> list[str]:
     """Return why the node is not ready; empty if it is."""
     if runtime is None:
         return ["container runtime is down"]
+    if problem := runtime.problem():
+        said = f"RuntimeReady=false reason:DockerDaemonNotReady message:{problem}"
+        return [f"container runtime not ready: {said}"]
     try:
         runtime.network()
     except CniError as error:
         said = (
             "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "
-            f"message:Network plugin returns error: {error}"
+            f"message:{runtime.network_problem(error)}"
         )
         return [said]
     return []
@@ -85,7 +88,7 @@ def node(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, An
     }
 
 
-def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Containerd | None,
+def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runtime | None,
            known: Mapping[str, Any]) -> dict[str, Any]:  # fmt: skip
     """Return a node's status.
 
@@ -132,7 +135,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Cont
         "nodeInfo": {
             "architecture": "amd64",
             "bootID": str(machine.power.boots),
-            "containerRuntimeVersion": f"containerd://{runtime.version}" if runtime else "containerd://Unknown",
+            "containerRuntimeVersion": f"{runtime.kind}://{runtime.version}" if runtime else "containerd://Unknown",
             "kernelVersion": machine.windows.full,
             "kubeProxyVersion": "",
             "kubeletVersion": f"v{settings.version}",

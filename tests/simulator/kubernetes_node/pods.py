@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node import contracts, oci, pod_environment, pod_status, pod_volumes
 from simulator.kubernetes_node.api import ApiError, Client
+from simulator.kubernetes_node.cri import PodConfig, Runtime, RuntimeFailure
 from simulator.kubernetes_node.image_store import Image
 from simulator.kubernetes_node.kubelet_settings import KubeletSettings, drive
 from simulator.kubernetes_node.pod_environment import ContainerConfigError
 from simulator.kubernetes_node.pod_volumes import VolumeError, Volumes
 from simulator.kubernetes_node.puller import PullError
-from simulator.kubernetes_node.runtime import Containerd, PodConfig, RuntimeFailure
 from simulator.kubernetes_node.shims import Command, Container, Sandbox
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Pods:
         self._workers: dict[str, Worker] = {}
         self._service_variables: dict[str, str] = {}
 
-    def sync(self, pods: list[dict[str, Any]], runtime: Containerd | None) -> bool:
+    def sync(self, pods: list[dict[str, Any]], runtime: Runtime | None) -> bool:
         """Bring the pods of the node forward; returns whether any of them is on its way."""
         busy = False
         present = {pod["metadata"]["uid"] for pod in pods}
@@ -89,7 +89,7 @@ class Pods:
                 busy |= self._report(pod, worker, runtime)
         return busy
 
-    def _sweep(self, runtime: Containerd, present: set[str]) -> None:
+    def _sweep(self, runtime: Runtime, present: set[str]) -> None:
         """Remove what belongs to pods that the API server no longer has."""
         for sandbox in runtime.sandboxes():
             if sandbox.uid not in present and _removed(runtime, sandbox):
@@ -97,7 +97,7 @@ class Pods:
         for uid in [uid for uid in self._workers if uid not in present]:
             del self._workers[uid]
 
-    def _finish(self, pod: dict[str, Any], worker: Worker, runtime: Containerd | None) -> None:
+    def _finish(self, pod: dict[str, Any], worker: Worker, runtime: Runtime | None) -> None:
         if runtime is None:
             return  # nothing can be stopped without a runtime: the pod stays Terminating
         gone = [_removed(runtime, item) for item in runtime.sandboxes() if item.uid == worker.uid]
@@ -120,7 +120,7 @@ class Pods:
                 raise
         self._workers.pop(worker.uid, None)
 
-    def _advance(self, pod: dict[str, Any], worker: Worker, runtime: Containerd) -> None:
+    def _advance(self, pod: dict[str, Any], worker: Worker, runtime: Runtime) -> None:
         if not self._sandbox(pod, worker, runtime):
             return
         containers = pod["spec"].get("initContainers") or []
@@ -130,7 +130,7 @@ class Pods:
         for container in pod["spec"]["containers"]:
             self._container(pod, worker, runtime, container, initial=False)
 
-    def _sandbox(self, pod: dict[str, Any], worker: Worker, runtime: Containerd) -> bool:
+    def _sandbox(self, pod: dict[str, Any], worker: Worker, runtime: Runtime) -> bool:
         """Return whether the pod has its volumes and its sandbox."""
         current = next((item for item in runtime.sandboxes() if item.uid == worker.uid and item.ready), None)
         if worker.sandbox is not None and current is None:
@@ -171,7 +171,7 @@ class Pods:
         )  # fmt: skip
 
     def _container(
-        self, pod: dict[str, Any], worker: Worker, runtime: Containerd, container: dict[str, Any], initial: bool
+        self, pod: dict[str, Any], worker: Worker, runtime: Runtime, container: dict[str, Any], initial: bool
     ) -> bool:
         """Bring one container forward; returns whether the next may begin (an init container that succeeded)."""
         turn = worker.turn(container["name"])
@@ -205,7 +205,7 @@ class Pods:
         return time.monotonic() >= turn.not_before
 
     def _begin(
-        self, pod: dict[str, Any], worker: Worker, runtime: Containerd, container: dict[str, Any], turn: Turn
+        self, pod: dict[str, Any], worker: Worker, runtime: Runtime, container: dict[str, Any], turn: Turn
     ) -> None:
         image = self._image(runtime, container, turn)
         if image is None or worker.sandbox is None:
@@ -222,11 +222,18 @@ class Pods:
         self._machine.files.make_directory(folder)
         log = f"{folder}\\{turn.restarts}.log"
         turn.waiting, turn.message = "ContainerCreating", ""
-        turn.current = runtime.run_container(
-            worker.sandbox, container["name"], image, command, attempt=turn.restarts, log=log
-        )
+        if time.monotonic() < turn.not_before:
+            return
+        try:
+            turn.current = runtime.run_container(
+                worker.sandbox, container["name"], image, command, attempt=turn.restarts, log=log
+            )
+        except RuntimeFailure as error:
+            turn.waiting, turn.message = "RunContainerError", str(error)
+            turn.delay = min(turn.delay * 2 or _FIRST_DELAY, _LONGEST_PULL_DELAY)
+            turn.not_before = time.monotonic() + turn.delay * self._scale
 
-    def _image(self, runtime: Containerd, container: dict[str, Any], turn: Turn) -> Image | None:
+    def _image(self, runtime: Runtime, container: dict[str, Any], turn: Turn) -> Image | None:
         name = str(container["image"])
         policy = container.get("imagePullPolicy") or (
             "Always" if name.endswith(":latest") or ":" not in name.rpartition("/")[2] else "IfNotPresent"
@@ -258,7 +265,7 @@ class Pods:
         turn.delay = turn.not_before = 0.0
         return pulled
 
-    def _command(self, pod: dict[str, Any], worker: Worker, runtime: Containerd, container: dict[str, Any]) -> Command:
+    def _command(self, pod: dict[str, Any], worker: Worker, runtime: Runtime, container: dict[str, Any]) -> Command:
         address = self._settings.node_ip or self._machine.address
         pod_address = worker.sandbox.address if worker.sandbox else ""
         node = {"status.hostIP": address, "status.podIP": pod_address, "spec.nodeName": self._name}
@@ -268,7 +275,11 @@ class Pods:
         words = [*(container.get("command") or []), *(container.get("args") or [])]
         argv = tuple(pod_environment.expand(str(word), variables) for word in words)
         host_process = _host_process(pod, container)
-        bound = contracts.at_least(runtime.version, "1.7") and self._machine.windows.build >= 20348
+        bound = (
+            runtime.kind == "containerd"
+            and contracts.at_least(runtime.version, "1.7")
+            and self._machine.windows.build >= 20348
+        )
         rootfs = r"C:\hpc" if bound else f"C:\\C\\{worker.uid[:8]}{container['name']}"
         options = _windows_options(pod, container)
         return Command(
@@ -287,7 +298,7 @@ class Pods:
         except ApiError:
             return {}
 
-    def _report(self, pod: dict[str, Any], worker: Worker, runtime: Containerd | None) -> bool:
+    def _report(self, pod: dict[str, Any], worker: Worker, runtime: Runtime | None) -> bool:
         """Send the status if it changed; returns whether the pod is on its way."""
         address = self._settings.node_ip or self._machine.address
         known = {name: pod_status.Known(turn.current, turn.last, turn.restarts, turn.waiting, turn.message)
@@ -309,14 +320,14 @@ class Pods:
         return status["phase"] == "Pending" or not ready
 
 
-def _end_dead(runtime: Containerd, uid: str) -> None:
+def _end_dead(runtime: Runtime, uid: str) -> None:
     """Stop a pod's dead sandboxes before it gets a new one, so that CNI takes their network. Raises RuntimeFailure."""
     for sandbox in runtime.sandboxes():
         if sandbox.uid == uid and not sandbox.ready and sandbox.network:
             runtime.stop_sandbox(sandbox)
 
 
-def _removed(runtime: Containerd, sandbox: Sandbox) -> bool:
+def _removed(runtime: Runtime, sandbox: Sandbox) -> bool:
     """Return whether containerd could remove a sandbox."""
     try:
         runtime.remove_sandbox(sandbox)

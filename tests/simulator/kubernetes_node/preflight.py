@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node import contracts, log_runner
+from simulator.kubernetes_node.cri import connect
 from simulator.kubernetes_node.join_configuration import Join
 from simulator.kubernetes_node.programs import version_of
-from simulator.kubernetes_node.runtime import connect
+from simulator.machine.listeners import pipe_name
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -36,13 +37,12 @@ def check(machine: Machine, join: Join, version: str) -> tuple[list[str], list[s
             )
         )
     if connect(machine, join.cri_socket) is None:
+        pipe = pipe_name(join.cri_socket).replace("\\", "\\\\")
         said = (
             f"could not connect to the container runtime: failed to create new CRI runtime service: validate service "
-            f"connection: "
-            f'validate CRI v1 runtime API for endpoint "{join.cri_socket}": rpc error: code = Unavailable desc = '
-            f"connection error: "
-            'desc = "transport: Error while dialing: open \\\\\\\\.\\\\pipe\\\\containerd-containerd: The system '
-            'cannot find the file specified."'
+            f'connection: validate CRI v1 runtime API for endpoint "{join.cri_socket}": rpc error: code = Unavailable '
+            f'desc = connection error: desc = "transport: Error while dialing: open {pipe}: The system cannot find the '
+            f'file specified."'
         )
         errors.append(("CRI", said))
     manifests = f"{KUBERNETES}\\manifests"

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node import cni, contracts, hns, oci, shims
 from simulator.kubernetes_node.containerd_config import Config
+from simulator.kubernetes_node.cri import PodConfig, Runtime, RuntimeFailure, Settings
 from simulator.kubernetes_node.image_store import K8S, Image, ImageStore
 from simulator.kubernetes_node.puller import Puller, PullOptions, endpoints, pull
 from simulator.kubernetes_node.shims import Command, Container, Sandbox
@@ -23,23 +22,7 @@ MANAGED = {"io.cri-containerd.image": "managed"}
 PINNED = {"io.cri-containerd.pinned": "pinned"}
 
 
-class RuntimeFailure(Exception):
-    """A request that containerd refused; the text is its own."""
-
-
-@dataclass(frozen=True)
-class PodConfig:
-    """What a sandbox is made of."""
-
-    name: str
-    namespace: str
-    uid: str
-    host_network: bool = False
-    host_process: bool = False
-    attempt: int = 0
-
-
-class Containerd:
+class Containerd(Runtime):
     """A running containerd.
 
     Parameters:
@@ -47,6 +30,8 @@ class Containerd:
         config: as it read it at its start.
         environment: of its process: the machine's and the service's own.
     """
+
+    kind = "containerd"
 
     def __init__(self, machine: Machine, version: str, config: Config, environment: Mapping[str, str]) -> None:
         self._machine = machine
@@ -56,12 +41,16 @@ class Containerd:
         self.store = ImageStore(machine.files, config.root)
         self.store.make_namespace(K8S)
         machine.files.make_directory(config.state)
-        self._pulling = threading.Lock()
 
     @property
     def machine(self) -> Machine:
         """The machine it runs on."""
         return self._machine
+
+    @property
+    def settings(self) -> Settings:
+        """Its configuration."""
+        return Settings(self.config.sandbox_image, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     @property
     def build(self) -> int:
@@ -75,8 +64,12 @@ class Containerd:
 
     # -- images
 
-    def pull(self, name: str) -> Image:
-        """Pull an image as CRI does: mirrors of the registry's config_path, the service's proxies. Raises PullError."""
+    def pull(self, name: str, credentials: str = "") -> Image:
+        """Pull an image as CRI does: mirrors of the registry's config_path, the service's proxies. Raises PullError.
+
+        Parameters:
+            credentials: `user:password` of who asks (a pull secret, `crictl --creds`); else those of the configuration.
+        """
         reference = oci.parse(name, familiar=True)
         config = self.config
         places = endpoints(self._machine, reference.host, config.registry_config_path, mirrors=config.registry_mirrors)
@@ -84,13 +77,15 @@ class Containerd:
         discard = images.get("discard_unpacked_layers") or images.get("containerd", {}).get("discard_unpacked_layers")
         pinned = PINNED if str(reference) == config.sandbox_image and contracts.at_least(self.version, "1.7") else {}
         options = PullOptions(self.build, self.exact, bool(discard), {**MANAGED, **pinned})
-        with self._pulling:
-            image, manifest = pull(self.store, Puller(self._machine, self.environment), places, reference, options)
-            for extra in (
-                str(manifest["config"]["digest"]),
-                f"{reference.host}/{reference.path}@{image.target['digest']}",
-            ):
-                self.store.put(Image(extra, image.target, dict(image.labels)))
+        patient = contracts.at_least(self.version, "2.1")
+        credentials = credentials or config.credentials(reference.host)
+        puller = Puller(self._machine, self.environment, credentials, patient=patient)
+        image, manifest = pull(self.store, puller, places, reference, options)
+        for extra in (
+            str(manifest["config"]["digest"]),
+            f"{reference.host}/{reference.path}@{image.target['digest']}",
+        ):
+            self.store.put(Image(extra, image.target, dict(image.labels)))
         return image
 
     def image(self, name: str) -> Image | None:
@@ -105,6 +100,10 @@ class Containerd:
         """Return an image's id: the digest of its configuration."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
+
+    def image_size(self, image: Image) -> int:
+        """Return an image's size in bytes."""
+        return self.store.size(image, self.build, self.exact)
 
     # -- pods
 
@@ -186,6 +185,10 @@ class Containerd:
         found.containers[container.id] = container
         shims.start(self._machine, container, command)
         return container
+
+    def stop_container(self, container: Container) -> None:
+        """Stop a container."""
+        shims.stop(self._machine, container)
 
     def remove_container(self, container: Container) -> None:
         """Remove a container, stopping it first."""
