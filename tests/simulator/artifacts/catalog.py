@@ -97,7 +97,7 @@ RELEASES: Sequence[Release] = (
         releases.csi_proxy,
     ),
     Release(
-        rf"{_GITHUB}/Mirantis/cri-dockerd/releases/download/v{_VERSION}/cri-dockerd-{_SAME}\.amd64\.zip",
+        rf"{_GITHUB}/Mirantis/cri-dockerd/releases/download/v{_VERSION}/cri-dockerd-{_SAME}\.win\.amd64\.zip",
         releases.cri_dockerd,
     ),
     Release(rf"download\.docker\.com/win/static/stable/x86_64/docker-{_VERSION}\.zip", releases.docker),

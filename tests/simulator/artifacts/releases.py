@@ -113,7 +113,7 @@ def csi_proxy(version: str) -> bytes:
 
 
 def cri_dockerd(version: str) -> bytes:
-    """cri-dockerd-VERSION.amd64.zip."""
+    """cri-dockerd-VERSION.win.amd64.zip (Mirantis/cri-dockerd packaging/static/Makefile)."""
     return zip_archive({"cri-dockerd/cri-dockerd.exe": program("cri-dockerd", version)})
 
 

@@ -8,6 +8,7 @@ take names of the user's choice (runtimes, registry mirrors) are free. Messages:
 
 from __future__ import annotations
 
+import base64
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -85,6 +86,13 @@ class Config:
         """The old way to name mirrors: `registry.mirrors.HOST.endpoint` (without config_path only)."""
         mirrors = self._images.get("registry", {}).get("mirrors", {})
         return {host: [str(item) for item in about.get("endpoint", [])] for host, about in mirrors.items()}
+
+    def credentials(self, host: str) -> str:
+        """Return `user:password` for a registry: `registry.configs.HOST.auth` (deprecated, yet there)."""
+        about = self._images.get("registry", {}).get("configs", {}).get(host, {}).get("auth", {})
+        if about.get("auth"):
+            return base64.b64decode(str(about["auth"])).decode()
+        return f"{about['username']}:{about.get('password', '')}" if about.get("username") else ""
 
     @property
     def transfer_config_path(self) -> list[str]:

@@ -18,6 +18,7 @@ from simulator.kubernetes_node import cli, contracts, oci
 from simulator.kubernetes_node.image_store import K8S, Image
 from simulator.kubernetes_node.kubelet_settings import drive
 from simulator.kubernetes_node.puller import Puller, PullError, PullOptions, endpoints, pull
+from simulator.kubernetes_node.registry_client import insecure
 from simulator.kubernetes_node.runtime import Containerd, connect
 from simulator.kubernetes_node.shims import settle
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
@@ -140,10 +141,7 @@ def _pull(run: _Run) -> str:
         folders = server.config.transfer_config_path
     places = endpoints(run.machine, reference.host, folders, plain_http=line.on("plain-http"))
     if line.on("skip-verify"):
-        places = [
-            place.__class__(place.url, place.mirror, True, place.ca, place.headers, place.override_path)
-            for place in places
-        ]
+        places = insecure(places)
     labels = _pairs(line.flags.get("label", []))
     environment = server.environment if transfer else run.invocation.environment
     options = PullOptions(server.build, server.exact, labels=labels, namespace=run.namespace)

@@ -1,18 +1,25 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Images and their content as containerd keeps them: blobs as files below its root, names and labels in its
-metadata."""
+metadata.
+
+A blob that is being fetched is an ingest (`content\\ingest\\KEY\\data`, KEY the SHA-256 of its reference): what is
+there of it when a fetch fails stays for the next one, until blobs are collected (containerd plugins/content/local).
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from simulator.kubernetes_node import oci
+from simulator.kubernetes_node import oci, unpacking
 from simulator.machine.files import Files
 
 K8S = "k8s.io"
@@ -45,7 +52,12 @@ class ImageStore:
         self._files = files
         self._root = root.rstrip("\\")
         self._lock = threading.RLock()
+        self._leases = 0
+        # What is being written: one at a time of each digest or snapshot.
+        self._writing: Counter[str] = Counter()
+        self._written = threading.Condition()
         for folder in (r"io.containerd.content.v1.content\blobs\sha256", "io.containerd.metadata.v1.bolt",
+                       r"io.containerd.content.v1.content\ingest",
                        r"io.containerd.snapshotter.v1.windows\snapshots"):  # fmt: skip
             files.make_directory(f"{self._root}\\{folder}")
         self._database = f"{self._root}\\io.containerd.metadata.v1.bolt\\meta.db"
@@ -53,6 +65,64 @@ class ImageStore:
     def blob_path(self, digest: str) -> str:
         """Return where a blob lies."""
         return f"{self._root}\\io.containerd.content.v1.content\\blobs\\sha256\\{digest.partition(':')[2]}"
+
+    def ingest_path(self, digest: str) -> str:
+        """Return the file into which a blob is fetched."""
+        key = hashlib.sha256(f"layer-{digest}".encode()).hexdigest()
+        return f"{self._root}\\io.containerd.content.v1.content\\ingest\\{key}\\data"
+
+    @contextlib.contextmanager
+    def lease(self) -> Iterator[None]:
+        """Keep everything that is written meanwhile from being collected."""
+        with self._lock:
+            self._leases += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._leases -= 1
+
+    @contextlib.contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Wait until nobody else writes a digest or snapshot, and be the one who does."""
+        with self._written:
+            self._written.wait_for(lambda: not self._writing[what])
+            self._writing[what] += 1
+        try:
+            yield
+        finally:
+            with self._written:
+                self._writing[what] -= 1
+                self._written.notify_all()
+
+    def ingested(self, digest: str) -> int:
+        """Return how many bytes of a blob an earlier fetch left."""
+        path = self.ingest_path(digest)
+        return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
+
+    def append(self, digest: str, pieces: Iterator[bytes]) -> None:
+        """Write pieces behind what an earlier fetch left of a blob. Raises DiskFullError; what came so far stays."""
+        path = self.ingest_path(digest)
+        self._files.make_directory(path.rpartition("\\")[0])
+        with self._files.real(path).open("ab") as file:
+            for piece in pieces:
+                self._files.check_space(len(piece))
+                file.write(piece)
+
+    def commit(self, digest: str) -> None:
+        """Make an ingest the blob. Raises ValueError if it is not what its digest says; then it is gone."""
+        path = self.ingest_path(digest)
+        found = hashlib.sha256()
+        with self._files.real(path).open("rb") as file:
+            while data := file.read(1 << 20):
+                found.update(data)
+        if f"sha256:{found.hexdigest()}" != digest:
+            self._files.delete(path.rpartition("\\")[0])
+            raise ValueError(
+                f"unexpected commit digest sha256:{found.hexdigest()}, expected {digest}: failed precondition"
+            )
+        self._files.move(path, self.blob_path(digest))
+        self._files.delete(path.rpartition("\\")[0])
 
     def has(self, digest: str) -> bool:
         """Return whether a blob is there."""
@@ -85,6 +155,18 @@ class ImageStore:
             if name not in data:
                 data[name] = {}
                 self._save(data)
+
+    def remove_namespace(self, name: str) -> bool:
+        """Remove a namespace; returns whether it was there. Raises ValueError if there are images in it."""
+        with self._lock:
+            data = self._load()
+            if name not in data:
+                return False
+            if data[name]:
+                raise ValueError(f'namespace "{name}" must be empty, but it still has images: failed precondition')
+            del data[name]
+            self._save(data)
+            return True
 
     def images(self, namespace: str = K8S) -> list[Image]:
         """Return the images of a namespace, by name."""
@@ -147,39 +229,68 @@ class ImageStore:
         return len(self.read(digest)) + sum(int(part["size"]) for part in parts)
 
     def unpack(self, document: Mapping[str, Any], discard_layers: bool) -> None:
-        """Make the snapshot of a manifest; its layers may go afterwards (discard_unpacked_layers)."""
-        chain = str(document["config"]["digest"]).partition(":")[2][:12]
-        folder = f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots\\{chain}\\Files"
-        self._files.make_directory(folder)
+        """Make the snapshot of a manifest; its layers may go afterwards (discard_unpacked_layers).
+
+        Raises: ValueError for a layer that is no archive; DiskFullError, and nothing of the snapshot stays.
+        """
+        folder = self._snapshot(document)
+        with self.writing(folder):
+            if not self._files.is_directory(folder):
+                unpacking.unpack(self._files, folder, [(layer, self.blob_path(layer["digest"]))
+                                                       for layer in document.get("layers", [])])  # fmt: skip
         if discard_layers:
             for layer in document.get("layers", []):
-                if self.has(layer["digest"]):
-                    self._files.delete(self.blob_path(layer["digest"]))
+                with self._lock:
+                    if self.has(layer["digest"]):
+                        self._files.delete(self.blob_path(layer["digest"]))
 
     def unpacked(self, document: Mapping[str, Any]) -> bool:
         """Return whether a manifest's snapshot is there."""
-        chain = str(document["config"]["digest"]).partition(":")[2][:12]
-        return self._files.is_directory(f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots\\{chain}")
+        return self._files.is_directory(self._snapshot(document))
 
-    def _collect(self, data: Mapping[str, Any]) -> None:
+    def _snapshot(self, document: Mapping[str, Any]) -> str:
+        chain = str(document["config"]["digest"]).partition(":")[2][:12]
+        return f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots\\{chain}"
+
+    def content(self, namespace: str) -> list[str]:
+        """Return the digests of the blobs that a namespace's images refer to and that are there."""
+        return sorted(self._reachable(about["target"]["digest"] for about in self._load().get(namespace, {}).values()))
+
+    def _reachable(self, targets: Iterable[object]) -> set[str]:
         kept: set[str] = set()
-        targets = [about["target"]["digest"] for names in data.values() for about in names.values()]
-        while targets:
-            digest = str(targets.pop())
+        left = [str(target) for target in targets]
+        while left:
+            digest = left.pop()
             if digest in kept or not self.has(digest):
                 continue
             kept.add(digest)
             document = self._json(digest)
             parts = [*document.get("manifests", []), *document.get("layers", [])]
-            targets += [part["digest"] for part in [*parts, document.get("config", {})] if "digest" in part]
-        folder = f"{self._root}\\io.containerd.content.v1.content\\blobs\\sha256"
-        for entry in self._files.listing(folder):
+            left += [str(part["digest"]) for part in [*parts, document.get("config", {})] if "digest" in part]
+        return kept
+
+    def _collect(self, data: Mapping[str, Any]) -> None:
+        """Remove blobs, ingests and snapshots that nothing refers to, unless somebody is at work."""
+        if self._leases:
+            return
+        kept = self._reachable(about["target"]["digest"] for names in data.values() for about in names.values())
+        base = f"{self._root}\\io.containerd.content.v1.content"
+        for entry in self._files.listing(f"{base}\\blobs\\sha256"):
             if f"sha256:{entry.name}" not in kept:
+                self._files.delete(entry.path)
+        for entry in self._files.listing(f"{base}\\ingest"):
+            self._files.delete(entry.path)
+        chains = {digest.partition(":")[2][:12] for digest in kept}
+        for entry in self._files.listing(f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots"):
+            if entry.name not in chains:
                 self._files.delete(entry.path)
 
     def _json(self, digest: str) -> dict[str, Any]:
-        data = self.read(digest)
-        if not data.startswith(b"{"):
+        with self._files.real(self.blob_path(digest)).open("rb") as file:
+            data = file.read(1)
+            # Layers are large, and none of them is a document.
+            data = data + file.read() if data == b"{" else b""
+        if not data:
             return {}
         found: dict[str, Any] = json.loads(data)
         # The configuration of an image has a `config` of another kind.

@@ -279,6 +279,8 @@ class _Proxy(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
+    do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
+
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
         """Say nothing."""
 

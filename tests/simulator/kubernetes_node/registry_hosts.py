@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Where containerd pulls from: hosts.toml and what it does without one.
+
+Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. Of these, on Windows:
+the folder of `HOST:5000` is `HOST_5000_`, else `HOST5000`, else `_default`; the first folder that exists counts, with
+or without a hosts.toml; a hosts.toml that cannot be read is logged and ignored; the system's roots do not count beside
+`ca`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_ALL = ("pull", "resolve", "push")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A place to pull from.
+
+    Parameters:
+        url: `http://127.0.0.1:5000` and perhaps a path.
+        mirror: whether the original host's name is sent as `?ns=`.
+        override_path: whether the path of `url` already stands for `/v2`.
+        ca: Windows paths of certificates; where there are any, the machine's own roots do not count.
+        capabilities: of `pull`, `resolve`, `push`.
+        local: whether it is this machine's own, with a port: HTTPS is tried too, and not verified.
+    """
+
+    url: str
+    mirror: bool = False
+    skip_verify: bool = False
+    ca: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    override_path: bool = False
+    capabilities: tuple[str, ...] = _ALL
+    local: bool = False
+
+
+def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain_http: bool = False,
+              mirrors: Mapping[str, Sequence[str]] | None = None) -> list[Endpoint]:  # fmt: skip
+    """Return where an image of a registry host is pulled from, in order; the host itself comes last.
+
+    Parameters:
+        host: as in the image's name.
+        config_paths: folders of hosts.toml.
+        plain_http: `ctr --plain-http`.
+        mirrors: containerd's old registry.mirrors.
+    """
+    own = _own(host, plain_http)
+    for folder in config_paths:
+        found = next((path for path in _folders(folder, host) if machine.files.is_directory(path)), None)
+        if found:
+            return _in_folder(machine, found, own)
+    if mirrors and not config_paths:
+        wanted = mirrors.get(host, mirrors.get("*", ()))
+        return [*(Endpoint(url.rstrip("/"), mirror=True) for url in wanted), own]
+    return [own]
+
+
+def _own(host: str, plain_http: bool) -> Endpoint:
+    name, _, port = host.partition(":")
+    local = _loopback(name)
+    scheme = "http" if plain_http or (local and port not in ("", "443")) else "https"
+    address = "registry-1.docker.io" if host == "docker.io" else host
+    return Endpoint(f"{scheme}://{address}", skip_verify=local, local=local and port not in ("", "80", "443"))
+
+
+def _loopback(name: str) -> bool:
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _folders(root: str, host: str) -> list[str]:
+    name, colon, port = host.rpartition(":")
+    names = [f"{name}_{port}_"] if colon else []
+    return [f"{root}\\{name}" for name in (*names, host.replace(":", ""), "_default")]
+
+
+def _in_folder(machine: Machine, folder: str, own: Endpoint) -> list[Endpoint]:
+    path = f"{folder}\\hosts.toml"
+    if machine.files.is_file(path):
+        try:
+            return _read(tomllib.loads(machine.files.read_text(path)), folder, own)
+        except (tomllib.TOMLDecodeError, ValueError, TypeError):
+            pass
+    authorities = [entry.path for entry in machine.files.listing(folder) if entry.name.casefold().endswith(".crt")]
+    return [Endpoint(own.url, False, own.skip_verify, tuple(authorities), local=own.local)]
+
+
+def _read(document: Mapping[str, Any], folder: str, own: Endpoint) -> list[Endpoint]:
+    found = [_endpoint(url, about, folder, own) for url, about in document.get("host", {}).items()]
+    server = str(document.get("server", ""))
+    if server:
+        return [*found, _endpoint(server, document, folder, own)]
+    last = _endpoint(own.url, document, folder, own)
+    return [*found, Endpoint(own.url, False, last.skip_verify or own.skip_verify, last.ca, last.headers,
+                             local=own.local)]  # fmt: skip
+
+
+def _endpoint(url: str, about: Mapping[str, Any], folder: str, own: Endpoint) -> Endpoint:
+    """Return what a table says. Raises ValueError for what containerd does not take."""
+    capabilities = tuple(str(item).lower() for item in about.get("capabilities", [])) or _ALL
+    if unknown := [item for item in capabilities if item not in _ALL]:
+        raise ValueError(f"unknown capability {unknown[0]}")
+    authority = about.get("ca", [])
+    names = [authority] if isinstance(authority, str) else list(authority)
+    paths = tuple(name if ":" in name else f"{folder}\\{name}" for name in names)
+    full = url if url.startswith("http") else f"https://{url}"
+    headers = {
+        name: str(value[0] if isinstance(value, list) else value) for name, value in about.get("header", {}).items()
+    }
+    mirror = urlsplit(full).netloc != urlsplit(own.url).netloc
+    skip = bool(about.get("skip_verify"))
+    return Endpoint(full.rstrip("/"), mirror, skip, paths, headers, bool(about.get("override_path")), capabilities)

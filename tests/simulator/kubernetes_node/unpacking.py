@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Unpacking layers: what a container image takes of the disk beside its blobs.
+
+The snapshot of the layers of an image is one file of their size: nobody looks into it, but the disk fills. A layer's
+annotation `SIZE` says how large it is unpacked, for images that are large on the node and small in a test.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.machine.files import Files
+
+SIZE = "simulator.winkube/unpacked-size"
+
+
+def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], str]]) -> None:
+    """Make a snapshot.
+
+    Parameters:
+        folder: of the snapshot, which is not there yet.
+        layers: the descriptor of each, and the file of its blob.
+
+    Raises: ValueError for a layer that is no archive, DiskFullError; nothing is left then.
+    """
+    total = sum(_size(files, layer, blob) for layer, blob in layers)
+    files.check_space(total)
+    files.make_directory(f"{folder}\\Files")
+    with files.real(f"{folder}\\Files\\layers.vhdx").open("wb") as file:
+        # Sparse: the simulated disk counts its length.
+        file.truncate(total)
+
+
+def _size(files: Files, layer: Mapping[str, Any], blob: str) -> int:
+    told = (layer.get("annotations") or {}).get(SIZE)
+    if told is not None:
+        return int(told)
+    try:
+        with tarfile.open(files.real(blob), "r:*") as archive:
+            return sum(member.size for member in archive)
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise ValueError(
+                f"failed to get reader from content store: content digest {layer['digest']}: not found"
+            ) from error
+        said = "failed to get stream processor" if isinstance(error, tarfile.ReadError) else "unexpected EOF"
+        raise ValueError(f"failed to extract layer {layer['digest']}: {said}: unknown") from error
