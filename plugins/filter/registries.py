@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Filters for registries of container images."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ..plugin_utils import registries
+from ..plugin_utils._link import plain
+
+
+def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
+    """containerd's hosts.toml for one registry host (containerd docs/hosts.md)."""
+    try:
+        (found,) = registries.read({str(host): plain(registry)})
+        return registries.hosts_toml(found)
+    except registries.RegistryError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def registry_files(
+    given: t.Mapping[str, t.Any], config_dir: str = "", runtime: str = "containerd"
+) -> list[dict[str, t.Any]]:
+    """Resources of type File for registries: what containerd, or Docker, reads of them."""
+    try:
+        found = registries.read(plain(given))
+        if runtime == "containerd":
+            return registries.containerd_files(found, str(config_dir))
+        return registries.docker_files(found, str(config_dir) or registries.DOCKER_CONFIG)
+    except registries.RegistryError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def docker_registries(given: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
+    """Keys of Docker's daemon.json for registries: mirrors of docker.io, and those without TLS."""
+    try:
+        return registries.docker_settings(registries.read(plain(given)))
+    except registries.RegistryError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+class FilterModule:
+    """The collection's filters for registries."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"hosts_toml": hosts_toml, "registry_files": registry_files, "docker_registries": docker_registries}
