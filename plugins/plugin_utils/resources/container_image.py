@@ -214,7 +214,7 @@ class ContainerImage(InStore):
             told = store.read_size(results, build)
             return None if told is None else needed(told)
 
-        room = Room(path=store.path, ask=store.ask_size(name), read=read)
+        room = Room(path=store.path, size=None, ask=store.ask_size(name), read=read)
         return dataclasses.replace(change, room=room)
 
     def _removal(self, images: t.Mapping[str, Held]) -> Change | None:
