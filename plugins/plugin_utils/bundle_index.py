@@ -75,11 +75,10 @@ def mirror_path(url: str) -> str:
     """
     try:
         parts = urllib.parse.urlsplit(url)
-        host, port = (parts.hostname or "").lower(), parts.port
-    except ValueError:
-        parts, host, port = urllib.parse.urlsplit(""), "", None
-    folder = f"{host}:{port}" if port else host
-    path = f"{folder}{urllib.parse.unquote(parts.path)}"
+        host = parts.netloc.rpartition("@")[2] if parts.hostname and parts.port != 0 else ""
+    except ValueError:  # a port that is no number
+        parts, host = urllib.parse.urlsplit(""), ""
+    path = f"{host}{urllib.parse.unquote(parts.path)}"
     problem = "it names no host" if not host else path_problem(path)
     if problem:
         raise BundleError(f"{bare(url)} cannot be kept in a bundle: {problem}; accepted is a URL of one file")

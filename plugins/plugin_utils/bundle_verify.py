@@ -82,8 +82,8 @@ def verify(directory: str, public: str) -> Bundle:
     problems += [f"{path} is not in the index" for path in sorted(set(there) - set(entries))]
     if not problems:
         with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(lambda entry: _problem(folder, entry), entries.values())
-            problems = [problem for problem in found if problem]
+            found = pool.map(lambda entry: problem(folder, entry), entries.values())
+            problems = [text for text in found if text]
     if problems:
         more = f", and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise BundleError(f"bundle_dir {folder}: it is not what was signed: {'; '.join(problems[:_SHOWN])}{more}")
@@ -113,7 +113,8 @@ def sha256(path: pathlib.Path) -> str:
     return digest.hexdigest()
 
 
-def _problem(directory: pathlib.Path, entry: Entry) -> str:
+def problem(directory: pathlib.Path, entry: Entry) -> str:
+    """Why a file is not what the index says; empty where it is."""
     path = directory / entry.path
     try:
         if path.is_symlink() or not path.is_file():

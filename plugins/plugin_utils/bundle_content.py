@@ -1,0 +1,268 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a bundle has to hold for a host: read off the very resources that converge it. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import bundle_images
+from .bundle_fetch import Checksum, Source
+from .bundle_index import BundleError, bare, file_name, mirror_path
+from .patches import Patch
+from .resources._base import Resource
+from .resources.artifact import Artifact
+from .resources.container_image import ContainerImage
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sums:
+    """A checksum file as a publisher writes it."""
+
+    path: str
+    """In the bundle."""
+    sources: tuple[Source, ...]
+    """In the order of those of the file; the same number."""
+    name: str
+    """The file's name in it."""
+    algorithm: t.Literal["SHA256", "SHA512"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WantedFile:
+    """A file that a bundle has to hold."""
+
+    path: str
+    kind: str
+    name: str
+    version: str
+    sources: tuple[Source, ...] = ()
+    local: str = ""
+    """A file of the controller's, which is copied."""
+    checksum: Checksum | None = None
+    sums: Sums | None = None
+    windows: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, as it may be shown."""
+        return self.local or (bare(self.sources[-1].url) if self.sources else "")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WantedImage:
+    """A container image that a bundle has to hold."""
+
+    name: str
+    windows: tuple[str, ...]
+    digest: str = ""
+    registries: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict, repr=False)
+    proxy: str | None = dataclasses.field(default=None, repr=False)
+    no_proxy: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """All that a bundle has to hold."""
+
+    files: t.Mapping[str, WantedFile]
+    """By path."""
+    images: t.Mapping[str, WantedImage]
+    """By reference."""
+
+    def joined(self, other: Wanted) -> Wanted:
+        """What both want.
+
+        Raises:
+            BundleError: they contradict each other.
+        """
+        files = dict(self.files)
+        for path, file in other.files.items():
+            files[path] = _one(files[path], file) if path in files else file
+        images = dict(self.images)
+        for name, image in other.images.items():
+            images[name] = _both(images[name], image) if name in images else image
+        return Wanted(files=files, images=images)
+
+
+def _one(mine: WantedFile, other: WantedFile) -> WantedFile:
+    if mine.checksum is not None and other.checksum is not None and mine.checksum != other.checksum:
+        raise BundleError(
+            f"{mine.name} {mine.version}: two hosts want different files of {mine.source}: "
+            f"{mine.checksum.digest} and {other.checksum.digest}"
+        )
+    return mine if mine.checksum is not None or other.checksum is None else other
+
+
+def _both(mine: WantedImage, other: WantedImage) -> WantedImage:
+    if mine.digest and other.digest and mine.digest != other.digest:
+        raise BundleError(f"{mine.name}: two hosts want different digests: {mine.digest} and {other.digest}")
+    windows = tuple(version for version in bundle_images.BUILDS if version in (*mine.windows, *other.windows))
+    return dataclasses.replace(mine, windows=windows, digest=mine.digest or other.digest)
+
+
+NOTHING = Wanted(files={}, images={})
+
+
+def of_resources(
+    resources: t.Iterable[Resource],
+    windows: t.Sequence[str],
+    registries: t.Mapping[str, t.Any],
+) -> Wanted:
+    """What resources need from the network.
+
+    Parameters:
+        resources: a host's.
+        windows: versions of Windows Server that the bundle is for.
+        registries: see bundle_registry.endpoints.
+
+    Raises:
+        BundleError: one of them cannot be bundled.
+    """
+    files: dict[str, WantedFile] = {}
+    images: dict[str, WantedImage] = {}
+    for resource in resources:
+        fit = tuple(version for version in windows if not resource.windows or version in resource.windows)
+        if not fit:
+            continue
+        if isinstance(resource, Artifact):
+            file = _artifact(resource)
+            files[file.path] = _one(files[file.path], file) if file.path in files else file
+        elif isinstance(resource, ContainerImage) and resource.state == "present" and not resource.archive:
+            image = _image(resource, fit, registries)
+            images[image.name] = _both(images[image.name], image) if image.name in images else image
+    return Wanted(files=files, images=images)
+
+
+def _artifact(artifact: Artifact) -> WantedFile:
+    own = getattr(artifact, "upstream", None) or next(iter(artifact.urls), "")
+    if not own:
+        raise BundleError(f"{artifact.name}: its own URL is not known, only sites; artifact_upstream has to be true")
+    sources = [_source(artifact, site.url, site) for site in getattr(artifact, "sites", ())]
+    sources += [_source(artifact, url) for url in artifact.urls]
+    checksum: Checksum | None = None
+    if artifact.sha256:
+        checksum = Checksum(algorithm="SHA256", digest=artifact.sha256)
+    elif artifact.sha512:
+        checksum = Checksum(algorithm="SHA512", digest=artifact.sha512)
+    dummy, dummy, version = artifact.name.rpartition(" ")
+    return WantedFile(
+        path=mirror_path(own),
+        kind=str(getattr(artifact, "kind", None) or artifact.name.partition(" ")[0]),
+        name=artifact.name,
+        version=str(getattr(artifact, "version", None) or version),
+        sources=tuple(sources),
+        checksum=checksum,
+        sums=None if checksum else _sums(artifact, own),
+        windows=artifact.windows,
+    )
+
+
+def _sums(artifact: Artifact, own: str) -> Sums | None:
+    """The checksum file, from the same places as the file."""
+    upstream = getattr(artifact, "upstream_checksum", None) or artifact.checksum_url
+    sites = [site for site in getattr(artifact, "sites", ()) if getattr(site, "checksum_url", None)]
+    if not upstream and not sites:
+        return None
+    sources = [_source(artifact, str(site.checksum_url), site) for site in sites]
+    sources += [_source(artifact, artifact.checksum_url)] if artifact.checksum_url else []
+    # Without the publisher's own URL, what a site appends to the file's path is what the publisher appends.
+    path = upstream or own.partition("?")[0] + _suffix(sites[0].url, str(sites[0].checksum_url))
+    return Sums(
+        path=mirror_path(path),
+        sources=tuple(sources),
+        name=artifact.checksum_name or file_name(mirror_path(own)),
+        algorithm=artifact.checksum_algorithm,
+    )
+
+
+def _suffix(url: str, checksum_url: str) -> str:
+    return bare(checksum_url).removeprefix(bare(url))
+
+
+def _source(artifact: Artifact, url: str, site: t.Any = None) -> Source:
+    """A place and the way there, as the node would go it."""
+    proxy = getattr(site, "proxy", None)
+    no_proxy = getattr(site, "no_proxy", None)
+    exceptions = artifact.no_proxy if no_proxy is None else no_proxy
+    listed = exceptions.split(",") if isinstance(exceptions, str) else exceptions
+    return Source(
+        url=url,
+        headers=dict(getattr(site, "headers", None) or {}) if site is not None else dict(artifact.headers),
+        proxy=artifact.proxy if proxy is None else proxy,
+        # A resource of some list may hold them as one text.
+        no_proxy=tuple(entry for text in listed for entry in text.split(",")),
+    )
+
+
+def _image(image: ContainerImage, windows: tuple[str, ...], registries: t.Mapping[str, t.Any]) -> WantedImage:
+    environment = {name.upper(): value for name, value in image.environment.items()}
+    exceptions = environment.get("NO_PROXY", "")
+    return WantedImage(
+        name=image.name,
+        windows=windows,
+        digest=image.digest or "",
+        registries=registries,
+        proxy=environment.get("HTTPS_PROXY") or environment.get("HTTP_PROXY") or None,
+        no_proxy=tuple(exceptions.split(",")) if exceptions else (),
+    )
+
+
+def of_patches(
+    patches: t.Iterable[Patch], windows: t.Sequence[str], proxy: str | None, no_proxy: tuple[str, ...]
+) -> Wanted:
+    """The files of patches; those without one come from Windows Update, and no bundle has them."""
+    files: dict[str, WantedFile] = {}
+    for patch in patches:
+        if patch.windows and not set(patch.windows) & set(windows):
+            continue
+        for file in patch.files:
+            wanted = WantedFile(
+                path=f"patches/{file.sha256}/{file.name}",
+                kind="patch",
+                name=patch.name,
+                version=patch.kb,
+                sources=(Source(url=file.url, proxy=proxy, no_proxy=no_proxy),) if file.url else (),
+                local=file.local,
+                checksum=Checksum(algorithm="SHA256", digest=file.sha256),
+                windows=patch.windows,
+            )
+            files[wanted.path] = wanted
+    return Wanted(files=files, images={})
+
+
+def to_data(wanted: Wanted) -> dict[str, t.Any]:
+    """As a task's result keeps it between hosts; it holds secrets."""
+    return {
+        "files": [dataclasses.asdict(file) for file in wanted.files.values()],
+        "images": [dataclasses.asdict(image) for image in wanted.images.values()],
+    }
+
+
+def from_data(data: t.Mapping[str, t.Any]) -> Wanted:
+    """What `to_data` gave."""
+    files, images = {}, {}
+    for item in data["files"]:
+        sums = item["sums"]
+        file = WantedFile(
+            **{
+                **item,
+                "sources": tuple(_read_source(source) for source in item["sources"]),
+                "checksum": Checksum(**item["checksum"]) if item["checksum"] else None,
+                "sums": Sums(**{**sums, "sources": tuple(map(_read_source, sums["sources"]))}) if sums else None,
+                "windows": tuple(item["windows"]),
+            }
+        )
+        files[file.path] = file
+    for item in data["images"]:
+        more = {"windows": tuple(item["windows"]), "no_proxy": tuple(item["no_proxy"])}
+        images[item["name"]] = WantedImage(**{**item, **more})
+    return Wanted(files=files, images=images)
+
+
+def _read_source(item: t.Mapping[str, t.Any]) -> Source:
+    return Source(**{**item, "no_proxy": tuple(item["no_proxy"])})
