@@ -11,10 +11,12 @@ import dataclasses
 import typing as t
 
 from . import header as node_header
+from . import room
 from .calls import Batch, Call, CallResult, Observation, Progress
 from .header import Header
 from .node import BatchLost, NodeError
 from .plan import RESTART, Planned, Questions, Work, failed_call, is_done, next_work, plan
+from .progress import Teller
 from .resources._base import Resource, ResourceError
 
 
@@ -151,7 +153,7 @@ class Convergence:
         self._say = say
         self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
-        self._last_said = ""
+        self._teller = Teller(node.name, say)
         self.outcome = Outcome()
         """Filled while it runs: after an exception it tells what was done so far."""
 
@@ -171,6 +173,7 @@ class Convergence:
                 self.outcome.changes = [Done(planned=planned) for planned in pending]
                 self.outcome.reboot_required = any(planned.change.reboot == "always" for planned in pending)
                 return self.outcome
+            self._measure(pending)
             try:
                 self._apply_all(pending)
             except BatchLost as lost:
@@ -222,6 +225,25 @@ class Convergence:
                 f"{self._node.name}: this is Windows Server 2019; Kubernetes lists only 2022 and 2025 today"
             )
 
+    def _measure(self, pending: t.Sequence[Planned]) -> None:
+        """Asks how much room the plan takes and how much there is, where it takes any.
+
+        Raises:
+            NodeError: it does not fit.
+        """
+        questions = room.questions(pending)
+        if not questions:
+            return
+        seen = self._node.observe(questions, step="measure", private=True).calls
+        needs = room.needs(pending, seen)
+        self._teller.sizes = {need.title: need.size for need in needs}
+        left = room.free(seen)
+        for volume in sorted({need.volume for need in needs} - left.keys()):
+            self.outcome.warnings.append(f"{self._node.name}: the free space of {volume} could not be read")
+        refusal = room.refusal(needs, left)
+        if refusal is not None:
+            raise NodeError(f"{self._node.name}: {refusal}")
+
     def _apply_all(self, pending: list[Planned]) -> None:
         while pending or self._restarts:
             work = next_work(pending, self._restarts)
@@ -241,7 +263,7 @@ class Convergence:
 
     def _apply(self, work: Work) -> _Ran:
         """Runs one batch of changes, and takes down what was done."""
-        self._node.on_progress = lambda progress: self._tell(progress, work.changes)
+        self._node.on_progress = lambda progress: self._teller.tell(progress, work.changes)
         try:
             observation = self._node.run(Batch(calls=work.calls), step="apply", private=self._private)
         except BatchLost:
@@ -281,7 +303,8 @@ class Convergence:
         text = str(result.error)
         if result.exit_code is not None and (result.stderr or result.stdout):
             text += f" ({(result.stderr.strip() or result.stdout.strip())[-1000:]})"
-        return f"{where}: {text}"
+        meaning = planned.resource.explain(call_id.removeprefix(planned.prefix), result)
+        return f"{where}: {text}" + (f". {meaning}" if meaning else "")
 
     def _restart_after_failure(self) -> None:
         """Restarts the services of what was changed before the failure: the next run sees no difference there."""
@@ -317,12 +340,3 @@ class Convergence:
     def _warn(self, title: str, results: t.Iterable[CallResult]) -> None:
         for result in results:
             self.outcome.warnings.extend(f"{self._node.name}: {title}: {text}" for text in result.warnings)
-
-    def _tell(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
-        """Shows at which change a long batch is, once per change."""
-        for number, planned in enumerate(changes, start=1):
-            if progress.id.startswith(planned.prefix) and self._say:
-                line = f"{self._node.name}: {number}/{len(changes)} {planned.resource.title}"
-                if line != self._last_said:
-                    self._last_said = line
-                    self._say(line)

@@ -58,6 +58,9 @@ class Patience:
     """How long the node itself waits for a result, per remote command."""
     longest_poll: int = 60
     """Each further poll of a batch waits four times as long, up to this: work of half an hour costs few commands."""
+    watched_poll: int = 20
+    """The first poll of a batch whose files tell how far it is waits no longer than this: people see soon that
+    something comes in, for one command more."""
 
 
 class Node:
@@ -152,7 +155,8 @@ class Node:
                 self._recover(error, step)
                 answer = None
             if answer is None or answer.state == "known":
-                answer = self._collect(key, step, deadline, private=private, started=started)
+                poll = min(self.patience.poll, self.patience.watched_poll) if batch.watched else self.patience.poll
+                answer = self._collect(key, step, deadline, private=private, started=started, poll=poll)
             if answer.state == "unknown":
                 continue
             self._forget = (key,)
@@ -172,7 +176,8 @@ class Node:
         Raises:
             NodeError, AnsibleConnectionFailure: as `run`.
         """
-        answer = self._collect(key, step, self._clock() + self.patience.batch, private=True, started=False)
+        deadline = self._clock() + self.patience.batch
+        answer = self._collect(key, step, deadline, private=True, started=False, poll=self.patience.poll)
         self._forget = (*self._forget, key)
         return answer
 
@@ -248,11 +253,10 @@ class Node:
         if result.get("failed") or not result.get("rebooted"):
             raise NodeError(f"{self.name}: {step}: {result.get('msg') or 'the node did not reboot'}")
 
-    def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool) -> Observation:
+    def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
         """Fetches the result of a batch that was sent; waits for it on the node."""
         # The wrapper answers when its process has started, a moment before the module claims the key.
         early = 10 if started else 0
-        poll = self.patience.poll
         while True:
             left = max(0.0, deadline - self._clock())
             batch = Batch(mode="collect", key=key, wait=max(1, int(min(poll, left))))

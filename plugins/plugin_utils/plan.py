@@ -13,6 +13,7 @@ import typing as t
 
 from .calls import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
 from .resources._base import Change, Resource, ResourceError
+from .weaving import joined, woven
 
 BARRIER = "reboot-needed."
 RESTART = "restart."
@@ -172,7 +173,8 @@ def next_work(
 ) -> Work:
     """The first batch for the changes: up to a reboot that is certain, or to what a batch can hold, or to the end.
 
-    Changes that need a reboot and stand side by side share one.
+    Changes that need a reboot and stand side by side share one. Neighbouring changes that do not depend on each other
+    are woven, so that their programs run side by side where they may.
 
     Parameters:
         changes: what is still to be done, in order.
@@ -180,6 +182,7 @@ def next_work(
         limit: bytes that the batch's calls may take.
     """
     calls: list[Call] = []
+    lanes: list[list[Call]] = []
     barriers: dict[str, int] = {}
     done: list[Planned] = []
     group: list[Planned] = []
@@ -187,8 +190,11 @@ def next_work(
     size = 0
     for index, planned in enumerate(changes):
         own = apply_calls(planned)
+        if lanes and not _abreast(done[-1], planned):
+            calls = joined(calls, woven(lanes))
+            lanes = []
         done.append(planned)
-        calls.extend(own)
+        lanes.append(own)
         size += _size(own)
         following = changes[index + 1] if index + 1 < len(changes) else None
         full = following is not None and size + _size(apply_calls(following)) > limit
@@ -199,15 +205,22 @@ def next_work(
                 barrier = None if reboot else _barrier(group)
                 if barrier is not None:
                     barriers[barrier.id] = len(done)
-                    calls.append(barrier)
+                    lanes[-1].append(barrier)
                 group = []
         if reboot or full:
             break
+    calls = joined(calls, woven(lanes))
     services = _unique([*restarts, *(name for planned in done for name in _restarts_of(planned, done))])
     if services and not reboot:
         before, after = restart_calls(services)
         calls = [*before, *calls, *after]
     return Work(changes=tuple(done), reboot=reboot, barriers=barriers, calls=tuple(calls))
+
+
+def _abreast(first: Planned, second: Planned) -> bool:
+    """Whether a change may begin before its neighbour has ended: one type's resources never build on each other."""
+    alone = is_independent(first.resource) and first.resource.type == second.resource.type
+    return alone and first.change.reboot == second.change.reboot == "never"
 
 
 def _size(calls: t.Sequence[Call]) -> int:

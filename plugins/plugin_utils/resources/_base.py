@@ -29,6 +29,22 @@ class ResourceError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Room:
+    """What a change writes to a volume; the whole plan is refused before its first byte where that does not fit."""
+
+    path: str
+    """Any Windows path on the volume that fills."""
+    size: int | None
+    """Bytes written at most, download and unpacked; None: unknown, or to be asked."""
+    ask: tuple[Call, ...] = ()
+    """Calls that tell an unknown size, ids local to the resource. They change nothing that counts; their batch is kept
+    out of all output, so that they need not be secret to carry secrets in (a secret call's output would be hidden from
+    `read`, too)."""
+    read: t.Callable[[Results], int | None] | None = None
+    """The size by the results of `ask`; None, or an error: it stays unknown, and counts as nothing."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Change:
     """One planned change of one resource."""
 
@@ -41,6 +57,8 @@ class Change:
     """The calls that make it so, ids local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
     """Whether what follows needs a reboot first: never, when an output says RestartNeeded=Yes, or always."""
+    room: Room | None = None
+    """What it takes of a volume; None: next to nothing."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,6 +108,18 @@ class Resource(abc.ABC):
             Their union (equal ones are one); None where they contradict each other.
         """
         return self if self == other else None
+
+    def explain(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for those who know more
+        """What a failure means, and what helps, where the error's own text does not say it.
+
+        Parameters:
+            call_id: the call of the change that failed.
+            result: what came of it.
+
+        Returns:
+            A sentence that is put behind the error's text.
+        """
+        return None
 
     @abc.abstractmethod
     def observe(self) -> tuple[Call, ...]:

@@ -13,6 +13,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.calls import (
     Input,
     Observation,
     Progress,
+    Running,
     Stopped,
 )
 
@@ -69,7 +70,7 @@ def test_an_observation_is_read() -> None:
             "r1.a": {"ok": False, "skipped": "needs r0.b"},
         },
         "stopped": {"id": "r0.b", "reason": "error"},
-        "progress": {"id": "r0.b", "done": 1, "total": 3},
+        "progress": {"id": "r0.b", "done": 1, "total": 3, "running": [{"id": "r0.b", "size": 5}, {"id": "r0.c"}]},
         "boot": None,
         "version": "5.1",
     }
@@ -78,7 +79,8 @@ def test_an_observation_is_read() -> None:
     assert seen["r0.b"].error == CallError(category="FromStdErr", id="NativeCommandError")
     assert str(seen["r0.b"].error) == "NativeCommandError"
     assert seen.stopped == Stopped(id="r0.b", reason="error")
-    assert seen.progress == Progress(id="r0.b", done=1, total=3)
+    running = (Running(id="r0.b", size=5), Running(id="r0.c"))
+    assert seen.progress == Progress(id="r0.b", done=1, total=3, running=running)
     assert seen.boot == ""
     assert list(seen.scoped("r0.")) == ["a", "b"]
     assert seen["r1.a"].skipped == "needs r0.b"

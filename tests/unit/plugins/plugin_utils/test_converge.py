@@ -190,13 +190,6 @@ def test_progress_of_long_work_is_said_once_per_change() -> None:
     assert said == ["win-1: 2/2 Setting b"]
 
 
-def test_progress_names_nothing_it_does_not_know() -> None:
-    said: list[str] = []
-    work = Convergence(t.cast("t.Any", None), (), say=said.append)
-    work._tell(Progress(id="restart.0.was", done=1, total=2), ())
-    assert said == []
-
-
 def test_warnings_of_calls_name_node_and_resource() -> None:
     world = World()
     world.handlers["Test-Setting"] = lambda _: {"ok": True, "output": [], "warnings": ["slow disk"]}

@@ -235,3 +235,12 @@ def test_values_of_yaml_become_plain_json() -> None:
         "2026-11-21T01:02"
     )
     assert {type(key) for key in plain(loaded)} == {str}
+
+
+@pytest.mark.parametrize(("watch", "waits"), [(None, [60, 60, 60]), ("C:\\x.part", [20, 60, 60])])
+def test_who_can_tell_how_far_files_are_is_asked_sooner(machine: Machine, watch: str | None, waits: list[int]) -> None:
+    machine.running_answers = 2
+    machine.handlers["x.exe"] = lambda _: {"ok": True}
+    node, _ = make(machine)
+    node.run(Batch(calls=(Call(id="a", command="x.exe", watch=watch, long=True),)))
+    assert [batch["wait"] for batch in machine.batches if batch["mode"] == "collect"] == waits

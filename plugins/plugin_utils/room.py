@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whether what a plan brings fits on the node's volumes: what is asked before the first byte, and the refusal.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .calls import Call, CallResult
+from .plan import Planned
+from .weaving import woven
+
+RESERVE = 1_000_000_000
+"""Bytes of a volume that stay free: Windows itself fails in odd ways on a full one."""
+
+_FREE = "free-space."
+_AT_ONCE = 8
+"""So many sizes are asked for side by side."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Need:
+    """What one change takes of a volume."""
+
+    title: str
+    volume: str
+    """Its root, such as `C:`."""
+    size: int | None
+    """Bytes at most; None: nobody knows."""
+
+
+def volume(path: str) -> str:
+    """The root of a Windows path, without its backslash."""
+    return path[:2].upper()
+
+
+def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
+    """The calls of the measure batch; none where nothing that is brought takes room."""
+    paths: dict[str, str] = {}
+    lanes: list[list[Call]] = []
+    for planned in changes:
+        room = planned.change.room
+        if room is None:
+            continue
+        paths.setdefault(volume(room.path), room.path)
+        if room.size is None:
+            lanes.append([_aside(call.prefixed(planned.prefix)) for call in room.ask])
+    free = [
+        Call(id=_FREE + name, command="@free-space", parameters={"path": path}, on_error="continue")
+        for name, path in paths.items()
+    ]
+    return (*free, *woven(lanes))
+
+
+def _aside(call: Call) -> Call:
+    """A question about a size: its failure stops nothing, and it waits for no other."""
+    parallel = _AT_ONCE if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
+    return dataclasses.replace(call, on_error="continue", parallel=parallel)
+
+
+def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[Need]:
+    """What each change takes, as far as it is known.
+
+    Parameters:
+        changes: the plan.
+        calls: what the measure batch returned.
+    """
+    found: list[Need] = []
+    for planned in changes:
+        room = planned.change.room
+        if room is None:
+            continue
+        size = room.size
+        if size is None and room.read is not None:
+            mine = {call.id: calls[full] for call in room.ask if (full := planned.prefix + call.id) in calls}
+            try:
+                size = room.read(mine)
+            except (AttributeError, LookupError, TypeError, ValueError):
+                # A server may answer anything: then the size stays unknown.
+                size = None
+        found.append(Need(title=planned.resource.title, volume=volume(room.path), size=size))
+    return found
+
+
+def free(calls: t.Mapping[str, CallResult]) -> dict[str, int]:
+    """Free bytes by volume, of those that told."""
+    return {
+        name.removeprefix(_FREE): int(result.first["free"])
+        for name, result in calls.items()
+        if name.startswith(_FREE) and result.ok and isinstance(result.first, dict)
+    }
+
+
+def refusal(wanted: t.Sequence[Need], left: t.Mapping[str, int], reserve: int = RESERVE) -> str | None:
+    """Why the plan does not fit, as a table of what every change takes; None where it fits.
+
+    Parameters:
+        wanted: what each change takes; an unknown size counts as nothing.
+        left: free bytes by volume; one that did not tell is not judged.
+        reserve: bytes of each volume that have to stay free.
+    """
+    tables: list[str] = []
+    for name, there in left.items():
+        here = [need for need in wanted if need.volume == name]
+        total = sum(need.size or 0 for need in here)
+        if not here or total + reserve <= there:
+            continue
+        rows = [(need.title, "unknown" if need.size is None else amount(need.size)) for need in here]
+        rows += [("needed", amount(total)), ("kept in reserve", amount(reserve)), ("free", amount(there))]
+        rows += [("missing", amount(total + reserve - there))]
+        wide, right = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
+        lines = [f"  {title:<{wide}}  {size:>{right}}" for title, size in rows]
+        tables.append("\n".join([f"not enough room on {name}; nothing was begun", *lines]))
+    return "\n".join(tables) or None
+
+
+def amount(size: int) -> str:
+    """Bytes as people read them, in steps of 1000: `850 KB`, `45 MB`, `2.3 GB`."""
+    for unit, step, digits in (("GB", 10**9, 1), ("MB", 10**6, 0), ("KB", 10**3, 0)):
+        if size >= step:
+            return f"{size / step:.{digits}f} {unit}"
+    return f"{size} bytes"

@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a plan takes of the node's volumes: asked before the first byte, refused in one table."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.fake_settings import Setting, World, converge, titles
+
+from ansible_collections.winkube.node.plugins.plugin_utils import room
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
+from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, Results, Room
+
+GB = 10**9
+
+
+def told(seen: Results) -> int | None:
+    return int(seen["size"].stdout)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Big(Setting):
+    """A setting that takes room."""
+
+    type: t.ClassVar[str] = "Big"
+    independent: t.ClassVar[bool] = True
+    size: int | None = None
+    drive: str = "C"
+    asked: bool = False
+
+    def plan(self, seen: Results) -> Change | None:
+        change = super().plan(seen)
+        if change is None:
+            return None
+        ask = (Call(id="size", command="size.exe", arguments=(self.name,)),) if self.asked else ()
+        read = told if self.asked else None
+        wanted = Room(path=f"{self.drive}:\\cache\\{self.name}", size=self.size, ask=ask, read=read)
+        return dataclasses.replace(change, room=wanted)
+
+
+class Disks(World):
+    """A fake node with disks, that knows the sizes of what is elsewhere."""
+
+    def __init__(self, free: dict[str, int], sizes: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.free = free
+        self.handlers["@free-space"] = self._space
+        self.handlers["size.exe"] = lambda call: {"ok": True, "stdout": (sizes or {})[call["arguments"][0]]}
+
+    def _space(self, call: dict[str, t.Any]) -> t.Any:
+        drive = call["parameters"]["path"][0]
+        return [{"free": self.free[drive]}] if drive in self.free else {"ok": False}
+
+
+def test_what_fits_costs_one_command_more() -> None:
+    world = Disks({"C": 10 * GB})
+    outcome, action = converge(world, Big(name="a", size=4 * GB), Big(name="b", size=5 * GB))
+    assert titles(outcome) == ["Big a", "Big b"]
+    assert action._connection.commands == 3
+    assert action._connection.no_log_seen == [False, True, False], "sizes are asked with what may be secret"
+
+
+def test_what_does_not_fit_is_refused_whole_with_what_each_takes() -> None:
+    world = Disks({"C": 10 * GB, "D": 100 * GB}, {"b": "5500000000", "c": "<html>"})
+    resources = [
+        Setting(name="first"),
+        Big(name="a", size=4 * GB),
+        Big(name="b", asked=True),
+        Big(name="c", asked=True),
+        Big(name="d", size=90 * GB, drive="d"),
+    ]
+    with pytest.raises(NodeError) as caught:
+        converge(world, *resources)
+    assert world.settings == {}, "not even the first"
+    assert str(caught.value).splitlines() == [
+        "win-1: not enough room on C:; nothing was begun",
+        "  Big a             4.0 GB",
+        "  Big b             5.5 GB",
+        "  Big c            unknown",
+        "  needed            9.5 GB",
+        "  kept in reserve   1.0 GB",
+        "  free             10.0 GB",
+        "  missing           500 MB",
+    ]
+
+
+def test_nothing_to_bring_and_check_mode_ask_for_nothing() -> None:
+    world = Disks({"C": 0})
+    _, action = converge(world, Setting(name="a"))
+    assert action._connection.commands == 2
+    outcome, action = converge(world, Big(name="b", size=GB), check_mode=True)
+    assert (titles(outcome), action._connection.commands) == (["Big b"], 1)
+    assert world.ran("@free-space") == 0
+
+
+def test_a_volume_that_does_not_tell_is_no_reason_to_stop() -> None:
+    outcome, _ = converge(Disks({}), Big(name="a", size=GB, drive="E"))
+    assert titles(outcome) == ["Big a"]
+    assert outcome.warnings == ["win-1: the free space of E: could not be read"]
+
+
+SIZES = st.none() | st.integers(0, 50)
+NEEDS = st.lists(st.builds(room.Need, title=st.just("x"), volume=st.sampled_from(["C:", "D:"]), size=SIZES))
+
+
+@given(NEEDS, st.dictionaries(st.sampled_from(["C:", "D:"]), st.integers(0, 200)), st.integers(0, 100))
+def test_it_fits_exactly_where_sum_and_reserve_are_free(
+    needs: list[room.Need], left: dict[str, int], reserve: int
+) -> None:
+    short = [
+        name
+        for name, free in left.items()
+        if any(need.volume == name for need in needs)
+        and sum(need.size or 0 for need in needs if need.volume == name) + reserve > free
+    ]
+    said = room.refusal(needs, left, reserve)
+    assert (said is None) == (not short)
+    assert all(f"not enough room on {name}" in (said or "") for name in short)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1 KB"), (45_400_000, "45 MB"), (2_345_678_901, "2.3 GB")],
+)
+def test_amounts(size: int, text: str) -> None:
+    assert room.amount(size) == text
