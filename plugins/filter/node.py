@@ -15,37 +15,16 @@ from ..plugin_utils._link import plain
 
 
 def artifact(
-    kind: str,
-    version: str,
-    *,
-    cache_dir: str,
-    mirror: str = "",
-    url: str = "",
-    sha256: str = "",
-    proxy: str = "",
-    no_proxy: str = "",
+    kind: str, version: str, *, cache_dir: str, sources: t.Mapping[str, t.Any] | None = None, **options: t.Any
 ) -> dict[str, t.Any]:
-    """A resource of type Artifact for one version of a kind."""
+    """A resource of type Artifact for one version of a kind.
+
+    The options are those of `artifacts.resource`; `sources` holds some of them, where a role gives them to many.
+    """
     try:
-        source = artifacts.locate(kind, version, cache_dir=cache_dir, mirror=mirror, url=url)
-    except ValueError as error:
+        return artifacts.resource(kind, version, cache_dir=cache_dir, **plain({**(sources or {}), **options}))
+    except (TypeError, ValueError) as error:
         raise AnsibleFilterError(str(error)) from error
-    resource: dict[str, t.Any] = {
-        "type": "Artifact",
-        "name": f"{source.kind} {source.version}",
-        "path": source.path,
-        "urls": [source.url],
-    }
-    if sha256:
-        resource["sha256"] = sha256
-    elif source.checksum_url:
-        resource["checksum_url"] = source.checksum_url
-    else:
-        resource["allow_unverified"] = True
-    if proxy:
-        resource["proxy"] = proxy
-        resource["no_proxy"] = no_proxy
-    return resource
 
 
 def containerd_config(settings: t.Mapping[str, t.Any], version: str) -> str:
@@ -102,20 +81,6 @@ def as_resources(names: list[str], resource_type: str, **properties: t.Any) -> l
     return [{"type": resource_type, "name": name, **properties} for name in names]
 
 
-def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
-    """containerd's hosts.toml for one registry host (containerd docs/hosts.md)."""
-    unknown = sorted(set(registry) - {"server", "mirrors"})
-    if unknown:
-        raise AnsibleFilterError(f"registry {host}: {unknown[0]!r} is not accepted; accepted are server and mirrors")
-    try:
-        lines = [f"server = {containerd.literal(str(registry.get('server') or f'https://{host}'))}"]
-        for mirror in registry.get("mirrors") or ():
-            lines += ["", f"[host.{containerd.literal(str(mirror))}]", "  capabilities = ['pull', 'resolve']"]
-    except ValueError as error:
-        raise AnsibleFilterError(str(error)) from error
-    return "\n".join(lines) + "\n"
-
-
 class FilterModule:
     """The collection's filters."""
 
@@ -129,5 +94,4 @@ class FilterModule:
             "plain_version": plain_version,
             "source_vip": source_vip,
             "as_resources": as_resources,
-            "hosts_toml": hosts_toml,
         }

@@ -134,6 +134,11 @@ function Submit-File($With) {
     Add-Parent $destination
     Move-Over $path $destination
     $size = [System.IO.FileInfo]::new($destination).Length
+    if ($null -ne $With['manifest']) {
+        $told = $With['manifest']
+        $told['sha256'] = $sha256; $told['size'] = $size; $told['time'] = [datetime]::UtcNow.ToString('s') + 'Z'
+        $null = Write-File @{ path = "$destination.manifest.json"; content = (ConvertTo-Json $told -Compress) }
+    }
     return [ordered]@{
         destination = $destination; sha256 = $sha256; size = $size; algorithm = $algorithm; expected = $expected
     }

@@ -2,19 +2,28 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Downloads by Windows' own curl.exe: URL, proxy and headers travel on standard input, no process list shows them.
 
-Private to the collection. Windows Server 2019 may have curl 7.55 (2017), so only options that it knows are used.
+Private to the collection. Windows Server 2019 may have curl 7.55 (2017): what later ones can do better is asked of them
+only where their version is known. Versions: https://curl.se/docs/manpage.html ("Added in").
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 import urllib.parse
 
-from ..calls import Call
+from ..calls import Call, CallResult
 
 SCHEMES = ("http", "https", "file")
+PARALLEL = 8
+"""Downloads that run side by side unless told otherwise."""
+VERSION_CALL = Call(id="curl", command="curl.exe", arguments=("--version",), on_error="continue", output_limit=200)
+"""Tells curl's version; resources that ask it share one answer."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
+
+Version = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,10 +34,26 @@ class Route:
     no_proxy: tuple[str, ...] = ()
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignore_revocation: bool = False
+    limit_rate: str | None = None
+    """Bytes a second, such as `500K`."""
 
     @property
     def secret(self) -> bool:
         return bool(self.headers) or (self.proxy is not None and carries_secret(self.proxy))
+
+    def options(self, version: Version = ()) -> list[tuple[str, str | None]]:
+        """curl's options for it."""
+        options: list[tuple[str, str | None]] = []
+        if self.proxy:
+            options.append(("proxy", self.proxy))
+        if self.no_proxy:
+            options.append(("noproxy", ",".join(self.no_proxy)))
+        if self.ignore_revocation:
+            # Best effort (7.70) still heeds a list that can be reached.
+            options.append(("ssl-revoke-best-effort" if version >= (7, 70) else "ssl-no-revoke", None))
+        if self.limit_rate:
+            options.append(("limit-rate", self.limit_rate))
+        return options + [("header", f"{name}: {value}") for name, value in self.headers.items()]
 
 
 def download(
@@ -39,51 +64,133 @@ def download(
     *,
     timeout: float,
     needs: tuple[str, ...] = (),
+    unless: tuple[str, ...] = (),
     on_error: t.Literal["stop", "continue"] = "stop",
     secret: bool = False,
+    resume: bool = True,
+    parallel: int | None = None,
+    version: Version = (),
 ) -> Call:
     """The call that fetches a URL into a file, going on where an earlier attempt broke off.
 
-    curl itself repeats what servers call transient (408, 429, 5xx) and refused connections; a transfer that breaks in
-    the middle is continued by the call's own retries.
+    curl itself repeats what servers call transient (408, 5xx, and 429 from 7.66 on) and refused connections, after 1, 2
+    and 4 seconds, or when the server says (Retry-After); a transfer that breaks in the middle is continued by the
+    call's own retries.
+
+    Args:
+        call_id: its id.
+        url: what to fetch.
+        output: Windows path.
+        route: how.
+        timeout: seconds for one attempt.
+        needs, unless, on_error, parallel: as of `Call`.
+        secret: whether its output is; it is anyway where URL or route carry credentials.
+        resume: whether what lies at `output` is continued.
+        version: curl's, where it is known.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),
+        ("globoff", None),
         ("output", output),
         ("create-dirs", None),
-        ("continue-at", "-"),
+        *([("continue-at", "-")] if resume else []),
         ("fail", None),
         ("location", None),
         ("silent", None),
         ("show-error", None),
         ("connect-timeout", "30"),
         # Less than 1 KB/s for a minute is a dead link.
-        ("speed-limit", "1024"),
-        ("speed-time", "60"),
-        ("retry", "2"),
+        *([] if route.limit_rate else [("speed-limit", "1024"), ("speed-time", "60")]),
+        ("retry", "3"),
         ("retry-connrefused", None),
+        ("write-out", "%{http_code} %{content_type}"),
+        *route.options(version),
     ]
-    if route.proxy:
-        options.append(("proxy", route.proxy))
-    if route.no_proxy:
-        options.append(("noproxy", ",".join(route.no_proxy)))
-    if route.ignore_revocation:
-        options.append(("ssl-no-revoke", None))
-    options += [("header", f"{name}: {value}") for name, value in route.headers.items()]
+    # Before 7.66 curl does not repeat a 429 by itself: the call waits longer for it.
+    old = bool(version) and version < (7, 66)
     return Call(
         id=call_id,
         command="curl.exe",
         # First of all no .curlrc of the account.
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(name, value)}\n" for name, value in options),
-        retries=2,
-        delay=2,
+        retries=3 if old else 2,
+        delay=10 if old else 2,
         timeout=timeout,
         needs=needs,
+        unless=unless,
         on_error=on_error,
         secret=secret or route.secret or carries_secret(url),
         long=True,
+        parallel=parallel,
+        watch=output if parallel else None,
     )
+
+
+def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
+    """The call that asks for a file's size and ETag without fetching it, by a request that every server allows.
+
+    Its output holds headers, which may hold signatures (of redirects): it belongs into a private batch.
+    """
+    options: list[tuple[str, str | None]] = [
+        ("url", url),
+        ("globoff", None),
+        ("include", None),
+        ("range", "0-0"),
+        # A server that knows no ranges must not send all of it.
+        ("max-filesize", "1"),
+        ("location", None),
+        ("silent", None),
+        ("connect-timeout", "10"),
+        ("max-time", "20"),
+        *route.options(version),
+    ]
+    return Call(
+        id=call_id,
+        command="curl.exe",
+        arguments=("--disable", "--config", "-"),
+        stdin="".join(f"{line(name, value)}\n" for name, value in options),
+        # 63: larger than 1 byte; the headers have come all the same.
+        success_codes=(0, 63),
+        timeout=30,
+        on_error="continue",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Offer:
+    """What a server has, as it says."""
+
+    etag: str = ""
+    size: int | None = None
+
+
+def offered(result: CallResult | None) -> Offer | None:
+    """What `ask` was answered; None: nothing that counts."""
+    if result is None or not result.ok:
+        return None
+    heads = re.split(r"(?m)^(?=HTTP/[0-9.]+ [0-9]{3})", result.stdout.replace("\r\n", "\n"))
+    head = heads[-1].partition("\n\n")[0]
+    if not re.match(r"HTTP/[0-9.]+ 20[06]\b", head):
+        return None
+    fields = {
+        name.strip().lower(): value.strip()
+        for name, colon, value in (text.partition(":") for text in head.splitlines()[1:])
+        if colon
+    }
+    size = fields.get("content-range", "").rpartition("/")[2] or fields.get("content-length", "")
+    return Offer(etag=fields.get("etag", ""), size=int(size) if size.isascii() and size.isdigit() else None)
+
+
+def read_version(result: CallResult | None) -> Version:
+    """The version that `VERSION_CALL` tells; empty where it is not known."""
+    match = re.match(r"curl (\d+)\.(\d+)(?:\.(\d+))?", result.stdout if result is not None else "")
+    return tuple(int(part or 0) for part in match.groups()) if match else ()
+
+
+def is_rate(text: str) -> bool:
+    """Whether it is a rate as curl writes it."""
+    return bool(_RATE.fullmatch(text))
 
 
 def line(name: str, value: str | None) -> str:

@@ -5,16 +5,36 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import typing as t
 
 from ..calls import Call, Json
-from . import _curl
+from . import _curl, _downloads
 from ._base import Change, Resource, ResourceError, Results
-from ._paths import discard, remove_path
+from ._paths import remove_path
 from ._state import create, is_missing, objects, only, update
 
 _LENGTHS = {"SHA256": 64, "SHA512": 128}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Site:
+    """One more place to ask, before `urls`."""
+
+    url: str = dataclasses.field(metadata={"help": "Where the file is found.", "secret": True})
+    checksum_url: str | None = dataclasses.field(
+        default=None, metadata={"help": "Its checksum file there.", "secret": True}
+    )
+    headers: t.Mapping[str, str] = dataclasses.field(
+        default_factory=dict, metadata={"help": "Instead of the artifact's headers, kept secret.", "secret": True}
+    )
+    proxy: str | None = dataclasses.field(
+        default=None, metadata={"help": "Instead of the artifact's proxy; empty: none.", "secret": True}
+    )
+    no_proxy: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Instead of the artifact's exceptions, where any are given."}
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,7 +42,8 @@ class Artifact(Resource):
     r"""A file from the network, by curl.exe. It is verified before it takes its place; a wrong one is deleted.
 
     A download that breaks off is continued by the next run. With `checksum_url`, the checksum file is kept beside the
-    file (`PATH.checksum`), so that later runs verify without the network; `path` should name the version.
+    file (`PATH.checksum`), so that later runs verify without the network; `path` should name the version. With `kind`,
+    a manifest (`PATH.manifest.json`) tells what it is; where nothing else verifies the file, its hash in there does.
     """
 
     type: t.ClassVar[str] = "Artifact"
@@ -30,10 +51,25 @@ class Artifact(Resource):
     name: str = dataclasses.field(metadata={"help": "Kind and version, such as `containerd 2.2.1`."})
     path: str = dataclasses.field(metadata={"help": "Where it lies on the node. It should name the version."})
     urls: tuple[str, ...] = dataclasses.field(
+        default=(),
         metadata={
             "help": "Where it is found; tried in order. User and query (signatures) appear in no output.",
             "secret": True,
-        }
+        },
+    )
+    sites: tuple[Site, ...] = dataclasses.field(default=(), metadata={"help": "Places to ask before `urls`, in order."})
+    upstream: str | None = dataclasses.field(
+        default=None,
+        metadata={"help": "The publisher's URL, for whoever makes a bundle; it is not asked.", "secret": True},
+    )
+    upstream_checksum: str | None = dataclasses.field(
+        default=None, metadata={"help": "The publisher's checksum file, likewise.", "secret": True}
+    )
+    kind: str | None = dataclasses.field(default=None, metadata={"help": "Its kind: a manifest is kept beside it."})
+    version: str | None = dataclasses.field(default=None, metadata={"help": "Its version, for the manifest."})
+    custom: bool = dataclasses.field(
+        default=False,
+        metadata={"help": "It is not the publisher's: fetched again when its ETag or size there changes."},
     )
     sha256: str | None = dataclasses.field(default=None, metadata={"help": "Its SHA-256, in hexadecimal."})
     sha512: str | None = dataclasses.field(default=None, metadata={"help": "Its SHA-512, in hexadecimal."})
@@ -47,7 +83,8 @@ class Artifact(Resource):
         default="SHA256", metadata={"help": "The algorithm of the checksum file."}
     )
     allow_unverified: bool = dataclasses.field(
-        default=False, metadata={"help": "Accept it without any checksum; a file that exists is never looked at again."}
+        default=False,
+        metadata={"help": "Accept it without any checksum; without `kind` what exists is never looked at again."},
     )
     proxy: str | None = dataclasses.field(default=None, metadata={"help": "The proxy's URL.", "secret": True})
     no_proxy: tuple[str, ...] = dataclasses.field(
@@ -58,29 +95,54 @@ class Artifact(Resource):
     )
     ignore_revocation: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Do not ask whether the server's certificate was revoked: sites without a way to the lists."},
+        metadata={"help": "Go on where it cannot be asked whether the server's certificate was revoked."},
+    )
+    limit_rate: str | None = dataclasses.field(
+        default=None, metadata={"help": "Bytes a second at most, such as `500K` or `2M`."}
+    )
+    parallel: int = dataclasses.field(
+        default=_curl.PARALLEL, metadata={"help": "Downloads that run side by side, at most."}
     )
     timeout: int = dataclasses.field(default=3600, metadata={"help": "Seconds for one attempt at one URL."})
 
     def __post_init__(self) -> None:
-        if not self.urls:
+        if not self.urls and not self.sites:
             raise ResourceError("urls", [], "wanted at least one URL")
-        for url in (*self.urls, *([self.checksum_url] if self.checksum_url else [])):
+        sums = [self.checksum_url, *(site.checksum_url for site in self.sites)]
+        for url in (*self.urls, *(site.url for site in self.sites), *(url for url in sums if url)):
             if not _curl.is_url(url):
                 raise ResourceError("urls", _curl.redacted(url), f"wanted a URL of {', '.join(_curl.SCHEMES)}")
         given = [way for way in ("sha256", "sha512", "checksum_url") if getattr(self, way)]
         if len(given) > 1:
             raise ResourceError(given[1], "…", f"{given[0]} is given too; wanted one of them")
-        if not given and not self.allow_unverified:
+        if not given and not any(sums) and not self.allow_unverified:
             raise ResourceError("sha256", None, "wanted sha256, sha512 or checksum_url (or allow_unverified: true)")
         for algorithm in ("sha256", "sha512"):
             digest = getattr(self, algorithm)
             if digest:
                 self._set(**{algorithm: _digest(algorithm, digest)})
-        if self.timeout < 1:
-            raise ResourceError("timeout", self.timeout, "wanted at least 1 second")
-        if any("\n" in part or "\r" in part for pair in self.headers.items() for part in pair):
+        for name in ("timeout", "parallel"):
+            if getattr(self, name) < 1:
+                raise ResourceError(name, getattr(self, name), "wanted at least 1")
+        if self.limit_rate and not _curl.is_rate(self.limit_rate):
+            raise ResourceError("limit_rate", self.limit_rate, "wanted bytes a second, such as 500K or 2M")
+        headers = [*self.headers.items(), *(pair for site in self.sites for pair in site.headers.items())]
+        if any("\n" in part or "\r" in part for pair in headers for part in pair):
             raise ResourceError("headers", "…", "wanted headers of one line each")
+
+    @property
+    def private(self) -> bool:
+        """What a server says of a file may hold signatures."""
+        return self.no_log or self._asks
+
+    def joined(self, other: t.Self) -> t.Self | None:
+        """Roles may name one file each in their own way; what verifies it must not contradict."""
+        if self.path.casefold() != other.path.casefold() or self.custom != other.custom:
+            return None
+        pins = {pin for pin in (self.sha256, other.sha256) if pin}
+        if len(pins) > 1:
+            return None
+        return self if self.sha256 or not other.sha256 else other
 
     @property
     def algorithm(self) -> str:
@@ -88,8 +150,18 @@ class Artifact(Resource):
         return "SHA512" if self.sha512 else "SHA256" if self.sha256 else self.checksum_algorithm
 
     @property
+    def _summed(self) -> bool:
+        """Whether the publisher's checksum file verifies it."""
+        return not (self.sha256 or self.sha512) and any(place.checksum_url for place in self._places)
+
+    @property
     def _verified(self) -> bool:
-        return bool(self.sha256 or self.sha512 or self.checksum_url)
+        return bool(self.sha256 or self.sha512 or self._summed)
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the source is asked at each look if it has another one by now."""
+        return self.custom and not self._verified
 
     @property
     def _part(self) -> str:
@@ -100,19 +172,60 @@ class Artifact(Resource):
         """Where the checksum file is kept."""
         return f"{self.path}.checksum"
 
+    @property
+    def manifest(self) -> str:
+        """Where the manifest is kept."""
+        return f"{self.path}.manifest.json"
+
+    @property
+    def _places(self) -> tuple[_downloads.Place, ...]:
+        own = _curl.Route(
+            proxy=self.proxy,
+            no_proxy=self.no_proxy,
+            headers=self.headers,
+            ignore_revocation=self.ignore_revocation,
+            limit_rate=self.limit_rate,
+        )
+        sums = not (self.sha256 or self.sha512)
+        return (
+            *(
+                _downloads.Place(
+                    url=site.url,
+                    checksum_url=(site.checksum_url or "") if sums else "",
+                    route=dataclasses.replace(
+                        own,
+                        proxy=self.proxy if site.proxy is None else site.proxy or None,
+                        no_proxy=site.no_proxy or self.no_proxy,
+                        headers=site.headers or self.headers,
+                    ),
+                )
+                for site in self.sites
+            ),
+            *(_downloads.Place(url=url, checksum_url=self.checksum_url or "", route=own) for url in self.urls),
+        )
+
     def observe(self) -> tuple[Call, ...]:
         paths: list[Json] = [self.path, self._part]
         # What a broken run left is hashed too, which costs little and nothing where there is none.
         calls = [Call(id="file", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue")]
-        if self.checksum_url:
-            kept: dict[str, Json] = {"paths": [self.kept_checksum], "content": True}
-            calls.append(Call(id="checksum", command="@read-file", parameters=kept, on_error="continue"))
+        for wanted, call_id, path in (
+            (self._summed, "checksum", self.kept_checksum),
+            (self.kind, "manifest", self.manifest),
+        ):
+            if wanted:
+                kept: dict[str, Json] = {"paths": [path], "content": True}
+                calls.append(Call(id=call_id, command="@read-file", parameters=kept, on_error="continue"))
         if self.algorithm == "SHA512":
             # @read-file knows SHA-256 only.
             parameters: dict[str, Json] = {"LiteralPath": self.path, "Algorithm": "SHA512"}
             calls.append(
                 Call(id="sha512", command="Get-FileHash", parameters=parameters, select=("Hash",), on_error="continue")
             )
+        if self.kind:
+            calls.append(_curl.VERSION_CALL)
+        if self._asks:
+            place = self._places[0]
+            calls.append(_curl.ask("offer", place.url, place.route))
         return tuple(calls)
 
     def plan(self, seen: Results) -> Change | None:
@@ -120,27 +233,106 @@ class Artifact(Resource):
         found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
         here = found.get(self.path.casefold(), {})
         broken = bool(found.get(self._part.casefold(), {}).get("exists"))
-        expected = self._expected(seen)
+        offer = _curl.offered(seen.get("offer")) or _curl.Offer()
+        fetch = (*self._write_checksum(), *_downloads.calls(self._wanted(seen, offer), broken=broken))
         if not here.get("exists"):
-            after = {"path": self.path, "source": _curl.redacted(self.urls[0])}
-            return create(self, after, self._fetch(broken, False), why="is not on the node")
-        if self.allow_unverified and not self._verified:
+            after = {"path": self.path, "source": _curl.redacted(self._places[0].url)}
+            return create(self, after, fetch, why="is not on the node")
+        if not self._verified:
+            return self._plan_unverified(seen, here, offer, fetch)
+        expected, actual = self._expected(seen), self._actual(seen, here)
+        if expected is None or actual != expected:
+            digest = self.algorithm.lower()
+            sums = next((place.checksum_url for place in self._places if place.checksum_url), "")
+            why = f"its {self.algorithm} is {actual}, wanted {expected}" if expected else "its checksum file is missing"
+            wanted = {"path": self.path, digest: expected or f"by {_curl.redacted(sums)}"}
+            # Nobody may use the wrong one meanwhile.
+            return update(self, {"path": self.path, digest: actual}, wanted, (remove_path(self.path), *fetch), why=why)
+        return self._plan_manifest(seen, here)
+
+    def failure(self, results: Results) -> str:
+        """Why it could not be brought, source by source, without signatures.
+
+        Args:
+            results: of the change's calls, by their own ids.
+        """
+        return _downloads.explain(self._wanted({}, _curl.Offer()), results)
+
+    def _plan_unverified(
+        self, seen: Results, here: t.Mapping[str, t.Any], offer: _curl.Offer, fetch: tuple[Call, ...]
+    ) -> Change | None:
+        """What only its manifest verifies: the hash that it had when it came."""
+        if not self.kind:
             return None
-        actual = self._actual(seen, here)
-        if expected is not None and actual == expected:
+        noted = self._noted(seen)
+        if not noted or noted.get("sha256") != here.get("sha256"):
+            why = (
+                "its manifest tells another SHA256"
+                if noted
+                else "its manifest is missing, and nothing else verifies it"
+            )
+            before = {"path": self.path, "sha256": here.get("sha256")}
+            after = {"path": self.path, "sha256": noted.get("sha256") or "as fetched"}
+            return update(self, before, after, (remove_path(self.path), *fetch), why=why)
+        before = {"etag": noted.get("etag") or "", "size": noted.get("size")}
+        after = {
+            "etag": offer.etag or before["etag"],
+            "size": offer.size if offer.size is not None else before["size"],
+        }
+        # The former one stays until the new one is whole.
+        return update(self, before, after, fetch)
+
+    def _plan_manifest(self, seen: Results, here: t.Mapping[str, t.Any]) -> Change | None:
+        if not self.kind or self._noted(seen).get("sha256") == here.get("sha256"):
             return None
-        digest = self.algorithm.lower()
-        why = f"its {self.algorithm} is {actual}, wanted {expected}" if expected else "its checksum file is missing"
-        before = {"path": self.path, digest: actual}
-        wanted = {"path": self.path, digest: expected or f"by {_curl.redacted(self.checksum_url or '')}"}
-        return update(self, before, wanted, self._fetch(broken, True), why=why)
+        facts = {key: here.get(key) for key in ("sha256", "size")} | {"time": here.get("modified")}
+        described = {**self._facts(), "source": _curl.redacted(self._places[-1].url), **facts}
+        content: dict[str, Json] = {"path": self.manifest, "content": json.dumps(described, indent=1) + "\n"}
+        write = Call(id="manifest", command="@write-file", parameters=content, select=())
+        return update(self, {"manifest": "missing or of another file"}, {"manifest": self.manifest}, [write])
+
+    def _noted(self, seen: Results) -> t.Mapping[str, t.Any]:
+        try:
+            noted = json.loads(only(self, seen, "manifest").get("content") or "")
+        except ValueError:
+            return {}
+        return noted if isinstance(noted, dict) else {}
+
+    def _facts(self, etag: str = "") -> dict[str, Json]:
+        facts: dict[str, Json] = {"kind": self.kind, "version": self.version, "custom": self.custom}
+        return {**facts, "etag": etag} if etag else facts
+
+    def _wanted(self, seen: Results, offer: _curl.Offer) -> _downloads.Wanted:
+        commit: dict[str, Json] = {}
+        if self.sha256:
+            commit["sha256"] = self.sha256
+        elif self.sha512:
+            # The verb takes a SHA-512 from a file only.
+            commit |= {"checksum_path": self.kept_checksum, "algorithm": "SHA512"}
+        elif self._summed:
+            commit |= {"checksum_path": self.kept_checksum, "checksum_name": self._name_in_checksum()}
+            commit |= {"algorithm": self.checksum_algorithm}
+        return _downloads.Wanted(
+            path=self.path,
+            places=self._places,
+            commit=commit,
+            verified=self._verified,
+            manifest=self._facts(offer.etag) if self.kind else None,
+            timeout=self.timeout,
+            parallel=self.parallel,
+            secret=self.no_log,
+            version=_curl.read_version(seen.get("curl")),
+        )
+
+    def _write_checksum(self) -> t.Iterator[Call]:
+        if self.sha512:
+            checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{self.sha512}\n"}
+            yield Call(id="keep-checksum", command="@write-file", parameters=checksum, select=())
 
     def _expected(self, seen: Results) -> str | None:
         """The wanted hash as far as the node knows it without the network."""
         if self.sha256 or self.sha512:
             return self.sha256 or self.sha512
-        if not self.checksum_url:
-            return None
         content = str(only(self, seen, "checksum").get("content") or "")
         return checksum_in(content, self._name_in_checksum(), self.checksum_algorithm)
 
@@ -152,82 +344,7 @@ class Artifact(Resource):
         return str(only(self, seen, "sha512").get("Hash") or "").lower() or None
 
     def _name_in_checksum(self) -> str:
-        return self.checksum_name or _curl.file_name(self.urls[0])
-
-    def _fetch(self, broken: bool, wrong: bool) -> t.Iterator[Call]:
-        """The attempts in order: go on with what a broken run left, then each URL while those before failed.
-
-        The wire has no "unless": a probe succeeds while nothing lies at the path; the next attempt needs it.
-        """
-        if self.checksum_url:
-            yield from self._fetch_checksum()
-        elif self.sha512:
-            # @commit-file takes a SHA-512 from a file only.
-            checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{self.sha512}\n"}
-            yield Call(id="keep-checksum", command="@write-file", parameters=checksum, select=())
-        # Not every server can continue, and what is left may be whole already or of another file: each next attempt
-        # begins anew.
-        attempts = [self.urls[0], *self.urls] if broken else [*self.urls]
-        if wrong and len(attempts) > 1:
-            yield remove_path(self.path)
-        needs: tuple[str, ...] = ()
-        for index, url in enumerate(attempts):
-            last = index == len(attempts) - 1
-            on_error: t.Literal["stop", "continue"] = "stop" if last else "continue"
-            if index:
-                yield discard(self._part, f"discard-{index}", needs)
-            yield self._download(f"download-{index}", url, self._part, needs, on_error)
-            yield self._commit(f"verify-{index}", (f"download-{index}",), on_error)
-            if not last:
-                yield self._probe(f"probe-{index}")
-                needs = (f"probe-{index}",)
-
-    def _fetch_checksum(self) -> t.Iterator[Call]:
-        fetched = f"{self.kept_checksum}.part"
-        url = self.checksum_url or ""
-        # What a broken run left of it must not be continued: it is small, and may be another version's.
-        yield discard(fetched, "discard-checksum")
-        yield self._download("checksum", url, fetched, (), "stop")
-        parameters: dict[str, Json] = {"path": fetched, "destination": self.kept_checksum}
-        yield Call(id="keep-checksum", command="@commit-file", parameters=parameters, select=())
-
-    def _download(
-        self, call_id: str, url: str, output: str, needs: tuple[str, ...], on_error: t.Literal["stop", "continue"]
-    ) -> Call:
-        route = _curl.Route(
-            proxy=self.proxy, no_proxy=self.no_proxy, headers=self.headers, ignore_revocation=self.ignore_revocation
-        )
-        return _curl.download(
-            call_id, url, output, route, timeout=self.timeout, needs=needs, on_error=on_error, secret=self.no_log
-        )
-
-    def _commit(self, call_id: str, needs: tuple[str, ...], on_error: t.Literal["stop", "continue"]) -> Call:
-        parameters: dict[str, Json] = {"path": self._part, "destination": self.path}
-        if self.sha256:
-            parameters["sha256"] = self.sha256
-        elif self.sha512:
-            parameters |= {"checksum_path": self.kept_checksum, "algorithm": "SHA512"}
-        elif self.checksum_url:
-            parameters |= {"checksum_path": self.kept_checksum, "checksum_name": self._name_in_checksum()}
-            parameters |= {"algorithm": self.checksum_algorithm}
-        return Call(
-            id=call_id,
-            command="@commit-file",
-            parameters=parameters,
-            select=("sha256", "size", "expected"),
-            needs=needs,
-            on_error=on_error,
-        )
-
-    def _probe(self, call_id: str) -> Call:
-        return Call(
-            id=call_id,
-            command="@read-file",
-            parameters={"paths": [self.path]},
-            until={"exists": False},
-            select=("exists",),
-            on_error="continue",
-        )
+        return self.checksum_name or _curl.file_name(self._places[-1].url)
 
 
 def checksum_in(content: str, name: str, algorithm: str) -> str | None:

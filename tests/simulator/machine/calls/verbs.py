@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
 import re
 import socket
 import time
@@ -162,6 +163,11 @@ def commit_file(
     process.check()
     _require_unused(machine, destination)
     machine.files.move(path, destination)
+    if parameters.get("manifest") is not None:
+        time_ = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        manifest = {**parameters["manifest"], "sha256": sha256, "size": size, "time": time_}
+        beside = {"path": f"{destination}.manifest.json", "content": json.dumps(manifest)}
+        write_file(machine, beside, [], process, timeout)
     return [custom_object(destination=destination, sha256=sha256, size=size, algorithm=algorithm, expected=expected)]
 
 

@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
-import tomllib
 import typing as t
 
 import pytest
@@ -26,18 +25,6 @@ def test_source_vip_of_what_is_no_pod_cidr(cidr: str) -> None:
         FILTERS["source_vip"](cidr)
 
 
-def test_hosts_toml_lists_mirrors_in_order() -> None:
-    text = FILTERS["hosts_toml"]({"mirrors": ["http://a:5000", "http://b:5000"]}, "registry.k8s.io")
-    document = tomllib.loads(text)
-    assert document["server"] == "https://registry.k8s.io"
-    assert list(document["host"]) == ["http://a:5000", "http://b:5000"]
-
-
-def test_hosts_toml_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(AnsibleFilterError, match="server and mirrors"):
-        FILTERS["hosts_toml"]({"mirror": "http://a"}, "registry.k8s.io")
-
-
 def test_an_artifact_is_verified_by_pin_or_by_the_publishers_checksum_or_said_not_to_be() -> None:
     artifact = FILTERS["artifact"]
     assert artifact("kubernetes", "1.37.1", cache_dir="C:\\c")["checksum_url"].endswith(".sha256")
@@ -55,5 +42,5 @@ def test_as_resources_gives_each_name_the_same_properties() -> None:
 def test_errors_of_values_are_ansibles() -> None:
     with pytest.raises(AnsibleFilterError, match="not a version"):
         FILTERS["plain_version"]("latest")
-    with pytest.raises(AnsibleFilterError, match="is not known"):
+    with pytest.raises(AnsibleFilterError, match="did you mean kubernetes"):
         FILTERS["artifact"]("kubernets", "1", cache_dir="C:\\c")

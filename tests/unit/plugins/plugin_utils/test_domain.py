@@ -83,11 +83,15 @@ def test_an_artifact_is_found_upstream_or_at_a_mirror() -> None:
 def test_a_url_of_the_users_comes_without_the_publishers_checksum() -> None:
     own = artifacts.locate("containerd", "2.4.2", cache_dir="C:\\cache", url="https://x/signed%20build.zip?sig=s3cret")
     assert own.checksum_url == ""
-    assert own.path == "C:\\cache\\containerd\\2.4.2\\signed build.zip"
+    # Cached apart from the official version of that number, whatever the signature is.
+    assert own.path == "C:\\cache\\containerd\\custom\\22ff343093e8e7c5\\signed build.zip"
+    assert own.name == "containerd 2.4.2 (custom)"
+    again = artifacts.locate("containerd", "2.4.2", cache_dir="C:\\cache", url="https://x/signed%20build.zip?sig=other")
+    assert again.path == own.path
 
 
 def test_an_unknown_kind_names_those_that_are_known() -> None:
-    with pytest.raises(artifacts.UnknownKindError, match="containerd, crictl"):
+    with pytest.raises(artifacts.UnknownKindError, match="containerd, cri-dockerd, crictl"):
         artifacts.locate("kubernets", "1.37.1", cache_dir="C:\\cache")
 
 
@@ -102,11 +106,21 @@ ROLES = ("cni", "container_runtime", "kubernetes_node")
         ({"cni_plugin": "cni", "cni_flannel_url": "http://x/a.tgz"}, ROLES, []),
         ({"cni_plugin": "flannel"}, ["container_runtime"], []),
         (
-            {"container_runtime_containerd_url": "http://x/a.tgz?sig=s3cret"},
+            {"container_runtime": "containerd", "container_runtime_containerd_url": "http://x/a.tgz?sig=s3cret"},
             ROLES,
             ["container_runtime_containerd_sha256"],
         ),
         ({"kubernetes_node_url": "http://x/a.tgz", "kubernetes_node_sha256": "0" * 64}, ROLES, []),
+        # Pinned by the collection: nssm 2.24; not pinned: cri-dockerd, and Docker's engine but for some versions.
+        (
+            {
+                "container_runtime": "moby",
+                "container_runtime_moby_version": "26.1.0",
+                "container_runtime_nssm_version": "2.24",
+            },
+            ["container_runtime"],
+            ["container_runtime_cri_dockerd_sha256"],
+        ),
     ],
 )
 def test_what_nothing_verifies_is_told_with_the_variable_that_would(
@@ -120,7 +134,7 @@ def test_what_nothing_verifies_is_told_with_the_variable_that_would(
 def test_each_checksum_that_a_role_takes_is_one_of_an_artifact() -> None:
     options = {name for role in preflight.roles() for name in role.options}
     taken = {name.removesuffix("_sha256") for name in options if name.endswith("_sha256")}
-    assert taken == {entry["variables"] for entry in artifacts.catalogue().values()}
+    assert taken == {kind.variables for kind in artifacts.catalogue().values() if kind.variables}
     assert all(f"{name}_url" in options for name in taken)
 
 

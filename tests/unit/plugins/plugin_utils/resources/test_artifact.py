@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import typing as t
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from unit.resource_answers import MISSING, answer, call, commands, file, must, one, planned
+from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
 
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import _curl
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.artifact import checksum_in
@@ -53,9 +55,10 @@ def test_a_whole_file_is_known_without_the_network(wanted: dict[str, t.Any], see
 
 def test_one_download_goes_straight_to_its_place() -> None:
     change = must(artifact(sha256=SHA256), file=files())
-    assert commands(change) == ["curl.exe", "@commit-file"]
+    assert commands(change)[:2] == ["curl.exe", "@commit-file"]
     assert call(change, "verify-0").parameters == {"path": PATH + ".part", "destination": PATH, "sha256": SHA256}
-    assert call(change, "download-0").long
+    download = call(change, "download-0")
+    assert (download.long, download.parallel, download.watch) == (True, 8, PATH + ".part")
     assert change.after["source"] == URL
 
 
@@ -68,7 +71,10 @@ def test_a_wrong_file_names_both_hashes() -> None:
 
 def test_a_checksum_file_is_fetched_first_and_kept() -> None:
     change = must(artifact(checksum_url=URL + ".sha256sum"), file=files(), checksum=answer(file(PATH + ".checksum")))
-    assert commands(change) == ["Remove-Item", "curl.exe", "@commit-file", "curl.exe", "@commit-file"]
+    assert commands(change)[:4] == ["curl.exe", "@commit-file", "curl.exe", "@commit-file"]
+    # It is small, and what a broken run left of it may be another version's.
+    assert "continue-at" not in (call(change, "sum-0").stdin or "")
+    assert call(change, "download-0").needs == ("keep-0",)
     assert call(change, "verify-0").parameters == {
         "path": PATH + ".part",
         "destination": PATH,
@@ -84,61 +90,153 @@ def test_a_sha512_is_given_to_the_node_as_a_checksum_file() -> None:
     assert call(change, "verify-0").parameters["algorithm"] == "SHA512"
 
 
-def attempts(change: Change, works: t.Collection[str], there: bool = False) -> list[str]:
-    """The downloads that a node would run, if these of them worked: the rules of docs/wire.md, nothing more."""
+def attempts(change: Change, works: t.Collection[str], cut: t.Collection[str] = ()) -> list[str]:
+    """The downloads that a node would run, if these of them worked: the rules of docs/wire.md, nothing more.
+
+    Parameters:
+        works: ids of downloads that bring the file.
+        cut: ids of downloads that leave a part of it.
+    """
     succeeded: set[str] = set()
     ran: list[str] = []
+    part = False
     for each in change.calls:
+        if set(each.unless) & succeeded:
+            succeeded.add(each.id)
+            continue
         if not set(each.needs) <= succeeded:
             continue
         ok = True
         if each.command == "curl.exe":
             ran.append(each.id)
             ok = each.id in works
-        elif each.command == "@commit-file" and each.parameters["destination"] == PATH:
-            there = True
-        elif each.command == "Remove-Item" and each.parameters["LiteralPath"] == PATH:
-            there = False
+            part = part or each.id in cut
+        elif each.command == "Remove-Item" and each.parameters["LiteralPath"] == PATH + ".part":
+            part = False
+        elif each.id == "left":
+            ok = part
         elif each.until:
-            ok = not there
+            ok = False
         if ok:
             succeeded.add(each.id)
         elif each.on_error == "stop":
             return [*ran, "failed"]
-    return ran if there else [*ran, "nothing there"]
+    return ran
 
 
 @pytest.mark.parametrize(
-    ("content", "part", "works", "expected"),
+    ("content", "part", "works", "cut", "expected"),
     [
-        (None, None, ["download-0"], ["download-0"]),
-        (None, None, ["download-1"], ["download-0", "download-1"]),
-        (None, None, [], ["download-0", "download-1", "failed"]),
-        (None, "half", ["download-0"], ["download-0"]),
-        (None, "half", ["download-1"], ["download-0", "download-1"]),
-        (None, "half", ["download-2"], ["download-0", "download-1", "download-2"]),
-        ("wrong", None, ["download-0"], ["download-0"]),
-        ("wrong", "half", ["download-2"], ["download-0", "download-1", "download-2"]),
+        (None, None, ["download-0"], [], ["download-0"]),
+        (None, None, ["download-1"], [], ["download-0", "download-1"]),
+        (None, None, [], [], ["download-0", "download-1", "failed"]),
+        (None, None, ["download-again"], ["download-1"], ["download-0", "download-1", "download-again"]),
+        (None, "half", ["download-0"], [], ["download-0"]),
+        (None, "half", ["download-1"], [], ["download-0", "download-1"]),
+        (None, "half", ["download-2"], [], ["download-0", "download-1", "download-2"]),
+        ("wrong", None, ["download-0"], [], ["download-0"]),
+        ("wrong", None, [], [], ["download-0", "download-1", "failed"]),
+        ("wrong", "half", ["download-2"], [], ["download-0", "download-1", "download-2"]),
     ],
 )
 def test_a_later_source_is_asked_only_if_those_before_failed(
-    content: str | None, part: str | None, works: list[str], expected: list[str]
+    content: str | None, part: str | None, works: list[str], cut: list[str], expected: list[str]
 ) -> None:
     wanted = artifact(urls=[URL, "https://mirror/x.tar.gz"], sha256=SHA256)
-    assert attempts(must(wanted, file=files(content, part)), works, there=content is not None) == expected
+    change = must(wanted, file=files(content, part))
+    assert attempts(change, works, cut) == expected
+    # A wrong one is of no use to anybody meanwhile.
+    assert (change.calls[0].command == "Remove-Item") == (content is not None)
+
+
+def test_sites_are_asked_in_order_before_the_publisher_each_for_its_own_checksum() -> None:
+    sites = [
+        {"url": "https://a/x.tar.gz?sig=s3cret", "checksum_url": "https://a/x.sha256?sig=s3cret", "proxy": ""},
+        {"url": "https://b/x.tar.gz", "checksum_url": "https://b/x.sha256", "headers": {"X-Key": "s3cret"}},
+    ]
+    wanted = artifact(sites=sites, checksum_url=URL + ".sha256", proxy="http://p:3128")
+    change = must(wanted, file=files(), checksum=answer(file(PATH + ".checksum")))
+    works = ["sum-2", "download-2"]
+    assert attempts(change, works) == ["sum-0", "sum-1", "sum-2", "download-2"]
+    assert attempts(change, ["sum-1", "download-1"]) == ["sum-0", "sum-1", "download-1"]
+    assert "proxy" not in (call(change, "download-0").stdin or "")
+    assert 'proxy = "http://p:3128"' in (call(change, "download-1").stdin or "")
+    assert [call(change, f"download-{index}").secret for index in range(3)] == [True, True, False]
+    assert "s3cret" not in f"{change.why}{change.before}{change.after}"
 
 
 def test_what_a_broken_run_left_is_continued_and_else_thrown_away() -> None:
     change = must(artifact(sha256=SHA256), file=files(part="half"))
-    assert [call.id for call in change.calls] == [
-        "download-0",
-        "verify-0",
-        "probe-0",
-        "discard-1",
-        "download-1",
-        "verify-1",
-    ]
-    assert call(change, "discard-1").needs == ("probe-0",)
+    ids = [call.id for call in change.calls]
+    assert ids[:5] == ["download-0", "verify-0", "discard-1", "download-1", "verify-1"]
+    assert call(change, "discard-1").unless == ("verify-0",)
+
+
+def test_what_nothing_verifies_is_begun_anew() -> None:
+    change = must(artifact(allow_unverified=True), file=files(part="half"))
+    assert [call.id for call in change.calls][:2] == ["discard-0", "download-0"]
+    # At least its first bytes have to fit its name: 1f 8b 08.
+    assert call(change, "form-0").until == {"content": "H4sI"}
+    assert call(change, "verify-0").needs == ("form-0",)
+
+
+KIND: dict[str, t.Any] = {"kind": "containerd", "version": "2.2.1"}
+CURL = answer(stdout="curl 8.9.1 (Windows) libcurl/8.9.1 Schannel\n")
+
+
+def manifest(**noted: t.Any) -> t.Any:
+    return answer(file(PATH + ".manifest.json", json.dumps(noted)))
+
+
+def test_a_manifest_is_written_with_the_file_by_whoever_brought_it() -> None:
+    sites = [{"url": "https://user:s3cret@site/x.tar.gz?sig=s3cret"}]
+    change = must(artifact(sha256=SHA256, sites=sites, **KIND), file=files(), manifest=manifest(), curl=CURL)
+    facts = {"kind": "containerd", "version": "2.2.1", "custom": False}
+    assert call(change, "verify-0").parameters["manifest"] == {**facts, "source": "https://site/x.tar.gz"}
+    assert call(change, "verify-1").parameters["manifest"] == {**facts, "source": URL}
+
+
+@pytest.mark.parametrize("noted", [{}, {"sha256": "0" * 64}])
+def test_a_manifest_that_does_not_fit_a_verified_file_is_written_anew(noted: dict[str, t.Any]) -> None:
+    change = must(artifact(sha256=SHA256, **KIND), file=files("whole"), manifest=manifest(**noted), curl=CURL)
+    assert commands(change) == ["@write-file"]
+    assert json.loads(str(change.calls[0].parameters["content"]))["sha256"] == SHA256
+
+
+def test_what_only_the_manifest_verifies_is_fetched_again_where_it_differs() -> None:
+    wanted = artifact(allow_unverified=True, **KIND)
+    assert planned(wanted, file=files("whole"), manifest=manifest(sha256=SHA256), curl=CURL) is None
+    other = must(wanted, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
+    assert "another SHA256" in other.why
+    missing = must(wanted, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
+    assert commands(missing)[:2] == ["Remove-Item", "curl.exe"]
+
+
+def offer(etag: str, size: int) -> t.Any:
+    head = f"HTTP/1.1 206 Partial Content\r\nETag: {etag}\r\nContent-Range: bytes 0-0/{size}\r\n\r\nP"
+    return answer(stdout=f"HTTP/1.1 302 Found\r\nLocation: https://h/?sig=s3cret\r\n\r\n{head}")
+
+
+@pytest.mark.parametrize(
+    ("answered", "changed"),
+    [
+        (offer('"a"', 5), []),
+        (offer('"b"', 5), ["etag"]),
+        (offer('"a"', 6), ["size"]),
+        # A source that cannot be asked says nothing against the file that is here.
+        (failure("FromStdErr", "NativeCommandError"), []),
+        (answer(stdout="HTTP/1.1 403 Forbidden\r\n\r\n"), []),
+    ],
+)
+def test_a_users_own_file_is_fetched_again_when_its_etag_or_size_changes(answered: t.Any, changed: list[str]) -> None:
+    wanted = artifact(allow_unverified=True, custom=True, **KIND)
+    assert wanted.private
+    seen = {"file": files("whole"), "manifest": manifest(sha256=SHA256, etag='"a"', size=5), "curl": CURL}
+    change = planned(wanted, **seen, offer=answered)
+    assert list(change.after if change else ()) == changed
+    if change is not None:
+        # The former one stays until the new one is whole.
+        assert commands(change)[0] == "curl.exe"
 
 
 @pytest.mark.parametrize(
@@ -221,10 +319,75 @@ def test_curl_takes_the_configuration(tmp_path: Path) -> None:
 _CURL_7_55 = {
     *("url", "output", "create-dirs", "continue-at", "fail", "location", "silent", "show-error", "connect-timeout"),
     *("speed-limit", "speed-time", "retry", "retry-connrefused", "proxy", "noproxy", "ssl-no-revoke", "header"),
+    *("globoff", "write-out", "limit-rate", "include", "range", "max-filesize", "max-time"),
 }
 
 
-def test_only_options_that_the_oldest_curl_knows() -> None:
-    route = _curl.Route(proxy="http://p", no_proxy=("a", "b"), headers={"A": "b"}, ignore_revocation=True)
-    download = _curl.download("x", "https://h/x", "C:\\x", route, timeout=1)
-    assert {line.split(" ")[0] for line in (download.stdin or "").splitlines()} <= _CURL_7_55
+@pytest.mark.parametrize("limit_rate", [None, "2M"])
+@pytest.mark.parametrize("version", [(), (7, 55, 1)])
+def test_only_options_that_the_oldest_curl_knows(version: tuple[int, ...], limit_rate: str | None) -> None:
+    route = _curl.Route(
+        proxy="http://p", no_proxy=("a", "b"), headers={"A": "b"}, ignore_revocation=True, limit_rate=limit_rate
+    )
+    download = _curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=version)
+    ask = _curl.ask("x", "https://h/x", route, version=version)
+    for each in (download, ask):
+        assert {line.split(" ")[0] for line in (each.stdin or "").splitlines()} <= _CURL_7_55
+
+
+def test_a_curl_that_can_do_better_is_asked_to() -> None:
+    route = _curl.Route(ignore_revocation=True)
+    new = _curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=(8, 9, 1))
+    assert "ssl-revoke-best-effort" in (new.stdin or "")
+    # 429 is not transient to curl before 7.66.
+    old = _curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=(7, 55, 1))
+    assert old.delay > new.delay
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("curl 7.55.1 (Windows) libcurl/7.55.1 WinSSL", (7, 55, 1)), ("curl 8.9 x", (8, 9, 0)), ("", ()), ("bash", ())],
+)
+def test_curl_tells_its_version(text: str, version: tuple[int, ...]) -> None:
+    assert _curl.read_version(answer(stdout=text)) == version
+
+
+FAILED = {
+    "download-0": {"ok": False, "exit_code": 22, "stdout": "404 text/html", "error": {"id": "NativeCommandError"}},
+    "download-1": {
+        "ok": False,
+        "exit_code": 60,
+        "stderr": "curl: (60) schannel: SEC_E_CERT_EXPIRED",
+        "error": {"id": "x"},
+    },
+}
+
+
+def test_each_source_says_why_it_did_not_serve_without_its_signature() -> None:
+    wanted = artifact(urls=["https://a/x.zip?sig=s3cret", "https://b/x.zip"], sha256=SHA256)
+    results = {key: CallResult.from_wire(value) for key, value in FAILED.items()}
+    told = wanted.failure(results)
+    assert "https://a/x.zip: " in told
+    assert "HTTP 404" in told
+    assert "https://b/x.zip: the server's certificate" in told
+    assert "SEC_E_CERT_EXPIRED" in told
+    assert "s3cret" not in told
+
+
+def test_a_page_instead_of_a_file_is_called_one() -> None:
+    wanted = artifact(sha256=SHA256)
+    results = {
+        "download-0": answer(exit_code=0, stdout="200 text/html"),
+        "verify-0": failure("InvalidData", "ChecksumMismatch", "wrong SHA256 of x: expected a, but it has b"),
+    }
+    told = wanted.failure(results)
+    assert "expected a, but it has b, it is a page of HTML" in told
+
+
+def test_roles_may_name_one_file_each_in_their_own_way() -> None:
+    plain = artifact(checksum_url=URL + ".sha256")
+    assert plain.joined(artifact(checksum_url=URL + ".sha256", proxy="http://p:1")) == plain
+    pinned = artifact(sha256=SHA256)
+    assert plain.joined(pinned) == pinned
+    assert pinned.joined(artifact(sha256="0" * 64)) is None
+    assert plain.joined(artifact(checksum_url=URL + ".sha256", path="C:\\other.zip")) is None

@@ -1,0 +1,213 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The calls that bring one file from the first of several sources that has it, verified, and what became of them.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call, CallResult, Json
+from ..patches_codes import curl_words
+from . import _curl
+from ._paths import discard
+
+FETCHED = "fetched"
+"""The call that fails where no source served."""
+_MAGIC: t.Mapping[str, tuple[int, str]] = {
+    ".zip": (4, "UEsDBA=="),
+    ".gz": (3, "H4sI"),
+    ".tgz": (3, "H4sI"),
+    ".msi": (8, "0M8R4KGxGuE="),
+    ".exe": (2, "TVo="),
+}
+"""How files of these names begin (bytes, in base64): https://en.wikipedia.org/wiki/List_of_file_signatures"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Place:
+    """One source."""
+
+    url: str
+    checksum_url: str = ""
+    route: _curl.Route = dataclasses.field(default_factory=_curl.Route)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be brought, and how."""
+
+    path: str
+    """Windows path of the file."""
+    places: tuple[Place, ...]
+    """In the order in which they are asked."""
+    commit: t.Mapping[str, Json]
+    """Parameters of `@commit-file` that verify it, beside `path` and `destination`."""
+    verified: bool
+    """Whether anything verifies it; else at least the form of its first bytes has to fit its name."""
+    manifest: t.Mapping[str, Json] | None = None
+    """What to write beside it; `source` is added."""
+    timeout: float = 3600.0
+    parallel: int | None = None
+    secret: bool = False
+    version: _curl.Version = ()
+    """curl's."""
+
+    @property
+    def part(self) -> str:
+        return f"{self.path}.part"
+
+    @property
+    def checksum(self) -> str:
+        """Where the publisher's checksum file is kept."""
+        return f"{self.path}.checksum"
+
+
+def calls(wanted: Wanted, *, broken: bool) -> t.Iterator[Call]:
+    """The attempts in order: each source while none before it served, then the last one anew if it broke off.
+
+    Args:
+        wanted: what to bring.
+        broken: a part of it is there: the first source is asked to go on from there, and then anew.
+    """
+    attempts = [wanted.places[0], *wanted.places] if broken and wanted.verified else [*wanted.places]
+    done: tuple[str, ...] = ()
+    for index, place in enumerate(attempts):
+        if index or (broken and not wanted.verified):
+            # What is left may be of another file, and not every server can continue.
+            yield dataclasses.replace(discard(wanted.part, f"discard-{index}"), unless=done)
+        yield from _attempt(wanted, place, str(index), done)
+        done = (*done, f"verify-{index}")
+    left: dict[str, Json] = {"paths": [wanted.part]}
+    probe = Call(id="left", command="@read-file", parameters=left, until={"exists": True}, select=("exists",))
+    yield dataclasses.replace(probe, unless=done, on_error="continue")
+    yield dataclasses.replace(discard(wanted.part, "discard-again", ("left",)), unless=done)
+    yield from (
+        dataclasses.replace(call, needs=(*call.needs, "left")) for call in _attempt(wanted, attempts[-1], "again", done)
+    )
+    yield Call(
+        id=FETCHED,
+        command="@read-file",
+        parameters={"paths": [wanted.path]},
+        # Fails wherever it runs: it is skipped, and so succeeds, where a source served.
+        until={"type": "verified"},
+        select=("exists",),
+        unless=(*done, "verify-again"),
+    )
+
+
+def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
+    """One source: its checksum file, the file, and the verdict."""
+    needs: tuple[str, ...] = ()
+    if place.checksum_url:
+        fetched = f"{wanted.checksum}.part"
+        # It is small, and what a broken run left of it may be another version's: it is not continued.
+        yield _download(wanted, place, f"sum-{label}", place.checksum_url, fetched, needs, done, resume=False)
+        keep: dict[str, Json] = {"path": fetched, "destination": wanted.checksum}
+        yield _commit(f"keep-{label}", keep, (f"sum-{label}",), done)
+        needs = (f"keep-{label}",)
+    yield _download(wanted, place, f"download-{label}", place.url, wanted.part, needs, done, resume=True)
+    needs = (f"download-{label}",)
+    size, magic = next((value for end, value in _MAGIC.items() if wanted.path.lower().endswith(end)), (0, ""))
+    if not wanted.verified and size:
+        look: dict[str, Json] = {"paths": [wanted.part], "content": True, "encoding": "base64", "limit": size}
+        yield Call(
+            id=f"form-{label}",
+            command="@read-file",
+            parameters=look,
+            select=("size", "content"),
+            until={"content": magic},
+            needs=needs,
+            unless=done,
+            on_error="continue",
+        )
+        needs = (f"form-{label}",)
+    verify: dict[str, Json] = {"path": wanted.part, "destination": wanted.path, **wanted.commit}
+    if wanted.manifest is not None:
+        verify["manifest"] = {**wanted.manifest, "source": _curl.redacted(place.url)}
+    yield _commit(f"verify-{label}", verify, needs, done)
+
+
+def _download(
+    wanted: Wanted,
+    place: Place,
+    call_id: str,
+    url: str,
+    output: str,
+    needs: tuple[str, ...],
+    done: tuple[str, ...],
+    *,
+    resume: bool,
+) -> Call:
+    return _curl.download(
+        call_id,
+        url,
+        output,
+        place.route,
+        timeout=wanted.timeout,
+        needs=needs,
+        unless=done,
+        on_error="continue",
+        secret=wanted.secret,
+        resume=resume,
+        parallel=wanted.parallel,
+        version=wanted.version,
+    )
+
+
+def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], done: tuple[str, ...]) -> Call:
+    return Call(
+        id=call_id,
+        command="@commit-file",
+        parameters=parameters,
+        select=("sha256", "size", "expected"),
+        needs=needs,
+        unless=done,
+        on_error="continue",
+    )
+
+
+def explain(wanted: Wanted, results: t.Mapping[str, CallResult]) -> str:
+    """Why no source served, source by source; signatures are not shown.
+
+    Args:
+        wanted: what was to be brought.
+        results: of `calls`, by their ids.
+    """
+    # The first source has two attempts where a part of the file was there.
+    first = [wanted.places[0]] if f"verify-{len(wanted.places)}" in results else []
+    places = {str(index): place for index, place in enumerate([*first, *wanted.places])}
+    places["again"] = wanted.places[-1]
+    found = [f"{_curl.redacted(place.url)}: {why}" for label, place in places.items() if (why := _why(label, results))]
+    return "; ".join(dict.fromkeys(found)) or "no source was asked"
+
+
+def _why(label: str, results: t.Mapping[str, CallResult]) -> str:
+    """What went wrong with one attempt; empty where it was not made, or went well."""
+    for step, about in (("sum", "its checksum file: "), ("keep", "its checksum file: "), ("download", "")):
+        result = results.get(f"{step}-{label}")
+        if result is not None and result.error is not None:
+            return about + (_transfer(result) if result.exit_code is not None else str(result.error))
+    form, verify = results.get(f"form-{label}"), results.get(f"verify-{label}")
+    page = "text/html" in (results[f"download-{label}"].stdout if f"download-{label}" in results else "")
+    hint = ", it is a page of HTML (a portal, or a login)" if page else ""
+    if form is not None and form.error is not None:
+        return f"what came is not of the form that its name says{hint}"
+    if verify is None or verify.error is None:
+        return ""
+    if verify.error.id.startswith("ChecksumMismatch"):
+        return f"{verify.error.message}{hint}"
+    return f"{verify.error}{hint}"
+
+
+def _transfer(result: CallResult) -> str:
+    """curl's own words, with the status where it tells one."""
+    code = result.exit_code or 0
+    status = result.stdout.partition(" ")[0]
+    if code == 22 and status.isdigit() and status != "000":
+        return f"{curl_words(code)} (HTTP {status})"
+    words = result.stderr.strip().splitlines()[-1:] if code not in (22,) else []
+    return curl_words(code) + (f": {words[0].removeprefix(f'curl: ({code}) ')}" if words else "")
