@@ -95,5 +95,4 @@ function ConvertTo-BatchJson($Value) {
     return $json.ToString()
 }
 
-Export-ModuleMember -Function ConvertFrom-BatchJson
-Export-ModuleMember -Function ConvertTo-BatchJson
+Export-ModuleMember -Function 'ConvertFrom-BatchJson', 'ConvertTo-BatchJson'

@@ -67,10 +67,5 @@ function New-NotFound([string]$Name) {
     return New-Failure 'ObjectNotFound' 'CommandNotFoundException' $message $exception
 }
 
-Export-ModuleMember -Function Get-ObjectProperty
-Export-ModuleMember -Function ConvertTo-Wanted
-Export-ModuleMember -Function Test-Object
-Export-ModuleMember -Function ConvertTo-Argument
-Export-ModuleMember -Function New-Failure
-Export-ModuleMember -Function New-NotFound
-Export-ModuleMember -Function ConvertTo-Failure
+Export-ModuleMember -Function 'Get-ObjectProperty', 'ConvertTo-Wanted', 'Test-Object', 'ConvertTo-Argument',
+    'New-Failure', 'New-NotFound', 'ConvertTo-Failure'

@@ -134,8 +134,4 @@ function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) 
     $shell.Dispose()
 }
 
-Export-ModuleMember -Function Open-Program
-Export-ModuleMember -Function Test-Program
-Export-ModuleMember -Function Close-Program
-Export-ModuleMember -Function Invoke-Program
-Export-ModuleMember -Function Invoke-Limited
+Export-ModuleMember -Function 'Open-Program', 'Test-Program', 'Close-Program', 'Invoke-Program', 'Invoke-Limited'

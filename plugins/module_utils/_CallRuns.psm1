@@ -115,8 +115,4 @@ function Add-Attempt($Run, $Attempt, $Known) {
     if ($Attempt.Failure) { $result['error'] = $Attempt.Failure }
 }
 
-Export-ModuleMember -Function Get-Group
-Export-ModuleMember -Function Get-Timeout
-Export-ModuleMember -Function Get-Bound
-Export-ModuleMember -Function New-Run
-Export-ModuleMember -Function Add-Attempt
+Export-ModuleMember -Function 'Get-Group', 'Get-Timeout', 'Get-Bound', 'New-Run', 'Add-Attempt'

@@ -298,5 +298,4 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
     }
 }
 
-Export-ModuleMember -Function Invoke-Verb
-Export-ModuleMember -Function Set-Sddl
+Export-ModuleMember -Function 'Invoke-Verb', 'Set-Sddl'
