@@ -15,7 +15,7 @@ from ansible.utils.display import Display
 
 from . import _memory
 from ._link import plain
-from .converge import Convergence, Outcome
+from .converge import Convergence, NodeLike, Outcome
 from .node import Node, NodeError, Patience
 from .resources._base import Resource, ResourceError
 
@@ -82,12 +82,20 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             result.update(failed=True, msg=str(error))
         return result
 
-    def converge(self, node: Node, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    def converge(
+        self, node: NodeLike, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+    ) -> dict[str, t.Any]:
         """Converges the node on resources, as check mode and the options say.
 
         Returns:
             The result; failures are part of it, with what was done before them.
         """
+        return self.converged(node, resources, options)[0]
+
+    def converged(
+        self, node: NodeLike, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+    ) -> tuple[dict[str, t.Any], Outcome]:
+        """The same, with the outcome that the result was made of."""
         work = Convergence(
             node,
             resources,
@@ -103,8 +111,8 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         except AnsibleConnectionFailure as error:
             # What was done before the link broke for good belongs into the result.
             outcome = self._failed(work.outcome, str(error))
-            return {**outcome.to_result(diff=bool(self._task.diff)), "failed": False, "unreachable": True}
-        return outcome.to_result(diff=bool(self._task.diff))
+            return {**outcome.to_result(diff=bool(self._task.diff)), "failed": False, "unreachable": True}, outcome
+        return outcome.to_result(diff=bool(self._task.diff)), outcome
 
     @staticmethod
     def _failed(outcome: Outcome, message: str) -> Outcome:

@@ -9,17 +9,12 @@ import typing as t
 
 from ..calls import Call, CallResult
 from . import _image_archives as archives
-from ._base import Change, Resource, ResourceError, Results
+from ._base import Change, Resource, ResourceError, Results, Room
 from ._containerd_images import PINNED, ContainerdStore
 from ._docker_images import DockerStore
 from ._image_archives import ImageArchive
 from ._image_store import DIGEST, UNPACKED, Held, Pulling, Store, is_whole, meaning, names_of, repository
 from ._state import create, remove, update
-
-try:
-    from ._base import Room
-except ImportError:  # until the engine has it
-    Room = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -201,8 +196,6 @@ class ContainerImage(InStore):
 
     def _roomy(self, change: Change, seen: Results) -> Change:
         """The change with the room that it needs: what is downloaded, and what that becomes when it is unpacked."""
-        if Room is None:
-            return change
         store, name, build = self.store, self._wanted(), archives.build_of(seen.get("windows"))
         chosen = archives.fitting(self.archives, build)
         size = self.size if self.size is not None else chosen.size if chosen is not None else None

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module container_images: see plugins/modules/container_images.yml."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..plugin_utils import container_images
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.node import Node
+from ..plugin_utils.resources.container_image import ContainerImage
+
+
+class ActionModule(NodeAction):
+    """Makes a runtime's store have a list of container images."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "images": {"type": "list", "elements": "raw", "default": []},
+        "runtime": {"type": "str", "choices": ["containerd", "docker"], "default": "containerd"},
+        "pinned": {"type": "bool", "default": False},
+        "prune": {"type": "bool", "default": False},
+        "keep": {"type": "list", "elements": "str", "default": []},
+        "registries": {"type": "dict", "default": {}, "no_log": True},
+        "registry_config_dir": {"type": "str"},
+        "parallel": {"type": "int", "default": 4},
+        "retries": {"type": "int", "default": 3},
+        "delay": {"type": "float", "default": 10.0},
+        "environment": {"type": "dict", "default": {}, "no_log": True},
+        "ctr": {"type": "str"},
+        "crictl": {"type": "str"},
+        "cri_endpoint": {"type": "str"},
+        "docker": {"type": "str"},
+        "docker_config": {"type": "str"},
+        "store_dir": {"type": "str"},
+        "timeout": {"type": "int", "default": 7200},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        resources, store = container_images.wanted(options), container_images.store_of(options)
+        watched = container_images.Watched(node, store)
+        result, outcome = self.converged(t.cast("Node", watched), resources, options)
+        after = watched.held
+        if outcome.changes and not self._task.check_mode and not result.get("unreachable"):
+            after = store.read(node.observe(store.look(), step="look at the store").calls)
+        images = [resource for resource in resources if isinstance(resource, ContainerImage)]
+        version = outcome.header.version if outcome.header else None
+        shown = container_images.results(images, watched.held, after, outcome, version)
+        return {**result, "images": shown, "remote_commands": node.remote_commands}
