@@ -32,6 +32,12 @@ class ArtifactError(ValueError):
     def __init__(self, variable: str, value: object, accepted: str) -> None:
         super().__init__(f"{variable}: {value!r} is not accepted; {accepted}")
         self.variable = variable
+        self.value = value
+        self.accepted = accepted
+
+    def within(self, where: str) -> t.Self:
+        """The same, said of an entry of a list."""
+        return type(self)(f"{where} ({self.variable})", self.value, self.accepted)
 
 
 class UnknownKindError(ArtifactError):

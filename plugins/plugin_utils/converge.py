@@ -300,6 +300,11 @@ class Convergence:
             return f"{where}: failed"
         if planned.resource.no_log:
             return f"{where}: {result.error.category} {result.error.id} (details hidden: no_log)"
+        mine = {
+            name.removeprefix(planned.prefix): one for name, one in calls.items() if name.startswith(planned.prefix)
+        }
+        if told := planned.resource.failure(mine):
+            return f"{self._node.name}: {planned.resource.title}: {told}"
         text = str(result.error)
         if result.exit_code is not None and (result.stderr or result.stdout):
             text += f" ({(result.stderr.strip() or result.stdout.strip())[-1000:]})"

@@ -13,6 +13,7 @@ import typing as t
 from ._base import Resource
 from .archive import Archive
 from .artifact import Artifact
+from .artifact_cache import ArtifactCache
 from .computer_name import ComputerName
 from .container_image import ContainerImage
 from .defender_exclusion import DefenderExclusion
@@ -38,6 +39,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
         for type_ in (
             Archive,
             Artifact,
+            ArtifactCache,
             ComputerName,
             ContainerImage,
             DefenderExclusion,

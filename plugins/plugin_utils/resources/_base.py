@@ -121,6 +121,14 @@ class Resource(abc.ABC):
         """
         return None
 
+    def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for those who know more
+        """Why a change failed, instead of the failed call's own error, where several calls tell it together.
+
+        Parameters:
+            results: of the change's calls, by the ids that the resource gave them.
+        """
+        return None
+
     @abc.abstractmethod
     def observe(self) -> tuple[Call, ...]:
         """The calls that tell the state; each records its error and goes on (`on_error="continue"`)."""

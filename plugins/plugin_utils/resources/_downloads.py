@@ -177,12 +177,34 @@ def explain(wanted: Wanted, results: t.Mapping[str, CallResult]) -> str:
         wanted: what was to be brought.
         results: of `calls`, by their ids.
     """
+    found = [
+        f"{_curl.redacted(place.url)}: {why}"
+        for label, place in _labelled(wanted, results)
+        if (why := _why(label, results))
+    ]
+    return "; ".join(dict.fromkeys(found)) or "no source was asked"
+
+
+def brought(wanted: Wanted, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
+    """What came: hash, size and the source (without its signature); None where nothing did.
+
+    Args:
+        wanted: what was to be brought.
+        results: of `calls`, by their ids.
+    """
+    for label, place in _labelled(wanted, results):
+        verify = results.get(f"verify-{label}")
+        if verify is not None and verify.ok and verify.skipped is None and isinstance(verify.first, t.Mapping):
+            return {**verify.first, "source": _curl.redacted(place.url)}
+    return None
+
+
+def _labelled(wanted: Wanted, results: t.Mapping[str, CallResult]) -> list[tuple[str, Place]]:
+    """The attempts that were made, by what is behind their calls' ids."""
     # The first source has two attempts where a part of the file was there.
     first = [wanted.places[0]] if f"verify-{len(wanted.places)}" in results else []
-    places = {str(index): place for index, place in enumerate([*first, *wanted.places])}
-    places["again"] = wanted.places[-1]
-    found = [f"{_curl.redacted(place.url)}: {why}" for label, place in places.items() if (why := _why(label, results))]
-    return "; ".join(dict.fromkeys(found)) or "no source was asked"
+    numbered = [(str(index), place) for index, place in enumerate([*first, *wanted.places])]
+    return [*numbered, ("again", wanted.places[-1])]
 
 
 def _why(label: str, results: t.Mapping[str, CallResult]) -> str:

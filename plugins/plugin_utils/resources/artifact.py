@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import typing as t
 
 from ..calls import Call, Json
 from . import _curl, _downloads
-from ._base import Change, Resource, ResourceError, Results
+from ._base import Change, Resource, ResourceError, Results, Room
+from ._checksums import checksum_in, digest
 from ._paths import remove_path
 from ._state import create, is_missing, objects, only, update
-
-_LENGTHS = {"SHA256": 64, "SHA512": 128}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,9 +116,9 @@ class Artifact(Resource):
         if not given and not any(sums) and not self.allow_unverified:
             raise ResourceError("sha256", None, "wanted sha256, sha512 or checksum_url (or allow_unverified: true)")
         for algorithm in ("sha256", "sha512"):
-            digest = getattr(self, algorithm)
-            if digest:
-                self._set(**{algorithm: _digest(algorithm, digest)})
+            given_digest = getattr(self, algorithm)
+            if given_digest:
+                self._set(**{algorithm: digest(algorithm, given_digest)})
         for name in ("timeout", "parallel"):
             if getattr(self, name) < 1:
                 raise ResourceError(name, getattr(self, name), "wanted at least 1")
@@ -229,6 +227,11 @@ class Artifact(Resource):
         return tuple(calls)
 
     def plan(self, seen: Results) -> Change | None:
+        change = self._plan(seen)
+        fetches = change is not None and any(call.id == _downloads.FETCHED for call in change.calls)
+        return dataclasses.replace(change, room=self._room(seen)) if change is not None and fetches else change
+
+    def _plan(self, seen: Results) -> Change | None:
         only(self, seen, "file")
         found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
         here = found.get(self.path.casefold(), {})
@@ -242,13 +245,50 @@ class Artifact(Resource):
             return self._plan_unverified(seen, here, offer, fetch)
         expected, actual = self._expected(seen), self._actual(seen, here)
         if expected is None or actual != expected:
-            digest = self.algorithm.lower()
+            algorithm = self.algorithm.lower()
             sums = next((place.checksum_url for place in self._places if place.checksum_url), "")
             why = f"its {self.algorithm} is {actual}, wanted {expected}" if expected else "its checksum file is missing"
-            wanted = {"path": self.path, digest: expected or f"by {_curl.redacted(sums)}"}
+            wanted = {"path": self.path, algorithm: expected or f"by {_curl.redacted(sums)}"}
             # Nobody may use the wrong one meanwhile.
-            return update(self, {"path": self.path, digest: actual}, wanted, (remove_path(self.path), *fetch), why=why)
+            return update(
+                self, {"path": self.path, algorithm: actual}, wanted, (remove_path(self.path), *fetch), why=why
+            )
         return self._plan_manifest(seen, here)
+
+    def _room(self, seen: Results) -> Room:
+        """What the file takes; the first two sources are asked."""
+        found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
+        # A part is continued only where something verifies the whole.
+        there = int(found.get(self._part.casefold(), {}).get("size") or 0) if self._verified else 0
+        version = _curl.read_version(seen.get("curl"))
+        asked = tuple(
+            _curl.ask(f"size-{index}", place.url, place.route, version=version)
+            for index, place in enumerate(self._places[:2])
+        )
+
+        def read(results: Results) -> int | None:
+            offers = (_curl.offered(results.get(call.id)) for call in asked)
+            return next((max(offer.size - there, 0) for offer in offers if offer and offer.size is not None), None)
+
+        return Room(path=self.path, size=None, ask=asked, read=read)
+
+    def held(self, seen: Results) -> dict[str, t.Any]:
+        """Hash, size and source of a file that is there and right; empty where it is not."""
+        change = self._plan(seen)
+        if change is not None and any(call.id == _downloads.FETCHED for call in change.calls):
+            return {}
+        found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
+        here = found.get(self.path.casefold(), {})
+        source = self._noted(seen).get("source") if self.kind else None
+        return {"sha256": here.get("sha256"), "size": here.get("size"), "source": source}
+
+    def brought(self, results: Results) -> dict[str, t.Any] | None:
+        """Hash, size and source of a file that a change fetched; None where it did not.
+
+        Args:
+            results: of the change's calls, by their own ids.
+        """
+        return _downloads.brought(self._wanted({}, _curl.Offer()), results)
 
     def failure(self, results: Results) -> str:
         """Why it could not be brought, source by source, without signatures.
@@ -345,30 +385,3 @@ class Artifact(Resource):
 
     def _name_in_checksum(self) -> str:
         return self.checksum_name or _curl.file_name(self._places[-1].url)
-
-
-def checksum_in(content: str, name: str, algorithm: str) -> str | None:
-    """The hash that a checksum file gives for a name: a bare hash, or lines `HASH  NAME` (`*NAME` for binary)."""
-    length = _LENGTHS[algorithm]
-    lines = [line.split() for line in content.lstrip("\ufeff").splitlines() if line.strip()]
-    for words in lines:
-        if len(words) >= 2 and _is_hash(words[0], length) and _base_name(words[1]) == name:
-            return words[0].lower()
-    bare = [words[0] for words in lines if len(words) == 1 and _is_hash(words[0], length)]
-    return bare[0].lower() if len(bare) == 1 == len(lines) else None
-
-
-def _base_name(name: str) -> str:
-    return re.split(r"[\\/]", name.lstrip("*"))[-1]
-
-
-def _is_hash(word: str, length: int) -> bool:
-    return bool(re.fullmatch(rf"[0-9a-fA-F]{{{length}}}", word))
-
-
-def _digest(algorithm: str, digest: str) -> str:
-    bare = digest.strip().removeprefix(f"{algorithm}:")
-    length = _LENGTHS[algorithm.upper()]
-    if not _is_hash(bare, length):
-        raise ResourceError(algorithm, digest, f"wanted {length} hexadecimal digits")
-    return bare.lower()

@@ -19,7 +19,7 @@ from unit.resource_answers import MISSING, answer, call, commands, failure, file
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import _curl
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources.artifact import checksum_in
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._checksums import checksum_in
 
 PATH = "C:\\cache\\containerd\\2.2.1\\containerd.tar.gz"
 SHA256 = hashlib.sha256(b"whole").hexdigest()

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""A node's cache of artifacts without the versions that nobody wants any more."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import is_missing, objects, update
+
+_DEPTH = {"custom": 3}
+"""How many folders below the cache hold one version (KIND\\custom\\KEY); else two (KIND\\VERSION)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ArtifactCache(Resource):
+    r"""Removes what lies in a cache of artifacts (`KIND\VERSION`, `KIND\custom\KEY`) beside the files to keep.
+
+    What does not lie in such folders is left alone.
+    """
+
+    type: t.ClassVar[str] = "ArtifactCache"
+    name: str = dataclasses.field(metadata={"help": "The cache folder."})
+    keep: tuple[str, ...] = dataclasses.field(
+        metadata={"help": "Files of the cache: the folders in which they lie stay, all other versions go."}
+    )
+
+    def __post_init__(self) -> None:
+        if len(self.folder.strip("\\/ ")) < 4:
+            raise ResourceError("name", self.name, "wanted a folder, not a whole drive")
+
+    @property
+    def folder(self) -> str:
+        """The cache folder, without a backslash at its end."""
+        return self.name.rstrip("\\/")
+
+    def joined(self, other: t.Self) -> t.Self:
+        """What one of two lists wants stays."""
+        return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *other.keep))))
+
+    def observe(self) -> tuple[Call, ...]:
+        parameters: dict[str, Json] = {"LiteralPath": self.folder, "Recurse": True, "File": True, "Force": True}
+        return (
+            Call(id="files", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
+        )
+
+    def plan(self, seen: Results) -> Change | None:
+        if is_missing(seen.get("files")):
+            return None
+        files = [str(item.get("FullName")) for item in objects(self, seen, "files")]
+        folders = {folder.casefold(): folder for file in files if (folder := self._version(file))}
+        kept = {self._version(file).casefold() for file in self.keep}
+        unwanted: list[Json] = [folder for key, folder in sorted(folders.items()) if key not in kept]
+        remove: dict[str, Json] = {"LiteralPath": unwanted, "Recurse": True, "Force": True}
+        calls = [Call(id="prune", command="Remove-Item", parameters=remove, select=())]
+        why = f"{len(unwanted)} of {len(folders)} versions are not listed"
+        return update(self, {"unlisted": unwanted}, {"unlisted": []}, calls, why=why)
+
+    def _version(self, file: str) -> str:
+        """The folder of the version to which a file of the cache belongs; empty where it is none of the cache's."""
+        prefix = f"{self.folder}\\"
+        if not file.casefold().startswith(prefix.casefold()):
+            return ""
+        parts = file[len(prefix) :].split("\\")
+        depth = _DEPTH.get(parts[1].casefold(), 2) if len(parts) > 1 else 2
+        return prefix + "\\".join(parts[:depth]) if len(parts) > depth else ""
