@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A registry of container images (the OCI distribution API, reading), also as a mirror (`?ns=`).
+"""A registry of container images (the OCI distribution API), also as a mirror (`?ns=`), with faults.
 
     python -m simulator.kubernetes_node.registry --port 5000
 
@@ -11,16 +11,35 @@ https://github.com/opencontainers/distribution-spec; `ns` is what containerd sen
 from __future__ import annotations
 
 import argparse
-import json
-import re
+import contextlib
+import socket
+import ssl
 import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from typing import Any, Literal
 
+from simulator.artifacts.faults import Fault, Faults
+from simulator.kubernetes_node.registry_handler import Handler
 from simulator.kubernetes_node.upstream_images import Blobs, fill
 
-_ROUTE = re.compile(r"^/v2/(?P<name>.+)/(?P<kind>manifests|blobs|tags)/(?P<object>[^/]+)$")
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+    owner: Registry
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, peer = super().get_request()
+        if self.owner.tls is not None:
+            # The handshake is the handler's, at its first read: a silent client must not block the others.
+            connection = self.owner.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, peer
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that goes away is no error of the registry."""
 
 
 class Registry:
@@ -29,21 +48,28 @@ class Registry:
     Parameters:
         address, port: where it listens; port 0 takes a free one.
         images: what it holds; by default upstream's images.
+        tls: serve HTTPS with this context (`simulator.artifacts.certificates.PrivateCA`).
+        user: `user:password` that whoever asks must give; empty: anybody may.
+        auth: how: `basic`, or `bearer`: with a token of `/token`, which wants the user.
+        rate: bytes per second of each connection at most; 0: no limit.
     """
 
-    def __init__(self, address: str = "127.0.0.1", port: int = 0, images: Blobs | None = None) -> None:
+    def __init__(self, address: str = "127.0.0.1", port: int = 0, images: Blobs | None = None, *,
+                 tls: ssl.SSLContext | None = None, user: str = "", auth: Literal["basic", "bearer"] = "basic",
+                 rate: int = 0) -> None:  # fmt: skip
         self.images = images if images is not None else fill(Blobs())
+        self.tls, self.user, self.auth, self.rate = tls, user, auth, rate
         self.counters: Counter[str] = Counter()
-        """`requests`, `manifests`, `blobs`, `bytes`, and `NAME:TAG` of each manifest that was asked for by tag."""
+        """`requests`, `manifests`, `blobs` (each without HEAD), `bytes`, `tokens`, `pushed`, `most_at_once` (bodies
+        that were sent at the same time), and `NAME:TAG` of each manifest that was asked for by tag."""
+        self.faults = Faults()
+        """Faults by path: `/registry.k8s.io/v2/pause/manifests/3.10.2`, without the host where none was asked for."""
         self.failures: dict[str, int] = {}
         """Names (`host/path:tag`) that answer with this HTTP status instead."""
-        registry = self
-
-        class Handler(_Handler):
-            owner = registry
-
-        self._server = ThreadingHTTPServer((address, port), Handler)
-        self._server.daemon_threads = True
+        self._lock = threading.Lock()
+        self._sending = 0
+        self._server = _Server((address, port), Handler)
+        self._server.owner = self
         self.address = address
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="registry", daemon=True)
@@ -52,7 +78,7 @@ class Registry:
     @property
     def url(self) -> str:
         """`http://127.0.0.1:5000`."""
-        return f"http://{self.address}:{self.port}"
+        return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
 
     def stop(self) -> None:
         """Close it."""
@@ -64,6 +90,34 @@ class Registry:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    def fault(self, kind: str, path: str = "*", **options: Any) -> None:
+        """Set a fault: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `html`,
+        `no-range`; see `simulator.artifacts.faults`."""
+        self.faults.add(Fault(kind, path, **options))
+
+    def count(self, *names: str, by: int = 1) -> None:
+        """Add to counters."""
+        with self._lock:
+            for name in names:
+                self.counters[name] += by
+
+    @contextlib.contextmanager
+    def sending(self) -> Iterator[None]:
+        """Count a body as under way, for as long as the context lasts."""
+        with self._lock:
+            self._sending += 1
+            self.counters["most_at_once"] = max(self.counters["most_at_once"], self._sending)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._sending -= 1
+
+    def reset(self) -> None:
+        """Set all counters to zero."""
+        with self._lock:
+            self.counters.clear()
 
     def find(self, name: str, namespace: str, wanted: str) -> str | None:
         """Return the digest of a tag. A name without a namespace may be any repository's path, or begin with its
@@ -84,73 +138,14 @@ class Registry:
             (found for known, found in self.images.tags.items() if known.partition("/")[2] == f"{name}:{wanted}"), None
         )
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    owner: Registry
-
-    def do_GET(self) -> None:
-        """Answer a request."""
-        counters = self.owner.counters
-        counters["requests"] += 1
-        parts = urlsplit(self.path)
-        if parts.path in ("/v2", "/v2/"):
-            self._send(200, b"{}", "application/json")
-            return
-        route = _ROUTE.match(parts.path)
-        if not route:
-            self._fail(404, "NAME_UNKNOWN", "repository name not known to registry")
-            return
-        namespace = parse_qs(parts.query).get("ns", [""])[0]
-        name, kind, wanted = route["name"], route["kind"], route["object"]
-        if status := self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{wanted}"):
-            self._fail(status, "UNAVAILABLE", "injected")
-            return
-        if kind == "tags":
-            self._tags(name, namespace)
-            return
-        digest = self.owner.find(name, namespace, wanted)
-        if digest is None:
-            what = ("MANIFEST_UNKNOWN", "manifest unknown") if kind == "manifests" else ("BLOB_UNKNOWN", "blob unknown")
-            self._fail(404, *what)
-            return
-        media_type, data = self.owner.images.content[digest]
-        counters[kind] += 1
-        if kind == "manifests" and not wanted.startswith("sha256:"):
-            counters[f"{namespace}/{name}:{wanted}" if namespace else f"{name}:{wanted}"] += 1
-        self._send(200, data, media_type if kind == "manifests" else "application/octet-stream", digest)
-
-    do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
-
-    def _tags(self, name: str, namespace: str) -> None:
+    def tags(self, name: str, namespace: str) -> list[str]:
+        """Return the tags of a repository."""
         prefix = f"{namespace}/{name}:" if namespace else f"/{name}:"
-        tags = sorted(known.rpartition(":")[2] for known in self.owner.images.tags if prefix in f"/{known}")
-        self._send(200, json.dumps({"name": name, "tags": tags}).encode(), "application/json")
+        return sorted(known.rpartition(":")[2] for known in self.images.tags if prefix in f"/{known}")
 
-    def _fail(self, status: int, code: str, message: str) -> None:
-        self._send(status, json.dumps({"errors": [{"code": code, "message": message}]}).encode(), "application/json")
-
-    def _send(self, status: int, data: bytes, media_type: str, digest: str = "") -> None:
-        start = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        total, first = len(data), int(start[1]) if start else 0
-        if status == 200 and 0 < first < total:
-            status, data = 206, data[first:]
-        self.send_response(status)
-        if status == 206:
-            self.send_header("Content-Range", f"bytes {first}-{total - 1}/{total}")
-        self.send_header("Content-Type", media_type)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("Docker-Distribution-Api-Version", "registry/2.0")
-        if digest:
-            self.send_header("Docker-Content-Digest", digest)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
-            self.owner.counters["bytes"] += len(data)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-        """Say nothing."""
+    def tag(self, name: str, tag: str, digest: str) -> None:
+        """Name what was pushed."""
+        self.images.tags[f"{self.address}:{self.port}/{name}:{tag}"] = digest
 
 
 def main() -> None:

@@ -113,23 +113,28 @@ class RegistryClient:
         self._patient = patient
         self.bytes = 0
 
-    def ask(self, place: Endpoint, method: str, path: str, *, last: bool, offset: int = 0) -> Answer:
+    def ask(self, place: Endpoint, method: str, path: str, *, last: bool, offset: int = 0, body: bytes = b"",
+            media_type: str = "") -> Answer:  # fmt: skip
         """Send a request, as often as containerd does.
 
         Parameters:
             place: the registry.
-            method: GET or HEAD.
-            path: behind the repository's API root, with its query.
+            method: GET, HEAD, POST or PUT.
+            path: behind the repository's API root, with its query; or a whole URL, or one from the host's root.
             last: whether there is no other place to ask.
             offset: where in the body to begin.
+            body, media_type: what is sent.
 
         Raises: PullError.
         """
         base = place.url if place.override_path else _with_v2(place.url)
-        url = f"{base}/{path}"
+        url = path if "://" in path else urljoin(base, path) if path.startswith("/") else f"{base}/{path}"
+        extra = {"Range": f"bytes={offset}-"} if offset else {}
+        if method in ("POST", "PUT"):
+            extra = {"Content-Length": str(len(body)), **({"Content-Type": media_type} if media_type else {})}
         seen: list[int] = []
         while True:
-            answer = self._follow(place, method, url, offset)
+            answer = self._follow(place, method, url, extra, body)
             seen.append(answer.status)
             if not self._again(place, url, answer, seen, last):
                 return answer
@@ -144,17 +149,15 @@ class RegistryClient:
             return self._patient and last and seen.count(answer.status) == 1
         return answer.status in _AT_ONCE
 
-    def _follow(self, place: Endpoint, method: str, url: str, offset: int) -> Answer:
+    def _follow(self, place: Endpoint, method: str, url: str, extra: Mapping[str, str], body: bytes) -> Answer:
         """Send a request and follow redirects; credentials stay with the registry's own host."""
         own = urlsplit(url).netloc
         for _ in range(10):
             same = urlsplit(url).netloc == own
-            headers = dict(place.headers) if same else {}
+            headers = {**(place.headers if same else {}), **extra}
             if same and own in self._access.tokens:
                 headers["Authorization"] = self._access.tokens[own]
-            if offset:
-                headers["Range"] = f"bytes={offset}-"
-            answer = self._send(place, method, url, headers)
+            answer = self._send(place, method, url, headers, body)
             location = answer.headers.get("location", "")
             if answer.status not in _REDIRECTS or not location:
                 return answer
@@ -202,16 +205,16 @@ class RegistryClient:
 
     # -- the wire
 
-    def _send(self, place: Endpoint, method: str, url: str, headers: Mapping[str, str]) -> Answer:
+    def _send(self, place: Endpoint, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
         try:
-            return self._once(place, method, url, headers)
+            return self._once(place, method, url, headers, body)
         except PullError:
             if not place.local or not url.startswith("http://"):
                 raise
             # A registry on this very machine may speak either (core/remotes/docker/config/hosts.go).
-            return self._once(place, method, "https" + url[4:], headers)
+            return self._once(place, method, "https" + url[4:], headers, body)
 
-    def _once(self, place: Endpoint, method: str, url: str, headers: Mapping[str, str]) -> Answer:
+    def _once(self, place: Endpoint, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         parts = urlsplit(url)
         limits = _Limits(self._stop, connect_timeout=30)
         limits.running = lambda: self._machine.power.state != "off"
@@ -222,7 +225,7 @@ class RegistryClient:
             raise PullError(failed + _network_text(error, parts)) from error
         try:
             lines = {"Host": parts.netloc, "User-Agent": "containerd", "Accept": _ACCEPT, **headers}
-            http.send(stream, method, target, list(lines.items()))
+            http.send(stream, method, target, list(lines.items()), body)
             head = http.read_head(stream)
         except CurlError as error:
             stream.close()
