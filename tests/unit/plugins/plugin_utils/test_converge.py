@@ -8,9 +8,10 @@ import pytest
 from unit.fake_node import Fault, error_result
 from unit.fake_settings import Download, Setting, World, converge, titles
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Progress
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, UnsupportedWindows
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import UnsupportedWindows
 from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Results
 
 
 def test_a_node_that_has_all_is_asked_once() -> None:
@@ -180,6 +181,28 @@ def test_the_failure_of_a_no_log_resource_hides_its_values() -> None:
     outcome, _ = converge(world, Setting(name="a", value="new-password", no_log=True))
     assert "Setting a: set: NotSpecified Broken" in outcome.failures[0]
     assert "password" not in str(outcome.to_result(diff=True))
+
+
+class Explained(Download):
+    """A setting that says what its failure means."""
+
+    def explain(self, call_id: str, result: CallResult) -> str | None:
+        return f"That is {call_id}" if self.name == "a" else None
+
+    def failure(self, results: Results) -> str | None:
+        return f"{len(results)} calls, {results['set'].error}" if self.name == "b" else None
+
+
+def test_a_resource_says_what_its_failure_means() -> None:
+    world = World()
+    world.broken = {"a", "b", "c"}
+    secret = Explained(name="c", no_log=True, value="password")
+    outcome, _ = converge(world, Explained(name="a"), Explained(name="b"), secret)
+    assert outcome.failures == [
+        "win-1: Download a: set: cannot set a to on. That is set",
+        "win-1: Download b: 2 calls, cannot set b to on",
+        "win-1: Download c: set: NotSpecified Broken (details hidden: no_log)",
+    ]
 
 
 def test_progress_of_long_work_is_said_once_per_change() -> None:
