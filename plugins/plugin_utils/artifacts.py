@@ -151,6 +151,7 @@ def resource(
     proxy: str = "",
     no_proxy: str | t.Sequence[str] = "",
     limit_rate: str = "",
+    ignore_revocation: bool = False,
     parallel: int | None = None,
     **where: t.Any,
 ) -> dict[str, t.Any]:
@@ -161,6 +162,7 @@ def resource(
         proxy: URL of the proxy for the downloads.
         no_proxy: addresses that are reached without it.
         limit_rate: bytes a second of each download, as curl writes them (`500K`, `2M`).
+        ignore_revocation: go on where it cannot be asked whether a certificate was revoked.
         parallel: how many downloads run side by side; None: as the resource decides.
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds`, as `locate`.
 
@@ -197,6 +199,8 @@ def resource(
         described["allow_unverified"] = True
     if proxy:
         described |= {"proxy": proxy, "no_proxy": no_proxy}
+    if ignore_revocation:
+        described["ignore_revocation"] = True
     if limit_rate:
         described["limit_rate"] = limit_rate
     if parallel is not None:

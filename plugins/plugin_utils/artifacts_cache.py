@@ -10,10 +10,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from . import artifacts
+from . import artifacts, header
 from .artifacts_catalogue import ArtifactError
-from .calls import CallResult
-from .plan import prefix
+from .calls import Batch, Call, CallResult, Observation, Progress
+from .converge import NodeLike
+from .plan import Questions, prefix
 from .resources._base import Resource
 from .resources._downloads import FETCHED
 from .resources.artifact import Artifact
@@ -90,6 +91,47 @@ def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
     ]
 
 
+class Recorder:
+    """A node that keeps what it says: for a table of what was found and done.
+
+    Args:
+        node: the node.
+    """
+
+    def __init__(self, node: NodeLike) -> None:
+        self._node = node
+        self.name = node.name
+        self.seen: dict[str, CallResult] = {}
+        """Results of observations, by call id."""
+        self.applied: dict[str, CallResult] = {}
+        """Results of changes, by call id."""
+
+    @property
+    def on_progress(self) -> t.Callable[[Progress], None] | None:
+        return self._node.on_progress
+
+    @on_progress.setter
+    def on_progress(self, told: t.Callable[[Progress], None] | None) -> None:
+        self._node.on_progress = told
+
+    @property
+    def remote_commands(self) -> int:
+        return self._node.remote_commands
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        found = self._node.observe(calls, step=step, private=private)
+        self.seen.update(found.calls)
+        return found
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+        found = self._node.run(batch, step=step, private=private)
+        self.applied.update(found.calls)
+        return found
+
+    def reboot(self, *, step: str = "") -> None:
+        self._node.reboot(step=step)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Entry:
     """One line of the table."""
@@ -106,29 +148,22 @@ class Entry:
     custom: bool
 
 
-def table(
-    resources: t.Sequence[Resource],
-    seen: t.Callable[[Resource, int], t.Mapping[str, CallResult]],
-    applied: t.Mapping[str, CallResult],
-    version: str | None,
-) -> list[Entry]:
+def table(resources: t.Sequence[Resource], told: Recorder, version: str | None) -> list[Entry]:
     """What is in the cache, artifact by artifact.
 
     Args:
         resources: as they were converged.
-        seen: what the node said of a resource at a position.
-        applied: results of the changes' calls.
+        told: what the node said.
         version: of Windows Server.
     """
+    questions = Questions(resources, (header.call(),))
     entries = []
     for position, resource in enumerate(resources):
         if isinstance(resource, Artifact):
-            mine = {
-                key[len(prefix(position)) :]: value
-                for key, value in applied.items()
-                if key.startswith(prefix(position))
-            }
-            entries.append(_entry(resource, seen(resource, position), mine, version))
+            seen = questions.answers(told.seen, resource, position)
+            before = prefix(position)
+            applied = {key[len(before) :]: one for key, one in told.applied.items() if key.startswith(before)}
+            entries.append(_entry(resource, seen, applied, version))
     return entries
 
 
@@ -144,7 +179,7 @@ def _entry(
         status, facts = "fetched", brought
     elif FETCHED in applied:
         status = "failed"
-    else:
+    elif seen:
         facts = artifact.held(seen)
         status = "cached" if facts else "missing"
     return Entry(

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module artifact_cache: see plugins/modules/artifact_cache.yml."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..plugin_utils import artifacts_cache
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.artifacts import ArtifactError
+from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.resources._load import load
+
+
+class ActionModule(NodeAction):
+    """Makes a node's cache have a list of artifacts."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "artifacts": {"type": "dict", "required": True},
+        "cache_dir": {"type": "str", "default": "C:\\ProgramData\\winkube\\cache"},
+        "kinds": {"type": "dict", "default": {}},
+        "sites": {"type": "list", "elements": "raw", "default": [], "no_log": True},
+        "mirror": {"type": "str", "default": ""},
+        "upstream": {"type": "bool", "default": True},
+        "proxy": {"type": "str", "default": "", "no_log": True},
+        "no_proxy": {"type": "list", "elements": "str", "default": []},
+        "ignore_revocation": {"type": "bool", "default": False},
+        "limit_rate": {"type": "str", "default": ""},
+        "parallel": {"type": "int", "default": 8},
+        "prune": {"type": "bool", "default": False},
+        "keep": {"type": "list", "elements": "path", "default": []},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        try:
+            wanted = artifacts_cache.wanted(options["artifacts"], **{key: options[key] for key in _TAKEN})
+        except ArtifactError as error:
+            raise NodeError(f"{node.name}: no node was touched: {error}") from error
+        resources = load(wanted)
+        told = artifacts_cache.Recorder(node)
+        result, outcome = self.converged(told, resources, options)
+        entries = artifacts_cache.table(resources, told, outcome.header.version if outcome.header else None)
+        warnings = [*result.get("warnings", ()), *artifacts_cache.unverified(wanted)]
+        return {
+            **result,
+            "artifacts": [dataclasses.asdict(entry) for entry in entries],
+            **({"warnings": warnings} if warnings else {}),
+        }
+
+
+_TAKEN = (
+    *("cache_dir", "kinds", "sites", "mirror", "upstream", "proxy", "no_proxy", "ignore_revocation"),
+    *("limit_rate", "parallel", "prune", "keep"),
+)
+"""Options that go on as they are."""
