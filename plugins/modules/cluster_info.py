@@ -120,6 +120,12 @@ nodes:
     unschedulable:
       description: Whether the node is cordoned.
       type: bool
+    internal_ip:
+      description: The node's first internal address; empty until its kubelet has told one.
+      type: str
+    runtime_label:
+      description: Its label C(winkube.node/container-runtime), which keeps HostProcess DaemonSets away from Docker.
+      type: str
 """
 
 import base64
@@ -139,6 +145,9 @@ except ImportError:  # the kubernetes package needs yaml; its absence is told by
     x509 = None  # type: ignore[assignment]
 
 
+RUNTIME_LABEL = "winkube.node/container-runtime"
+
+
 def ca_hash(certificate: bytes) -> str:
     """The pin that kubeadm checks: SHA-256 of the DER public key (kubeadm join --discovery-token-ca-cert-hash)."""
     key = x509.load_pem_x509_certificate(certificate).public_key()
@@ -154,6 +163,8 @@ def describe_node(node: t.Any) -> dict[str, t.Any]:
         "os": (node.metadata.labels or {}).get("kubernetes.io/os", ""),
         "version": node.status.node_info.kubelet_version if node.status.node_info else "",
         "unschedulable": bool(node.spec.unschedulable),
+        "internal_ip": next((item.address for item in node.status.addresses or () if item.type == "InternalIP"), ""),
+        "runtime_label": (node.metadata.labels or {}).get(RUNTIME_LABEL, ""),
     }
 
 

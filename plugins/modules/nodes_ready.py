@@ -89,6 +89,9 @@ nodes:
     pod_cidr:
       description: Its pod CIDR; empty while it has none.
       type: str
+    internal_ip:
+      description: Its first internal address; empty while it has none.
+      type: str
     reason:
       description: Why it is not Ready, in the kubelet's words.
       type: str
@@ -121,7 +124,8 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
         boot_id: the one from before a reboot; empty where the node did not reboot.
     """
     if node is None:
-        return {"registered": False, "ready": False, "pod_cidr": "", "reason": "the node is not registered"}
+        why = "the node is not registered"
+        return {"registered": False, "ready": False, "pod_cidr": "", "internal_ip": "", "reason": why}
     status = node.get("status") or {}
     ready = next((item for item in status.get("conditions") or () if item["type"] == "Ready"), None)
     reason = "" if ready else "the kubelet has not reported yet"
@@ -133,6 +137,9 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
         "registered": True,
         "ready": not reason,
         "pod_cidr": (node.get("spec") or {}).get("podCIDR") or "",
+        "internal_ip": next(
+            (item["address"] for item in status.get("addresses") or () if item["type"] == "InternalIP"), ""
+        ),
         "reason": reason,
     }
 

@@ -25,8 +25,9 @@ def parameters(
     log_dir: str,
     environment: t.Mapping[str, str] | None = None,
     log_max_mb: int = 50,
+    restart: bool = True,
 ) -> list[dict[str, t.Any]]:
-    """Registry resources of a service of nssm; they come before its Service resource, and restart it.
+    """Registry resources of a service of nssm; they come before its Service resource.
 
     Args:
         service: the service's name, also that of its log files.
@@ -35,6 +36,7 @@ def parameters(
         log_dir: folder of `SERVICE.log` (standard error, where Go programs log) and `SERVICE.out.log`.
         environment: added to the machine's; not for secrets, since every user can read services' keys.
         log_max_mb: at which size, in MiB, a log is set aside; 0: never.
+        restart: whether a change restarts the service; otherwise its Service resource has to see to that.
     """
     folder = application.rpartition("\\")[0]
     values: dict[str, tuple[str, t.Any]] = {
@@ -61,7 +63,7 @@ def parameters(
             "value_name": name,
             "value_type": kind,
             "value": value,
-            "restarts": [service],
+            "restarts": [service] if restart else [],
         }
         for name, (kind, value) in values.items()
     ]

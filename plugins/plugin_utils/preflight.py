@@ -185,8 +185,8 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
     for name in _HOST_PROCESS:
         if values.get(name):
             accepted = (
-                f"it names an image for HostProcess containers, which {runtime} cannot run (only containerd can): flannel "
-                "and kube-proxy are services there; accepted is an empty value"
+                f"it names an image for HostProcess containers, which {runtime} cannot run (only containerd can): "
+                "flannel and kube-proxy are services there; accepted is an empty value"
             )
             problems.append(Problem(name, values[name], accepted))
     problems += _mirror_problems(values.get("container_runtime_registries") or {})
@@ -194,7 +194,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Mirrors that Docker would never ask: it mirrors Docker Hub only (docs.docker.com: Mirror the Docker Hub library)."""
+    """Mirrors that Docker would never ask: it has them for Docker Hub only (docs.docker.com: Mirror the library)."""
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []

@@ -46,7 +46,7 @@ class MemoryCluster:
             self._create_objects(api, options)
             self._controllers = ControllerLoop(
                 self._store,
-                all_controllers(api.objects, self._authority, options.pod_cidr, options.node_grace_period),
+                all_controllers(api.objects, self._authority, tokens, options.pod_cidr, options.node_grace_period),
             )
             self._controllers.step()  # service accounts, before the first request
             tls = server_context(self.folder / "apiserver.crt", self.folder / "apiserver.key", self.ca_file)

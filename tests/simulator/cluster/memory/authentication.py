@@ -75,19 +75,29 @@ class ServiceAccountTokens:
         self._issuer = issuer
         self._key = new_key()
 
-    def issue(self, account: Object, audiences: list[str], seconds: int, pod: dict[str, str] | None = None) -> str:
+    def issue(
+        self,
+        account: Object,
+        audiences: list[str],
+        seconds: int,
+        pod: dict[str, str] | None = None,
+        secret: dict[str, str] | None = None,
+    ) -> str:
         """Make a token.
 
         :param account: the service account.
         :param audiences: empty for the API server itself.
         :param seconds: how long it is valid.
         :param pod: name and uid of the pod it is bound to.
+        :param secret: name and uid of the Secret that holds it: it is worth nothing without.
         """
         metadata, now = account["metadata"], int(time.time())
         reference = {"name": metadata["name"], "uid": metadata["uid"]}
         private: dict[str, Any] = {"namespace": metadata["namespace"], "serviceaccount": reference}
         if pod:
             private["pod"] = pod
+        if secret:
+            private["secret"] = secret
         claims = {
             "aud": audiences or [self._issuer],
             "exp": now + seconds,
@@ -163,10 +173,11 @@ class Authenticator:
         account = self._store.peek("serviceaccounts", namespace, reference["name"])
         if account is None or account["metadata"]["uid"] != reference["uid"]:
             return None
-        if pod := private.get("pod"):
-            bound = self._store.peek("pods", namespace, pod["name"])
-            if bound is None or bound["metadata"]["uid"] != pod["uid"]:
-                return None
+        for kind in ("pod", "secret"):
+            if owner := private.get(kind):
+                bound = self._store.peek(f"{kind}s", namespace, owner["name"])
+                if bound is None or bound["metadata"]["uid"] != owner["uid"]:
+                    return None
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
         return User(claims["sub"], groups, reference["uid"])
 

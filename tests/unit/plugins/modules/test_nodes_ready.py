@@ -16,7 +16,8 @@ class Api:
 
     def __init__(self, *, boot_id: str = "2", ready: str = "True", container: str = "new", pod_ready: str = "True"):
         condition = {"type": "Ready", "status": ready, "message": "kubelet is posting ready status"}
-        status = {"conditions": [condition], "nodeInfo": {"bootID": boot_id}}
+        addresses = [{"type": "Hostname", "address": "n"}, {"type": "InternalIP", "address": "10.0.0.5"}]
+        status = {"conditions": [condition], "nodeInfo": {"bootID": boot_id}, "addresses": addresses}
         self.node = {"metadata": {"name": "n"}, "spec": {"podCIDR": "10.0.0.0/24"}, "status": status}
         owner = {"kind": "DaemonSet", "name": "flannel", "controller": True}
         self.pod = {
@@ -43,7 +44,13 @@ def state(api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] 
 
 
 def test_a_node_that_came_back() -> None:
-    assert state(Api()) == {"registered": True, "ready": True, "pod_cidr": "10.0.0.0/24", "reason": ""}
+    assert state(Api()) == {
+        "registered": True,
+        "ready": True,
+        "pod_cidr": "10.0.0.0/24",
+        "internal_ip": "10.0.0.5",
+        "reason": "",
+    }
 
 
 @pytest.mark.parametrize(

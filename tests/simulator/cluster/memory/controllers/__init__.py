@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ipaddress
 
+from ..authentication import ServiceAccountTokens
 from ..certificates import Authority
 from ..objects import Objects
 from .bootstrap import BootstrapSigner, TokenCleaner
@@ -19,13 +20,17 @@ from .namespaces import NamespaceController
 from .nodes import NodeLifecycleController, PodCidrController
 from .scheduler import Scheduler
 from .signing import SigningController
+from .tokens import TokenController
 
 __all__ = ["ControllerLoop", "all_controllers"]
 
 
-def all_controllers(objects: Objects, authority: Authority, pod_cidr: str, node_grace: float) -> list[Controller]:
+def all_controllers(
+    objects: Objects, authority: Authority, tokens: ServiceAccountTokens, pod_cidr: str, node_grace: float
+) -> list[Controller]:
     """Make all controllers of a cluster.
 
+    :param tokens: makes tokens of service accounts.
     :param pod_cidr: the network of the pods.
     :param node_grace: seconds without a heartbeat until a node is Unknown.
     """
@@ -33,6 +38,7 @@ def all_controllers(objects: Objects, authority: Authority, pod_cidr: str, node_
         NamespaceController(objects, authority.pem),
         BootstrapSigner(objects),
         TokenCleaner(objects),
+        TokenController(objects, tokens, authority.pem),
         SigningController(objects, authority),
         PodCidrController(objects, ipaddress.IPv4Network(pod_cidr)),
         NodeLifecycleController(objects, node_grace),

@@ -1,0 +1,115 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Tokens of service accounts for programs that are no pods."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: service_account_tokens
+short_description: Read long-lived tokens of service accounts
+version_added: "0.2.0"
+description:
+  - Reads the tokens that the cluster has put into Secrets of type C(kubernetes.io/service-account-token), and waits
+    until it has, for programs outside of pods such as kube-proxy as a Windows service.
+  - The tokens are returned in RV(tokens); use C(no_log) on the task.
+  - Runs on the controller or a control plane host, never on a Windows node.
+options:
+  kubeconfig:
+    description: Path of a kubeconfig that may read the Secrets.
+    type: path
+    required: true
+  context:
+    description: Context of the kubeconfig; its current one by default.
+    type: str
+  secrets:
+    description: The Secrets, as C(NAMESPACE/NAME).
+    type: list
+    elements: str
+    required: true
+  timeout:
+    description: Seconds to wait for tokens that are not there; V(0) looks once and leaves out what is missing.
+    type: int
+    default: 0
+requirements:
+  - kubernetes (Python)
+attributes:
+  check_mode:
+    description: Looks once and does not wait.
+    support: full
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = r"""
+- name: Read kube-proxy's token
+  winkube.node.service_account_tokens:
+    kubeconfig: ~/.kube/config
+    secrets: [kube-system/kube-proxy-windows]
+    timeout: 30
+  delegate_to: localhost
+  no_log: true
+  register: accounts
+"""
+
+RETURN = r"""
+tokens:
+  description: The tokens by C(NAMESPACE/NAME); what the cluster has not made yet is not in it.
+  type: dict
+  returned: always
+"""
+
+import base64
+import time
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+
+POLL_SECONDS = 0.5
+
+
+def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
+    """The tokens that are there, by NAMESPACE/NAME."""
+    tokens = {}
+    for secret in secrets:
+        namespace, dummy, name = secret.partition("/")
+        found = cluster.find(cluster.core.read_namespaced_secret, name, namespace)
+        token = ((found.data if found else None) or {}).get("token")
+        if token:
+            tokens[secret] = base64.b64decode(token).decode()
+    return tokens
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            **CLUSTER_ARGUMENTS,
+            "secrets": {"type": "list", "elements": "str", "required": True, "no_log": False},
+            "timeout": {"type": "int", "default": 0},
+        },
+        supports_check_mode=True,
+    )
+    secrets = module.params["secrets"]
+    for secret in secrets:
+        if not all(secret.partition("/")):
+            module.fail_json(msg=f"secrets: {secret!r} is not accepted; wanted NAMESPACE/NAME")
+    cluster = Cluster(module)
+    patience = 0 if module.check_mode else module.params["timeout"]
+    end = time.monotonic() + patience
+    tokens = read(cluster, secrets)
+    while len(tokens) < len(secrets) and time.monotonic() < end:
+        time.sleep(POLL_SECONDS)
+        tokens = read(cluster, secrets)
+    missing = [secret for secret in secrets if secret not in tokens]
+    if missing and patience:
+        module.fail_json(
+            msg=f"the cluster has made no token in {', '.join(missing)} after {patience} seconds: its controller of "
+            "service accounts' tokens does not run, or the service account does not exist"
+        )
+    module.exit_json(changed=False, tokens=tokens)
+
+
+if __name__ == "__main__":
+    main()
