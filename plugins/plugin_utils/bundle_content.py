@@ -15,7 +15,7 @@ from .bundle_fetch import Checksum, Source
 from .bundle_index import BundleError, bare, file_name, mirror_path
 from .patches import Patch
 from .resources._base import Resource
-from .resources.artifact import Artifact
+from .resources.artifact import Artifact, Site
 from .resources.container_image import ContainerImage
 
 
@@ -139,64 +139,57 @@ def of_resources(
 
 
 def _artifact(artifact: Artifact) -> WantedFile:
-    own = getattr(artifact, "upstream", None) or next(iter(artifact.urls), "")
+    own = artifact.upstream or next(iter(artifact.urls), "")
     if not own:
-        raise BundleError(f"{artifact.name}: its own URL is not known, only sites; artifact_upstream has to be true")
-    sources = [_source(artifact, site.url, site) for site in getattr(artifact, "sites", ())]
-    sources += [_source(artifact, url) for url in artifact.urls]
+        raise BundleError(f"{artifact.name}: nobody says what its own URL is; wanted urls or upstream")
     checksum: Checksum | None = None
     if artifact.sha256:
         checksum = Checksum(algorithm="SHA256", digest=artifact.sha256)
     elif artifact.sha512:
         checksum = Checksum(algorithm="SHA512", digest=artifact.sha512)
-    dummy, dummy, version = artifact.name.rpartition(" ")
+    # In the order in which a node asks: file, checksum file, site.
+    places: list[tuple[str, str | None, Site | None]] = [(site.url, site.checksum_url, site) for site in artifact.sites]
+    places += [(url, artifact.checksum_url, None) for url in artifact.urls]
+    summed = checksum is None and any(sums for dummy, sums, dummy in places)
+    if summed:
+        places = [place for place in places if place[1]]
+    first, dummy, version = artifact.name.rpartition(" ")
     return WantedFile(
         path=mirror_path(own),
-        kind=str(getattr(artifact, "kind", None) or artifact.name.partition(" ")[0]),
+        kind=artifact.kind or first or artifact.name,
         name=artifact.name,
-        version=str(getattr(artifact, "version", None) or version),
-        sources=tuple(sources),
+        version=artifact.version or version,
+        sources=tuple(_source(artifact, url, site) for url, dummy, site in places),
         checksum=checksum,
-        sums=None if checksum else _sums(artifact, own),
+        sums=_sums(artifact, own, places) if summed else None,
         windows=artifact.windows,
     )
 
 
-def _sums(artifact: Artifact, own: str) -> Sums | None:
+def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None, Site | None]]) -> Sums:
     """The checksum file, from the same places as the file."""
-    upstream = getattr(artifact, "upstream_checksum", None) or artifact.checksum_url
-    sites = [site for site in getattr(artifact, "sites", ()) if getattr(site, "checksum_url", None)]
-    if not upstream and not sites:
-        return None
-    sources = [_source(artifact, str(site.checksum_url), site) for site in sites]
-    sources += [_source(artifact, artifact.checksum_url)] if artifact.checksum_url else []
-    # Without the publisher's own URL, what a site appends to the file's path is what the publisher appends.
-    path = upstream or own.partition("?")[0] + _suffix(sites[0].url, str(sites[0].checksum_url))
+    url, sums, dummy = places[0]
+    # Where nobody says, what a place appends to the file's own path is what the publisher appends.
+    upstream = (
+        artifact.upstream_checksum or artifact.checksum_url or bare(own) + bare(sums or "").removeprefix(bare(url))
+    )
     return Sums(
-        path=mirror_path(path),
-        sources=tuple(sources),
+        path=mirror_path(upstream),
+        sources=tuple(_source(artifact, sums or "", site) for dummy, sums, site in places),
         name=artifact.checksum_name or file_name(mirror_path(own)),
         algorithm=artifact.checksum_algorithm,
     )
 
 
-def _suffix(url: str, checksum_url: str) -> str:
-    return bare(checksum_url).removeprefix(bare(url))
-
-
-def _source(artifact: Artifact, url: str, site: t.Any = None) -> Source:
+def _source(artifact: Artifact, url: str, site: Site | None) -> Source:
     """A place and the way there, as the node would go it."""
-    proxy = getattr(site, "proxy", None)
-    no_proxy = getattr(site, "no_proxy", None)
-    exceptions = artifact.no_proxy if no_proxy is None else no_proxy
-    listed = exceptions.split(",") if isinstance(exceptions, str) else exceptions
-    return Source(
-        url=url,
-        headers=dict(getattr(site, "headers", None) or {}) if site is not None else dict(artifact.headers),
-        proxy=artifact.proxy if proxy is None else proxy,
-        # A resource of some list may hold them as one text.
-        no_proxy=tuple(entry for text in listed for entry in text.split(",")),
-    )
+    proxy, no_proxy, headers = artifact.proxy, artifact.no_proxy, artifact.headers
+    if site is not None:
+        proxy = proxy if site.proxy is None else site.proxy
+        no_proxy, headers = site.no_proxy or no_proxy, site.headers or headers
+    # A list may have come as one text.
+    exceptions = tuple(entry.strip() for text in no_proxy for entry in text.split(","))
+    return Source(url=url, headers=dict(headers), proxy=proxy, no_proxy=exceptions)
 
 
 def _image(image: ContainerImage, windows: tuple[str, ...], registries: t.Mapping[str, t.Any]) -> WantedImage:

@@ -104,3 +104,8 @@ def is_signed(key: Ed25519PublicKey, data: bytes, signature: bytes) -> bool:
     except (InvalidSignature, binascii.Error, ValueError):
         return False
     return True
+
+
+def throwaway() -> Ed25519PrivateKey:
+    """A key for a dry run, which signs nothing."""
+    return Ed25519PrivateKey.generate()

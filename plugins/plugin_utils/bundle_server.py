@@ -140,9 +140,14 @@ def own_address(node: str) -> str:
         ) from error
 
 
-def bind_address(addresses: t.Iterable[str]) -> str:
-    """Where to listen, given the controller's addresses towards all nodes."""
+def bind_address(addresses: t.Iterable[str], own: bool) -> str:
+    """Where to listen.
+
+    Parameters:
+        addresses: the controller's, as the nodes reach it.
+        own: whether they are addresses of this machine; a user may have given one that is translated.
+    """
     different = set(addresses)
-    if len(different) == 1:
+    if own and len(different) == 1:
         return different.pop()
     return "::" if any(":" in address for address in different) else "0.0.0.0"  # noqa: S104 - nodes are on several

@@ -95,7 +95,7 @@ def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
     part.flush()
 
 
-def join_calls(target: str, digest: str, count: int, index: int) -> tuple[Call, ...]:
+def join_calls(target: str, digest: str, count: int, index: int, destination: str = "") -> tuple[Call, ...]:
     """Puts a pushed file together and verifies it; nothing where no pieces were pushed.
 
     Parameters:
@@ -103,6 +103,7 @@ def join_calls(target: str, digest: str, count: int, index: int) -> tuple[Call, 
         digest: its SHA-256.
         count: how many pieces lie beside it.
         index: of the file among those of its batch.
+        destination: where it goes at last; empty: it stays at `target`.
     """
     if not count:
         return ()
@@ -115,7 +116,7 @@ def join_calls(target: str, digest: str, count: int, index: int) -> tuple[Call, 
         words = ("/d", "/c", "copy", "/b", "/y", "+".join(names), whole)
         found.append(Call(id=f"join-{index}.copy", command="cmd.exe", arguments=words, timeout=1800, long=True))
         needs = (f"join-{index}.copy",)
-    commit: dict[str, Json] = {"path": whole, "destination": target, "sha256": digest}
+    commit: dict[str, Json] = {"path": whole, "destination": destination or target, "sha256": digest}
     found.append(
         Call(id=f"join-{index}.commit", command="@commit-file", parameters=commit, select=("sha256",), needs=needs)
     )

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module bundle: see plugins/modules/bundle.yml."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import typing as t
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ..plugin_utils import bundle_content, bundle_keys
+from ..plugin_utils._link import plain
+from ..plugin_utils.bundle_build import Builder, Options
+from ..plugin_utils.bundle_fetch import Fetcher
+from ..plugin_utils.bundle_index import BundleError
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+    """Makes a bundle of what all hosts of the play need; no node is contacted."""
+
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        result: dict[str, t.Any] = super().run(tmp, task_vars)
+        dummy, options = self.validate_argument_spec(
+            {
+                "path": {"type": "path", "required": True},
+                "register": {"type": "str", "required": True},
+                "key": {"type": "path", "required": True, "no_log": False},
+                "key_passphrase": {"type": "str", "default": "", "no_log": True},
+                "parallel": {"type": "int", "default": 4},
+                "attempts": {"type": "int", "default": 5},
+                "refresh": {"type": "bool", "default": False},
+                "prune": {"type": "bool", "default": False},
+            }
+        )
+        try:
+            self._make(options, task_vars or {}, result)
+        except BundleError as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def _make(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any], result: dict[str, t.Any]) -> None:
+        for name in ("parallel", "attempts"):
+            if not 1 <= options[name] <= 64:
+                raise BundleError(f"{name}: {options[name]} is not accepted; wanted 1 to 64")
+        wanted = self._wanted(options["register"], variables)
+        check_mode = bool(self._task.check_mode)
+        if check_mode and not pathlib.Path(options["key"]).exists():
+            key, made = bundle_keys.throwaway(), True
+        else:
+            key, made = bundle_keys.private_key(options["key"], options["key_passphrase"])
+        how = Options(
+            parallel=options["parallel"], refresh=options["refresh"], prune=options["prune"], check_mode=check_mode
+        )
+        folder = pathlib.Path(options["path"])
+        done = Builder(folder, key, Fetcher(attempts=options["attempts"]), how, Display().display).run(wanted)
+        result.update(
+            changed=bool(done.fetched or done.removed or done.signed or made),
+            path=str(folder),
+            fetched=sorted(done.fetched),
+            removed=sorted(done.removed),
+            files=len(done.entries),
+            size=sum(entry.size for entry in done.entries.values()),
+            public_key=bundle_keys.public_pem(key.public_key()).decode(),
+        )
+        if done.warnings:
+            result["warnings"] = sorted(set(done.warnings))
+        if done.failures:
+            lines = "\n".join(f"- {failure}" for failure in done.failures)
+            result.update(failed=True, msg=f"the bundle lacks something; the rest is in it:\n{lines}")
+
+    @staticmethod
+    def _wanted(register: str, variables: t.Mapping[str, t.Any]) -> bundle_content.Wanted:
+        """What all hosts of the play need.
+
+        Raises:
+            BundleError: a host does not say, or two contradict each other.
+        """
+        hostvars, found = variables["hostvars"], []
+        for host in variables["ansible_play_hosts_all"]:
+            answer = plain(hostvars[host].get(register)) or {}
+            if "content" not in answer:
+                raise BundleError(f"{host}: what it needs is not known (register {register!r})")
+            found.append(bundle_content.from_data(answer["content"]))
+        return functools.reduce(bundle_content.Wanted.joined, found, bundle_content.NOTHING)

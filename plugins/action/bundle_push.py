@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module bundle_push: see plugins/modules/bundle_push.yml."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+from ansible.utils.display import Display
+
+from ..plugin_utils import bundle_push
+from ..plugin_utils._action import NodeAction
+from ..plugin_utils.bundle_index import BundleError, Entry
+from ..plugin_utils.bundle_verify import Bundle
+from ..plugin_utils.converge import Convergence
+from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.plan import Planned
+from ..plugin_utils.resources._load import load
+from ..plugin_utils.resources.artifact import Artifact
+from ..plugin_utils.resources.container_image import ContainerImage
+
+
+class ActionModule(NodeAction):
+    """Pushes what a node lacks of a bundle."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "server": {"type": "dict", "required": True},
+        "resources": {"type": "list", "elements": "dict", "required": True},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        entries = [Entry(**{**item, "windows": tuple(item["windows"])}) for item in options["server"]["entries"]]
+        bundle = Bundle(
+            directory=pathlib.Path(options["server"]["path"]), entries={entry.path: entry for entry in entries}
+        )
+        resources = [item for item in load(options["resources"]) if isinstance(item, (Artifact, ContainerImage))]
+        work = Convergence(
+            node, resources, check_mode=True, allow_unsupported_windows=options["allow_unsupported_windows"]
+        )
+        missing = [planned.resource for planned in work.observe_and_plan() if _is_missing(planned)]
+        header = work.outcome.header
+        version = (header.version or header.nearest_version) if header is not None else ""
+        wanted = bundle_push.needed(missing, bundle.entries, version)
+        push = bundle_push.Push(node, bundle, say=Display().display)
+        if not self._task.check_mode:
+            try:
+                push.run(wanted)
+            except BundleError as error:
+                raise NodeError(f"{node.name}: {error}") from error
+        pushed = [entry.path for entry in wanted] if self._task.check_mode else push.pushed
+        return {"changed": bool(pushed), "pushed": pushed, "remote_commands": node.remote_commands}
+
+
+def _is_missing(planned: Planned) -> bool:
+    """Whether the change brings something: what is there may only need its manifest, or its pin."""
+    return any(call.long for call in planned.change.calls)
