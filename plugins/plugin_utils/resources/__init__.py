@@ -14,6 +14,7 @@ from ._base import Resource
 from .archive import Archive
 from .artifact import Artifact
 from .artifact_cache import ArtifactCache
+from .built_container_image import BuiltContainerImage
 from .computer_name import ComputerName
 from .container_image import ContainerImage
 from .defender_exclusion import DefenderExclusion
@@ -39,6 +40,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
         for type_ in (
             Archive,
             Artifact,
+            BuiltContainerImage,
             ArtifactCache,
             ComputerName,
             ContainerImage,

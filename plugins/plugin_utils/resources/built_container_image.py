@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A container image that is built on the node: containers of an Insider build of Windows run only on that build, and no
+registry has pause for it.
+
+Sources: moby/buildkit docs/windows.md (buildctl, the service buildkitd, containerd as its worker) and
+cmd/buildkitd/main_containerd_worker.go (--containerd-worker-namespace: what is built lands where the kubelet looks);
+docs.docker.com/reference/cli/docker/image/build.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import typing as t
+
+from ..calls import Call
+from ._base import Change, ResourceError, Results
+from ._image_store import is_whole
+from ._paths import remove_path
+from ._state import create, update
+from .container_image import InStore
+
+FOLDER = "C:\\ProgramData\\winkube\\builds"
+_ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LABEL = "winkube.node.built-from"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuiltContainerImage(InStore):
+    """A container image that is built on the node, and again when what it is built from changes."""
+
+    type: t.ClassVar[str] = "BuiltContainerImage"
+    independent: t.ClassVar[bool] = True
+    name: str = dataclasses.field(metadata={"help": "The tag that it gets: `registry/repository:tag`."})
+    dockerfile: str = dataclasses.field(metadata={"help": "The text of its Dockerfile."})
+    build_args: t.Mapping[str, str] = dataclasses.field(
+        default_factory=dict, metadata={"help": "Values of the Dockerfile's ARGs; they are no place for secrets."}
+    )
+    context: str | None = dataclasses.field(
+        default=None, metadata={"help": "Folder on the node that COPY takes files from; by default an empty one."}
+    )
+    pinned: bool = dataclasses.field(
+        default=False, metadata={"help": "The kubelet's garbage collection never removes it (containerd only)."}
+    )
+    push: bool = dataclasses.field(default=False, metadata={"help": "Push it to its registry when it was built."})
+    buildctl: str = dataclasses.field(
+        default="C:\\Program Files\\buildkit\\buildctl.exe",
+        metadata={"help": "BuildKit's client, for containerd; `docker` builds for Docker."},
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_whole(self.name) or "@" in self.name:
+            raise ResourceError("name", self.name, "wanted a whole reference with a tag: registry/repository:tag")
+        if not re.search(r"^\s*FROM\s", self.dockerfile, re.IGNORECASE | re.MULTILINE):
+            raise ResourceError("dockerfile", self.dockerfile[:60], "wanted the text of a Dockerfile: it has no FROM")
+        for key in self.build_args:
+            if not _ARGUMENT.fullmatch(key):
+                raise ResourceError("build_args", key, "wanted names of ARGs")
+        if self.pinned and self.runtime == "docker":
+            raise ResourceError("pinned", True, "wanted false: Docker has no pins, only containerd has")
+        if not self.buildctl.lower().endswith(".exe"):
+            raise ResourceError("buildctl", self.buildctl, "wanted the path of buildctl.exe")
+
+    @property
+    def source(self) -> str:
+        """What it is built from, in short."""
+        parts = [self.dockerfile.replace("\r\n", "\n"), sorted(self.build_args.items()), self.context]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+    @property
+    def _mark(self) -> str:
+        return f"{_LABEL}={self.source}"
+
+    def observe(self) -> tuple[Call, ...]:
+        looks = self.store.look()
+        if self.runtime == "docker":
+            # `docker image ls` prints no labels, but it finds them.
+            (listing,) = looks
+            arguments = (*listing.arguments[:2], "--filter", f"label={self._mark}", *listing.arguments[2:])
+            looks += (dataclasses.replace(listing, id="marked", arguments=arguments),)
+        return looks
+
+    def plan(self, seen: Results) -> Change | None:
+        found = self.store.read(seen).get(self.name)
+        if found is None or not found.complete:
+            after = {"built_from": self.source, "pinned": self.pinned or None}
+            return create(self, after, self._calls(), why="was not built here yet")
+        if self.runtime == "docker":
+            marked = self.name in self.store.read({"images": seen["marked"]} if "marked" in seen else {})
+        else:
+            marked = self._mark in found.labels
+        before = {"built_from": self.source if marked else "something else"}
+        return update(self, before, {"built_from": self.source}, self._calls())
+
+    def _calls(self) -> t.Iterator[Call]:
+        folder = f"{FOLDER}\\{hashlib.sha256(self.name.encode()).hexdigest()[:24]}"
+        file = {"path": f"{folder}\\Dockerfile", "content": self.dockerfile}
+        yield Call(id="dockerfile", command="@write-file", parameters=dict(file), select=())
+        yield self._build(folder, self.context or folder)
+        if self.runtime == "containerd":
+            label = ("-n", "k8s.io", "images", "label", self.name, self._mark)
+            yield Call(id="mark", command=self.ctr, arguments=label, timeout=300)
+            if self.pinned:
+                yield from self.store.pin(self.name)
+        if self.push:
+            yield self.store.push(self.name, self.how)
+        yield dataclasses.replace(remove_path(folder, "discard"), always=True, on_error="continue")
+
+    def _build(self, folder: str, context: str) -> Call:
+        values = sorted(self.build_args.items())
+        if self.runtime == "docker":
+            config = ("--config", self.docker_config) if self.docker_config else ()
+            given = [word for key, value in values for word in ("--build-arg", f"{key}={value}")]
+            command, arguments = self.docker, (
+                *config, "build", "--tag", self.name, "--label", self._mark, *given,
+                "--file", f"{folder}\\Dockerfile", context,
+            )  # fmt: skip
+        else:
+            given = [word for key, value in values for word in ("--opt", f"build-arg:{key}={value}")]
+            command, arguments = self.buildctl, (
+                "build", "--progress", "plain", "--frontend", "dockerfile.v0",
+                "--local", f"context={context}", "--local", f"dockerfile={folder}", *given,
+                "--output", f"type=image,name={self.name},unpack=true",
+            )  # fmt: skip
+        return Call(
+            id="build",
+            command=command,
+            arguments=arguments,
+            retries=self.retries,
+            delay=self.delay,
+            timeout=self.timeout,
+            output_limit=8192,
+            long=True,
+        )
