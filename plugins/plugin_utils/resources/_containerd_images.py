@@ -116,11 +116,14 @@ class ContainerdStore(Store):
         # A namespace of its own: nothing that was only asked for may look as if it were in the kubelet's store.
         space = _space(reference)
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
-        asked = (
-            ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference)),
-            ("size", ("images", "list", f"name=={reference}")),
-            ("forget", ("images", "remove", "--sync", reference)),
-            ("leave", ("namespaces", "remove", space)),
+        # Each names the one before it: what runs side by side are the same steps of several container images.
+        asked: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
+            ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), (), ()),
+            ("size", ("images", "list", f"name=={reference}"), ("fetch",), ()),
+            ("forget", ("images", "remove", "--sync", reference), ("size",), ()),
+            ("leave", ("namespaces", "remove", space), ("forget",), ()),
+            # A fetch that failed made the namespace, too.
+            ("leave-anyway", ("namespaces", "remove", space), (), ("leave",)),
         )
         return tuple(
             Call(
@@ -130,9 +133,10 @@ class ContainerdStore(Store):
                 environment=dict(self.environment),
                 timeout=60,
                 on_error="continue",
-                parallel=8 if name == "fetch" else None,
+                needs=needs,
+                unless=unless,
             )
-            for name, arguments in asked
+            for name, arguments, needs, unless in asked
         )
 
     def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:  # noqa: ARG002 - ctr knows

@@ -92,8 +92,7 @@ class DockerStore(Store):
         return self._patient("push", how, "push", reference)
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
-        call = self._question("size", *self._config, "manifest", "inspect", "--verbose", reference)
-        return (dataclasses.replace(call, parallel=8),)
+        return (self._question("size", *self._config, "manifest", "inspect", "--verbose", reference),)
 
     def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:
         result = seen.get("size")

@@ -1,0 +1,296 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""container_images against containerd on simulated servers: what is in the store afterwards, and what it cost."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from integration.actions import spare_time_not_memory
+from integration.imaging import CERTS, HOSTS, PAUSE, Machines, converge, ctr, mirrors, names, put, statuses
+
+from simulator.artifacts.certificates import PrivateCA
+from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.runtime import PodConfig, connect
+from simulator.kubernetes_node.shims import Command
+from simulator.kubernetes_node.upstream_images import Blobs
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images")]
+
+NANO = "mcr.microsoft.com/windows/nanoserver"
+CORE = "mcr.microsoft.com/windows/servercore"
+TWELVE = [
+    *(f"registry.k8s.io/pause:{tag}" for tag in ("3.6", "3.7", "3.8", "3.9", "3.10", "3.10.1", "3.10.2")),
+    f"{NANO}:ltsc2022",
+    f"{CORE}:ltsc2022",
+    "mcr.microsoft.com/windows/server:ltsc2022",
+    "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0",
+    "registry.k8s.io/e2e-test-images/agnhost:2.53",
+]
+SECRET = "s3cret-pa$$word"
+PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    with Machines(18) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def registry() -> Iterator[Registry]:
+    with Registry() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    spare_time_not_memory(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def healthy(registry: Registry) -> Iterator[None]:
+    yield
+    registry.faults.clear()
+    registry.failures.clear()
+
+
+def test_twelve_images_come_in_few_commands_and_cost_one_when_they_are_there(
+    machines: Machines, registry: Registry
+) -> None:
+    machine = machines.next()
+    given = {"registries": mirrors(registry), "pinned": True, "parallel": 6}
+
+    checked = converge(machine, TWELVE, check_mode=True, **given)
+    assert (checked["changed"], checked["remote_commands"], names(machine)) == (True, 1, set())
+    first = converge(machine, TWELVE, **given)
+    assert not first.get("failed"), first.get("msg")
+    assert first["remote_commands"] <= 6
+    assert set(statuses(first).values()) == {"pulled"}
+    assert names(machine) == set(TWELVE)
+    assert all(item["digest"].startswith("sha256:") and item["size"] for item in first["images"])
+    # What was asked for the sizes left nothing behind.
+    assert ctr(machine, "namespaces", "list", "-q").split() == ["k8s.io"]
+    registry.reset()
+    second = converge(machine, TWELVE, **given)
+    assert (second["changed"], second["remote_commands"]) == (False, 1)
+    assert set(statuses(second).values()) == {"present"}
+    assert [item["digest"] for item in second["images"]] == [item["digest"] for item in first["images"]]
+    assert registry.counters["requests"] == 0
+    assert ctr(machine, "images", "list").count("io.cri-containerd.pinned=pinned") >= len(TWELVE)
+
+
+def test_layers_that_are_unpacked_take_no_room(machines: Machines, registry: Registry) -> None:
+    machine = machines.next()
+    converge(machine, [f"{CORE}:ltsc2022"], registries=mirrors(registry))
+    blobs = machine.files.listing(r"C:\ProgramData\containerd\root\io.containerd.content.v1.content\blobs\sha256")
+    assert sum(1 for blob in blobs if machine.files.read_bytes(blob.path)[:1] != b"{") == 0
+
+
+def test_a_tag_that_moved_is_pulled_by_digest_and_keeps_its_names(machines: Machines) -> None:
+    machine, blobs = machines.next(), Blobs()
+    blobs.add("r.example/app:1", ["2022"], size=100)
+    old = blobs.tags["r.example/app:1"]
+    with Registry(images=blobs) as registry:
+        given = {"registries": mirrors(registry, "r.example")}
+        image = {"name": "r.example/app:1", "aliases": ["mirror.local/app:latest"]}
+        assert converge(machine, [image], **given)["images"][0]["digest"] == old
+        blobs.add("r.example/app:1", ["2022"], size=200)
+        new = blobs.tags["r.example/app:1"]
+        assert converge(machine, [image], **given)["changed"] is False
+        moved = converge(machine, [{**image, "digest": new}], **given)
+    assert moved["images"][0] | {"size": 0} == {
+        "reference": "r.example/app:1", "status": "pulled", "digest": new, "size": 0, "msg": "",
+    }  # fmt: skip
+    lines = {line.split()[0]: line for line in ctr(machine, "images", "list").splitlines()[1:]}
+    assert new in lines["mirror.local/app:latest"]
+    assert new in lines["r.example/app:1"]
+
+
+def test_credentials_and_a_private_authority_are_files_that_others_cannot_read(
+    machines: Machines, tmp_path: Any
+) -> None:
+    machine, authority, blobs = machines.next(), PrivateCA("Registry CA"), Blobs()
+    blobs.add("r.example:5443/team/app:1", ["2022"])
+    context = authority.server_context(["127.0.0.1"])
+    with Registry(images=blobs, user=f"node:{SECRET}", tls=context) as registry:
+        place = {"server": registry.url, "ca": authority.pem.decode(), "username": "node"}
+        wrong = converge(
+            machine, ["r.example:5443/team/app:1"], registries={"r.example:5443": {**place, "password": "x"}}
+        )
+        assert "credentials" in wrong["msg"]
+        given = {"r.example:5443": {**place, "password": SECRET}}
+        result = converge(machine, ["r.example:5443/team/app:1"], registries=given)
+        assert statuses(result) == {"r.example:5443/team/app:1": "pulled"}
+        assert SECRET not in str(result)
+        untrusted = {key: value for key, value in place.items() if key != "ca"}
+        other = machines.next()
+        refused = converge(
+            other, ["r.example:5443/team/app:1"], registries={"r.example:5443": {**untrusted, "password": SECRET}}
+        )
+    assert "private authority" in refused["msg"]
+    assert SECRET not in str(refused)
+    toml = rf"{CERTS}\r.example_5443_\hosts.toml"
+    assert "Basic " in machine.files.read_text(toml)
+    assert PRIVATE in machine.files.sddl(toml)
+
+
+def test_each_failure_says_why_and_the_others_are_pulled(machines: Machines, registry: Registry) -> None:
+    machine = machines.next()
+    registry.failures["registry.k8s.io/pause:3.9"] = 429
+    bad = {
+        f"{NANO}:ltsc2019": "no build of it for this version of Windows",
+        "registry.k8s.io/pause:0.0": "the registry has no such tag",
+        "registry.k8s.io/pause:3.9": "limits requests",
+        "registry.k8s.io/coredns/coredns:v1.37.1": "no build of it for this version of Windows",
+    }
+    # Without the hosts themselves, which no test reaches.
+    only = {host: {"server": registry.url} for host in HOSTS}
+    result = converge(machine, [*bad, PAUSE], registries=only, retries=0)
+    assert result["failed"]
+    assert statuses(result) == {**dict.fromkeys(bad, "failed"), PAUSE: "pulled"}
+    for item in result["images"]:
+        assert bad.get(item["reference"], "") in item["msg"]
+    assert names(machine) == {PAUSE}
+
+
+def test_what_goes_wrong_for_a_while_is_tried_again(machines: Machines, registry: Registry) -> None:
+    machine = machines.next()
+    registry.fault("status", "*/pause/*", status=503, times=3)
+    registry.fault("cut", "*/nanoserver/blobs/*", at=700, times=2)
+    registry.fault("html", "*/servercore/manifests/*", times=1)
+    images = [PAUSE, f"{NANO}:ltsc2022", f"{CORE}:ltsc2022"]
+    result = converge(machine, images, registries=mirrors(registry), retries=5)
+    assert set(statuses(result).values()) == {"pulled"}, result.get("msg")
+
+
+def test_only_what_nobody_wants_uses_or_pins_goes(machines: Machines, registry: Registry) -> None:
+    machine = machines.next()
+    given = {"registries": mirrors(registry)}
+    pinned = {"name": "registry.k8s.io/pause:3.6", "pinned": True}
+    used, unused, wanted = f"{NANO}:ltsc2022", f"{CORE}:ltsc2022", "registry.k8s.io/pause:3.8"
+    converge(machine, [pinned, used, unused, wanted, PAUSE], **given)
+    server = connect(machine, r"\\.\pipe\containerd-containerd")
+    assert server is not None
+    sandbox = server.run_sandbox(PodConfig("web", "default", "1", host_network=True))
+    image = server.image(used)
+    assert image is not None
+    server.run_container(sandbox, "web", image, Command(()), attempt=0, log="")
+
+    checked = converge(machine, [wanted], prune=True, check_mode=True, **given)
+    assert [change["type"] for change in checked["changes"]] == ["UnusedContainerImages"]
+    result = converge(machine, [wanted], prune=True, **given)
+    # The pod's own pause image is used, too.
+    assert names(machine) == {pinned["name"], used, wanted, PAUSE}
+    assert not any(name.startswith(CORE) for name in ctr(machine, "images", "list", "-q").split())
+    assert result["changed"]
+    again = converge(machine, [wanted], prune=True, **given)
+    assert (again["changed"], again["remote_commands"]) == (False, 1)
+
+
+def test_absent_images_leave_nothing_of_them(machines: Machines, registry: Registry) -> None:
+    machine = machines.next()
+    converge(machine, [{"name": PAUSE, "aliases": ["mirror.local/pause:1"]}], registries=mirrors(registry))
+    gone = {"name": PAUSE, "aliases": ["mirror.local/pause:1"], "state": "absent"}
+    assert statuses(converge(machine, [gone])) == {PAUSE: "removed"}
+    assert ctr(machine, "images", "list", "-q") == ""
+    assert statuses(converge(machine, [gone])) == {PAUSE: "absent"}
+
+
+class _Files(http.server.BaseHTTPRequestHandler):
+    archive = b""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.archive)))
+        self.end_headers()
+        self.wfile.write(self.archive)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("containerd", ["1.6.36", "1.7.35", "2.3.7"])
+def test_archives_are_imported_and_leave_no_file(machines: Machines, registry: Registry, containerd: str) -> None:
+    source, machine = machines.next(), machines.next(containerd)
+    image = f"{NANO}:ltsc2022"
+    put(source, rf"{CERTS}\mcr.microsoft.com\hosts.toml", f"server = '{registry.url}'\n".encode())
+    # Not by CRI: an archive has layers, which containerd drops there.
+    ctr(source, "images", "pull", "--hosts-dir", CERTS, image)
+    ctr(source, "images", "export", r"C:\nano.tar", image)
+    data = source.files.read_bytes(r"C:\nano.tar")
+    handler = type("Handler", (_Files,), {"archive": data})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/nano.tar?sig=hidden"
+    try:
+        offer = {"url": url, "sha256": "0" * 64, "windows": ["2022"]}
+        wrong = converge(machine, [{"name": image, "archives": [offer]}], retries=0)
+        assert wrong["failed"]
+        assert "hidden" not in str(wrong)
+        offer["sha256"] = hashlib.sha256(data).hexdigest()
+        result = converge(machine, [{"name": image, "archives": [offer]}])
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert statuses(result) == {image: "imported"}, result.get("msg")
+    assert names(machine) == {image}
+    assert [entry.name for entry in machine.files.listing(r"C:\ProgramData\winkube\images")] == []
+
+
+def test_an_archive_on_the_node_has_to_hold_what_it_is_named_for(machines: Machines, registry: Registry) -> None:
+    machine = machines.next()
+    converge(machine, [f"{NANO}:ltsc2022"], registries=mirrors(registry))
+    put(machine, r"C:\broken.tar", b"<html>no archive</html>")
+    result = converge(machine, [{"name": "r.example/app:1", "archive": r"C:\broken.tar"}], retries=0)
+    assert statuses(result) == {"r.example/app:1": "failed"}
+    assert "load" in result["msg"]
+
+
+def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
+    machine, blobs = machines.next(), Blobs()
+    blobs.add("r.example/small:1", ["2022"], size=1000)
+    blobs.add("r.example/large:1", ["2022"], size=400_000)
+    machine.files.reserved += machine.files.free_space() - 1_000_600_000
+    with Registry(images=blobs) as registry:
+        given = {"registries": mirrors(registry, "r.example")}
+        refused = converge(machine, ["r.example/small:1", "r.example/large:1"], **given)
+        assert refused["failed"]
+        assert "r.example/large:1" in refused["msg"]
+        assert registry.counters["blobs"] <= 2  # configurations only
+        assert names(machine) == set()
+        assert not converge(machine, ["r.example/small:1"], **given).get("failed")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"images": ["pause"]}, "wanted a whole reference: registry/repository:tag"),
+        ({"images": [{"reference": PAUSE}]}, "images[0]: {'reference': "),
+        ({"images": [{"name": PAUSE, "tag": "1"}]}, "'tag' is not accepted"),
+        ({"images": [{"name": PAUSE, "digest": "x"}]}, "sha256:"),
+        ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "wanted each name once"),
+        ({"images": [PAUSE], "registries": {"https://r": {}}}, "without https://"),
+        ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "wanted username"),
+        ({"images": [PAUSE], "parallel": 0}, "parallel"),
+        ({"images": [PAUSE], "keep": ["x"], "prune": True}, "keep"),
+        (
+            {"images": [PAUSE], "runtime": "docker", "registries": {"r.k8s.io": {"mirrors": ["http://m"]}}},
+            "docker.io only",
+        ),
+    ],
+)
+def test_bad_input_is_refused_before_the_node_is_touched(machines: Machines, options: Any, says: str) -> None:
+    machine = machines.fleet.machine("IMG-0")
+    before = machines.requests(machine)
+    given = dict(options)
+    result = converge(machine, given.pop("images"), **given)
+    assert result["failed"]
+    assert says in result["msg"]
+    assert SECRET not in str(result)
+    assert machines.requests(machine) == before
