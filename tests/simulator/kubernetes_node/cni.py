@@ -115,6 +115,12 @@ def add(machine: Machine, config: NetworkConfig, sandbox: str, namespace: str) -
     ipam = plugin.get("ipam") or {}
     if ipam.get("type"):
         plugin_path(machine, str(ipam["type"]), config.bin_dirs)
+    if not namespace and plugin.get("apiVersion") == 2:
+        # Docker's containers have no HCN namespace: plugins/main/windows/win-bridge/win-bridge_windows.go cmdHcnAdd.
+        raise CniError(
+            f"plugin type={plugin['type']!r} failed (add): error while adding HostComputeEndpoint: failed to add "
+            f"endpoint to namespace none: the network namespace is not valid (apiVersion 2 needs containerd)"
+        )
     store = hns.store(machine)
     kind = {"win-bridge": "L2Bridge", "sdnbridge": "L2Bridge", "win-overlay": "Overlay", "sdnoverlay": "Overlay",
             "nat": "NAT"}.get(str(plugin["type"]))  # fmt: skip
@@ -138,6 +144,13 @@ def add(machine: Machine, config: NetworkConfig, sandbox: str, namespace: str) -
     except hns.HnsError as error:
         raise CniError(f"plugin failed (add): {error}") from error
     return Attachment(address, endpoint.id)
+
+
+def endpoints_of(machine: Machine, sandbox: str) -> list[tuple[str, str]]:
+    """Return (address, name of the network) of the endpoints that a sandbox has."""
+    store = hns.store(machine)
+    names = {item.id: item.name for item in store.networks()}
+    return [(item.address, names.get(item.network, "")) for item in store.endpoints_of(sandbox)]
 
 
 def endpoint_name(plugin: str, network: str, sandbox: str) -> str:

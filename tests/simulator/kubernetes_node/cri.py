@@ -83,8 +83,8 @@ class Runtime(ABC):
         """Return the CNI configuration. Raises cni.CniError: why NetworkReady is false."""
 
     @abstractmethod
-    def pull(self, name: str) -> Image:
-        """Pull an image. Raises PullError."""
+    def pull(self, name: str, credentials: str = "") -> Image:
+        """Pull an image; `credentials` as `user:password`. Raises PullError."""
 
     @abstractmethod
     def image(self, name: str) -> Image | None:

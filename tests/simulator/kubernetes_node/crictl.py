@@ -121,11 +121,15 @@ def _inspect_image(run: _Run) -> str:
 def _pull(run: _Run) -> str:
     name = run.argument()
     try:
-        image = run.server.pull(name)
+        image = run.server.pull(name, _credentials(run))
     except (PullError, oci.ReferenceFormatError, OSError) as error:
         said = f'pulling image: failed to pull and unpack image "{name}": {error}'
         raise CrictlError(said) from error
     return f"Image is up to date for {run.server.image_id(image)}\n"
+
+
+def _credentials(run: _Run) -> str:
+    return run.flags.get("creds") or run.flags.get("username") or run.flags.get("u") or ""
 
 
 def _remove_image(run: _Run) -> str:

@@ -248,6 +248,11 @@ class ImageStore:
         """Return whether a manifest's snapshot is there."""
         return self._files.is_directory(self._snapshot(document))
 
+    def unpacked_size(self, document: Mapping[str, Any]) -> int:
+        """Return the bytes of a manifest's snapshot; 0 if it is not there."""
+        path = f"{self._snapshot(document)}\\Files\\layers.vhdx"
+        return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
+
     def _snapshot(self, document: Mapping[str, Any]) -> str:
         chain = str(document["config"]["digest"]).partition(":")[2][:12]
         return f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots\\{chain}"

@@ -146,6 +146,8 @@ class Pods:
             if worker.sandbox is None:
                 self._refuse_resolv_conf()
                 _end_dead(runtime, worker.uid)
+                known = [item.attempt for item in runtime.sandboxes() if item.uid == worker.uid]
+                worker.attempts = max([worker.attempts, *(attempt + 1 for attempt in known)])
                 worker.sandbox = runtime.run_sandbox(self._pod_config(pod, worker))
                 worker.attempts += 1
             worker.event = ""
@@ -175,6 +177,11 @@ class Pods:
     ) -> bool:
         """Bring one container forward; returns whether the next may begin (an init container that succeeded)."""
         turn = worker.turn(container["name"])
+        if worker.sandbox is not None and turn.current is None and turn.last is None:
+            # A kubelet that was started again finds what its predecessor made.
+            found = [item for item in runtime.containers(worker.sandbox.id) if item.name == container["name"]]
+            if found:
+                turn.current, turn.restarts = found[0], found[0].attempt
         current = turn.current
         if current is not None:
             if current.alive:

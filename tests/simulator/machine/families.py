@@ -86,8 +86,11 @@ NAMES = (
     "simulator.kubernetes_node.hns_scenes",
     "simulator.kubernetes_node.ctr",
     "simulator.kubernetes_node.crictl",
-    "simulator.kubernetes_node.dockerd",
+    "simulator.kubernetes_node.dockerd_service",
     "simulator.kubernetes_node.docker",
+    "simulator.kubernetes_node.cri_dockerd",
+    "simulator.kubernetes_node.nssm",
+    "simulator.kubernetes_node.nssm_commands",
     "simulator.kubernetes_node.pods",
 )
 

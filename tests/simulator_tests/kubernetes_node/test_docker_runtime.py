@@ -1,0 +1,220 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Docker as a node's runtime: dockerd's configuration and service, cri-dockerd behind nssm, pods as containers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from simulator.kubernetes_node import cri, dockerd, hns, hns_fixtures, nssm
+from simulator.kubernetes_node.cri import PodConfig, RuntimeFailure
+from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.shims import Command
+from simulator.machine.services import ServiceError
+
+from .conftest import CONF_DIR, Node, wait_for
+
+DOCKER, JSON = r"C:\Program Files\docker", r"C:\ProgramData\docker\config\daemon.json"
+PIPE = "npipe:////./pipe/cri-dockerd"
+PAUSE = "registry.k8s.io/pause:3.10.2"
+
+
+def install_docker(node: Node, registry: Registry, version: str = "28.5.1", **daemon: Any) -> None:
+    """Install dockerd as its own --register-service does; its registries are one on this host."""
+    for name in ("docker", "dockerd"):
+        node.put(rf"{DOCKER}\{name}.exe", name, version)
+    node.write(JSON, json.dumps(daemon))
+    assert node.run(rf"{DOCKER}\dockerd.exe", "--register-service").exit_code == 0
+    node.machine.services.start("docker")
+    node.run(rf"{DOCKER}\docker.exe", "pull", f"{registry.address}:{registry.port}/pause:3.10.2")
+    node.run(rf"{DOCKER}\docker.exe", "tag", f"{registry.address}:{registry.port}/pause:3.10.2", PAUSE)
+
+
+def install_cri(node: Node, *more: str, version: str = "0.3.20") -> None:
+    """Install cri-dockerd behind nssm, with nssm's own commands."""
+    node.put(r"C:\nssm\nssm.exe", "nssm", "2.24")
+    node.put(r"C:\Program Files\cri-dockerd\cri-dockerd.exe", "cri-dockerd", version)
+    arguments = [f"--pod-infra-container-image={PAUSE}", rf"--cni-conf-dir={CONF_DIR}", r"--cni-bin-dir=C:\opt\cni\bin"]
+    path = r"C:\Program Files\cri-dockerd\cri-dockerd.exe"
+    for words in (
+        ["install", "cri-dockerd", path, *arguments, *more],
+        ["set", "cri-dockerd", "DependOnService", "docker"],
+        ["start", "cri-dockerd"],
+    ):
+        result = node.run(r"C:\nssm\nssm.exe", *words)
+        assert result.exit_code == 0, result
+
+
+@pytest.fixture
+def docker_node(make_node: Callable[..., Node], registry: Registry) -> Node:
+    """A Windows Server 2022 with dockerd, cri-dockerd, flannel's CNI configuration and network."""
+    node = make_node()
+    install_docker(node, registry)
+    install_cri(node)
+    node.install_cni()
+    node.write(r"C:\run\flannel\subnet.env", "FLANNEL_SUBNET=10.244.9.1/24\n")
+    hns_fixtures.add_network(node.machine, "cbr0", "L2Bridge", "10.244.9.0/24", "10.244.9.1")
+    wait_for(lambda: cri.connect(node.machine, PIPE), "cri-dockerd answers")
+    return node
+
+
+def runtime_of(node: Node) -> cri.Runtime:
+    found = cri.connect(node.machine, PIPE)
+    assert found is not None
+    return found
+
+
+def names(node: Node, *more: str) -> list[str]:
+    said = node.run(rf"{DOCKER}\docker.exe", "ps", *more, "--format", "{{.Names}}")
+    assert said.exit_code == 0, said
+    return said.stdout.split()
+
+
+def test_pods_are_containers_of_docker(docker_node: Node) -> None:
+    node, runtime = docker_node, runtime_of(docker_node)
+    sandbox = runtime.run_sandbox(PodConfig("web", "default", "u1"))
+    image = runtime.image(PAUSE)
+    assert image is not None
+    container = runtime.run_container(sandbox, "app", image, Command(("app.exe",)), attempt=0, log=r"C:\0.log")
+
+    assert sorted(names(node)) == ["k8s_POD_web_default_u1_0", "k8s_app_web_default_u1_0"]
+    (endpoint,) = hns.store(node.machine).endpoints_of(sandbox.id)
+    assert (endpoint.address, endpoint.namespace, endpoint.shared) == (sandbox.address, "", [sandbox.id])
+    assert sandbox.address == "10.244.9.3"
+    assert container.alive
+
+    assert node.run(rf"{DOCKER}\docker.exe", "rm", "-f", "k8s_app_web_default_u1_0").exit_code == 0
+    assert runtime.containers() == []
+    assert node.run(rf"{DOCKER}\docker.exe", "stop", "k8s_POD_web_default_u1_0").exit_code == 0
+    assert [item.ready for item in runtime.sandboxes()] == [False]
+    runtime.remove_sandbox(sandbox)
+    assert names(node, "-a") == []
+    assert hns.store(node.machine).endpoints_of(sandbox.id) == []
+
+
+def test_crictl_speaks_to_cri_dockerd(docker_node: Node) -> None:
+    node = docker_node
+    node.put(r"C:\k\crictl.exe", "crictl", "1.34.0")
+
+    def crictl(*words: str) -> Any:
+        return json.loads(node.run(r"C:\k\crictl.exe", "-r", PIPE, *words, "-o", "json").stdout)
+
+    runtime_of(node).run_sandbox(PodConfig("web", "default", "u1"))
+    (pod,) = crictl("pods")["items"]
+    assert (pod["metadata"]["name"], pod["state"]) == ("web", "SANDBOX_READY")
+    info = crictl("info")
+    assert [item["status"] for item in info["status"]["conditions"]] == [True, True]
+    assert info["config"]["sandboxImage"] == PAUSE
+    assert any(PAUSE in item["repoTags"] for item in crictl("images")["images"])
+    assert "RuntimeName:  docker" in node.run(r"C:\k\crictl.exe", "-r", PIPE, "version").stdout
+    assert node.run(r"C:\k\crictl.exe", "-r", dockerd.PIPE, "pods").exit_code == 1, "dockerd's own pipe speaks no CRI"
+
+    node.machine.services.stop("docker", force=True)
+    assert node.run(r"C:\k\crictl.exe", "-r", PIPE, "pods").exit_code == 1
+
+
+def test_what_fails_under_docker(docker_node: Node) -> None:
+    """HostProcess pods are on the host's network; plugins of apiVersion 2 want a namespace of HNS."""
+    node, runtime = docker_node, runtime_of(docker_node)
+    with pytest.raises(RuntimeFailure, match="Error response from daemon: network host not found"):
+        runtime.run_sandbox(PodConfig("proxy", "kube-system", "u2", host_network=True, host_process=True))
+    document = json.loads(node.machine.files.read_text(rf"{CONF_DIR}\10-flannel.conf"))
+    document["delegate"]["apiVersion"] = 2
+    node.write(rf"{CONF_DIR}\10-flannel.conf", json.dumps(document))
+    with pytest.raises(RuntimeFailure, match="networkPlugin cni failed to set up pod"):
+        runtime.run_sandbox(PodConfig("web", "default", "u3"))
+    assert names(node, "-a") == []
+    node.machine.files.delete(rf"{CONF_DIR}\10-flannel.conf")
+    with pytest.raises(RuntimeFailure, match="cni"):
+        runtime.run_sandbox(PodConfig("web", "default", "u3"))
+
+
+def test_what_was_made_is_found_again(docker_node: Node) -> None:
+    """A restart of cri-dockerd leaves pods alone; one of dockerd, or of the machine, ends them."""
+    node = docker_node
+    made = runtime_of(node).run_sandbox(PodConfig("web", "default", "u1"))
+    assert node.run(r"C:\nssm\nssm.exe", "restart", "cri-dockerd").exit_code == 0
+    wait_for(lambda: cri.connect(node.machine, PIPE), "cri-dockerd answers again")
+    (found,) = runtime_of(node).sandboxes()
+    assert (found.id, found.ready, found.address, found.network) == (made.id, True, made.address, "cbr0")
+
+    node.machine.power.reset()
+    wait_for(lambda: cri.connect(node.machine, PIPE), "cri-dockerd answers after the boot")
+    assert [item.ready for item in runtime_of(node).sandboxes()] == [False]
+    assert runtime_of(node).image(PAUSE) is not None
+
+
+def test_cri_dockerd_needs_dockerd_and_knows_its_flags(make_node: Callable[..., Node], registry: Registry) -> None:
+    node = make_node()
+    node.put(r"C:\cri\cri-dockerd.exe", "cri-dockerd", "0.3.20")
+    result = node.run(r"C:\cri\cri-dockerd.exe")
+    assert (result.exit_code, "Is the docker daemon running?" in result.stderr) == (1, True)
+    install_docker(node, registry)
+    for words, said in (
+        (["--windows-service"], "unknown flag: --windows-service"),
+        (["--network-plugin=calico"], "didn't find compatible CNI plugin"),
+        (["run"], "Unknown command: run"),
+    ):
+        result = node.run(r"C:\cri\cri-dockerd.exe", *words)
+        assert (result.exit_code, said in result.stderr) == (1, True), result
+    assert "cri-dockerd 0.3.20" in node.run(r"C:\cri\cri-dockerd.exe", "--version").stdout
+    node.machine.services.create("cri-dockerd", r"C:\cri\cri-dockerd.exe", Start=2)
+    with pytest.raises(ServiceError) as raised:
+        node.machine.services.start("cri-dockerd")
+    assert raised.value.code == 1053, "it speaks to no service manager"
+
+
+def test_nssm_starts_its_application_again_and_writes_its_log(make_node: Callable[..., Node]) -> None:
+    node = make_node(time_scale=0.001)
+    node.put(r"C:\nssm\nssm.exe", "nssm", "2.24")
+    node.put(r"C:\cri\cri-dockerd.exe", "cri-dockerd", "0.3.20")
+    node.machine.files.make_directory(r"C:\logs")
+    node.machine.services.create("cri-dockerd", r"C:\nssm\nssm.exe", Start=2)
+    key, registry = nssm.parameters("cri-dockerd"), node.machine.registry
+    with pytest.raises(ServiceError):
+        node.machine.services.start("cri-dockerd")
+    registry.set(key, "Application", r"C:\cri\cri-dockerd.exe", "ExpandString")
+    registry.set(key, "AppStderr", r"C:\logs\cri.log", "ExpandString")
+
+    node.machine.services.start("cri-dockerd")
+
+    log = r"C:\logs\cri.log"
+    wait_for(lambda: node.machine.files.is_file(log) and node.machine.files.read_text(log).count("fatal") > 1, "twice")
+    assert node.machine.services.get("cri-dockerd").state == "Running"  # type: ignore[union-attr]
+    node.machine.services.stop("cri-dockerd")
+    registry.set(f"{key}\\AppExit", "", "Exit", "ExpandString")
+    node.machine.services.start("cri-dockerd")
+    wait_for(lambda: node.machine.services.get("cri-dockerd").state == "Stopped", "nssm ends with it")  # type: ignore[union-attr]
+
+
+def test_nssm_commands(make_node: Callable[..., Node]) -> None:
+    node = make_node()
+    node.put(r"C:\nssm\nssm.exe", "nssm", "2.24")
+    node.put(r"C:\my apps\app.exe", "flanneld", "0.28.0")
+
+    def run(*words: str, code: int = 0) -> str:
+        result = node.run(r"C:\nssm\nssm.exe", *words)
+        assert result.exit_code == code, result
+        return (result.stdout + result.stderr).replace("\0", "").strip()
+
+    assert "installed successfully" in run("install", "app", r"C:\my apps\app.exe", "-a", "b c")
+    assert run("get", "app", "AppParameters") == '-a "b c"'
+    assert run("get", "app", "AppDirectory") == r"C:\my apps"
+    assert run("set", "app", "AppEnvironmentExtra", "NODE_NAME=n", "X=1").startswith("Set parameter")
+    assert run("get", "app", "AppEnvironmentExtra") == "NODE_NAME=n\r\nX=1"
+    assert run("get", "app", "AppEnvironmentExtra", "X") == "1"
+    run("set", "app", "Start", "SERVICE_DEMAND_START")
+    assert run("get", "app", "Start") == "SERVICE_DEMAND_START"
+    assert run("status", "app") == "SERVICE_STOPPED"
+    run("set", "app", "AppExit", "Default", "Exit")
+    assert run("get", "app", "AppExit") == "Exit"
+    assert "Invalid parameter" in run("set", "app", "AppFoo", "1", code=1)
+    assert "Invalid number" in run("set", "app", "AppThrottle", "soon", code=1)
+    assert "already exists" in run("install", "app", r"C:\my apps\app.exe", code=5)
+    assert "does not exist" in run("status", "none", code=3)
+    assert run("remove", "app", "confirm").endswith("removed successfully!")
+    assert not node.machine.services.exists("app")
