@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -289,7 +290,82 @@ def test_cacert_has_an_effect_on_newer_versions_only(make_machine: MakeMachine, 
             machine: Machine = make_machine(key)
             machine.files.write_bytes(r"C:\ca.pem", authority.pem)
             codes.append(curl(machine, "-s", "--ssl-no-revoke", "--cacert", r"C:\ca.pem", server.url + FILE).exit_code)
-    assert codes == [60, 0]
+    assert codes == [35, 0]
+
+
+def test_what_is_wrong_with_a_certificate_by_version(make_machine: MakeMachine, authority: PrivateCA) -> None:
+    names = ("2019", "2022")
+    machines = [make_machine(key) for key in names]
+    with ArtifactServer(tls=authority.server_context(["127.0.0.1"], expired=True)) as server:
+        for machine in machines:
+            assert curl(machine, "-s", server.url + FILE).exit_code in (35, 60)
+            trust(machine, authority)
+            expired = curl(machine, "-sS", "--ssl-no-revoke", server.url + FILE)
+            assert (expired.exit_code, "SEC_E_CERT_EXPIRED (0x80090328)" in expired.stderr) == (35, True)
+        machine = machines[1]
+        machine.files.write_bytes(r"C:\ca.pem", authority.pem)
+        own = curl(machine, "-sS", "--ssl-no-revoke", "--cacert", r"C:\ca.pem", server.url + FILE)
+        assert (own.exit_code, "CERT_TRUST_IS_NOT_TIME_VALID" in own.stderr) == (60, True)
+
+
+def test_a_private_ca_of_its_own_needs_revocation_lists_too(machine: Machine, authority: PrivateCA) -> None:
+    machine.files.write_bytes(r"C:\ca.pem", authority.pem)
+    with ArtifactServer(tls=authority.server_context(["127.0.0.1"])) as server:
+        result = curl(machine, "-sS", "--cacert", r"C:\ca.pem", server.url + FILE)
+        assert (result.exit_code, "CERT_TRUST_REVOCATION_STATUS_UNKNOWN" in result.stderr) == (60, True)
+        best = curl(machine, "-sS", "--cacert", r"C:\ca.pem", "--ssl-revoke-best-effort", server.url + FILE)
+        assert best.exit_code == 0
+
+
+def test_an_etag_is_kept_and_compared(machine: Machine, server: ArtifactServer) -> None:
+    arguments = ("-fsS", "-o", r"C:\x", "--etag-save", r"C:\tag", "--etag-compare", r"C:\tag", "-w", "%{http_code}")
+    assert curl(machine, *arguments, server.url + FILE).stdout == "200"
+    assert machine.files.read_text(r"C:\tag").startswith('"')
+    machine.files.write_bytes(r"C:\x", b"kept")
+    assert curl(machine, *arguments, server.url + FILE).stdout == "304"
+    assert machine.files.read_bytes(r"C:\x") == b"kept"
+    server.put(FILE, b"other")
+    assert curl(machine, *arguments, server.url + FILE).stdout == "200"
+    assert machine.files.read_bytes(r"C:\x") == b"other"
+    two = curl(machine, "--etag-save", r"C:\tag", server.url + FILE, server.url + FILE)
+    assert (two.exit_code, "single URL" in two.stderr) == (2, True)
+
+
+def test_a_condition_that_is_not_met_makes_no_file(machine: Machine, server: ArtifactServer) -> None:
+    tag = curl(machine, "-sI", "-w", "%header{etag}", "-o", "NUL", server.url + FILE).stdout
+    arguments = ("-sS", "-H", f"If-None-Match: {tag}", "-o", r"C:\none", "-w", "%{http_code} %{size_download}")
+    assert curl(machine, *arguments, server.url + FILE).stdout == "304 0"
+    assert not machine.files.exists(r"C:\none")
+
+
+def test_heads_and_what_is_written_out(make_machine: MakeMachine, server: ArtifactServer) -> None:
+    old, new = make_machine("2019"), make_machine("2022")
+    for machine in (old, new):
+        assert curl(machine, "-sI", "-o", "NUL", "-D", r"C:\head.txt", server.url + FILE).exit_code == 0
+        assert f"Content-Length: {len(CONTENT)}" in machine.files.read_text(r"C:\head.txt")
+    written = curl(new, "-sI", "-o", "NUL", "-w", "%header{content-length} %{exitcode}", server.url + FILE)
+    assert written.stdout == f"{len(CONTENT)} 0"
+    assert curl(old, "-sI", "-o", "NUL", "-w", "%header{content-length}|", server.url + FILE).stdout == "|"
+    failed = curl(new, "-fs", "-w", "%{http_code}%{onerror} %{errormsg}", server.url + "/none")
+    assert failed.stdout == "404 The requested URL returned error: 404"
+
+
+def test_two_processes_download_at_the_same_time(machine: Machine) -> None:
+    with ArtifactServer(rate=len(CONTENT) * 2) as server:
+        server.put(FILE, CONTENT)
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            runs = [pool.submit(curl, machine, "-fsS", "-o", f"C:\\{n}", server.url + FILE) for n in range(3)]
+            assert [run.result().exit_code for run in runs] == [0, 0, 0]
+        assert server.status()["most_at_once"] == 3
+        assert [machine.files.read_bytes(f"C:\\{n}") for n in range(3)] == [CONTENT] * 3
+
+
+def test_a_file_of_the_node_itself(machine: Machine) -> None:
+    machine.files.write_bytes(r"C:\bundle.bin", CONTENT)
+    machine.files.write_bytes(r"C:\part", CONTENT[:1000])
+    assert curl(machine, "-fsS", "-C", "-", "-o", r"C:\part", "file:///C:/bundle.bin").exit_code == 0
+    assert machine.files.read_bytes(r"C:\part") == CONTENT
+    assert curl(machine, "-fsS", "-o", r"C:\x", "file:///C:/none.bin").exit_code == 37
 
 
 def test_a_revocation_list_that_cannot_be_reached_fails(machine: Machine) -> None:

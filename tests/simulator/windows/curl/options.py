@@ -34,17 +34,18 @@ def _table() -> dict[str, Option]:
     proxy:x=|proxy-user:U=|noproxy:=|proxy-header:=@7.37|proxy-insecure::@7.52|proxytunnel:p
     retry:=|retry-delay:=|retry-max-time:=|retry-connrefused::@7.52|retry-all-errors::@7.71
     connect-timeout:=|max-time:m=|speed-limit:Y=|speed-time:y=|limit-rate:=|max-filesize:=|remote-time:R
-    parallel:Z@7.66|parallel-max:=@7.66|parallel-immediate::@7.68|remove-on-error::@7.83|skip-existing::@8.10
+    parallel:Z@7.66|parallel-max:=@7.66|parallel-immediate::@7.68|remove-on-error::@7.83
     insecure:k|cacert:=|ssl-no-revoke::@7.44|ssl-revoke-best-effort::@7.70|ca-native::@8.2|http1.0:0|http1.1
     tlsv1:1|tlsv1.2|tlsv1.3::@7.52|tls-max:=@7.54|proto:=|proto-redir:=|proto-default:=@7.45|ipv4:4|no-keepalive|keepalive-time:=
-    no-buffer:N|basic|path-as-is::@7.42|resolve:=|no-clobber::@7.83|compressed|oauth2-bearer:=|tcp-nodelay|raw|ssl-reqd
+    no-buffer:N|basic|path-as-is::@7.42|resolve:=|compressed|oauth2-bearer:=|tcp-nodelay|raw|ssl-reqd|proxy-basic
+    etag-save:=@7.68|etag-compare:=@7.68|dump-header:D=
     """
     others = """
     anyauth|digest|ntlm|negotiate|netrc:n|netrc-file:=|netrc-optional|cookie:b=|cookie-jar:c=|form:F=|upload-file:T=|append:a
     cert:E=|key:=|cert-type:=|key-type:=|pass:=|crlfile:=|capath:=|ciphers:=|engine:=|pinnedpubkey:=|cert-status|interface:=
     local-port:=|ipv6:6|http2|http2-prior-knowledge::@7.49|http3::@7.66|connect-to:=@7.49|dns-servers:=|doh-url:=@7.62
-    etag-save:=@7.68|etag-compare:=@7.68|time-cond:z=|remote-header-name:J|trace:=|trace-ascii:=|trace-time|trace-ids::@8.2
-    preproxy:=@7.52|proxy-basic|proxy-ntlm|proxy-digest|proxy-negotiate|proxy-anyauth|proxy-cacert:=@7.52|proxy1.0:=|socks4:=
+    no-clobber::@7.83|skip-existing::@8.10|time-cond:z=|remote-header-name:J|trace:=|trace-ascii:=|trace-time|trace-ids::@8.2
+    preproxy:=@7.52|proxy-ntlm|proxy-digest|proxy-negotiate|proxy-anyauth|proxy-cacert:=@7.52|proxy1.0:=|socks4:=
     socks4a:=|socks5:=|socks5-hostname:=|unix-socket:=@7.40|variable:=@8.3|rate:=@7.84|json:=@7.82|url-query:=@7.87|quote:Q=
     data-urlencode:=|data-ascii:=|form-string:=|happy-eyeballs-timeout-ms:=@7.59|false-start|libcurl:=|manual:M|junk-session-cookies:j
     list-only:l|use-ascii:B|xattr|create-file-mode:=@7.75|aws-sigv4:=@7.75|hsts:=@7.74|alt-svc:=@7.64|ca-embed::@8.10|mptcp::@8.9
@@ -190,6 +191,8 @@ class CommandLine:
                 config.resolve.append(value)
             case "config":
                 self._config_file(value)
+            case "write-out" if value.startswith("@"):
+                config.values[option.name] = self.read_config(value[1:])
             case "limit-rate":
                 config.values[option.name] = str(_rate(value, spelled))
             case _:

@@ -63,6 +63,10 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
             return ProgramResult(0, version_text(invocation.version or machine.windows.curl))
         if line.request == "help":
             return ProgramResult(0, "Usage: curl [options...] <url>\n")
+        if any(
+            len(config.urls) > 1 and config.values.keys() & {"etag-save", "etag-compare"} for config in line.operations
+        ):
+            raise UsageError("The etag options only work on a single URL")
         if not any(config.urls for config in line.operations):
             raise UsageError("no URL specified!" if version < (8, 7) else "(2) no URL specified")
         return _transfer_all(machine, invocation, line, version)

@@ -47,8 +47,13 @@ def port_of(url: SplitResult) -> int:
         ) from error
 
 
-def headers(request: Request, config: Config, version: Version, proxy: Proxy | None) -> list[tuple[str, str]]:
-    """Return the headers of a request, curl's own first; `-H Name:` removes one of them."""
+def headers(
+    request: Request, config: Config, version: Version, proxy: Proxy | None, etag: str | None = None
+) -> list[tuple[str, str]]:
+    """Return the headers of a request, curl's own first; `-H Name:` removes one of them.
+
+    :param etag: what --etag-compare found.
+    """
     url = request.url
     port = f":{url.port}" if url.port else ""
     own = {"Host": f"{url.hostname}{port}"}
@@ -63,6 +68,8 @@ def headers(request: Request, config: Config, version: Version, proxy: Proxy | N
         own["Range"] = f"bytes={config.values.get('range') or f'{request.offset}-'}"
     own["User-Agent"] = config.values.get("user-agent", "curl/" + ".".join(map(str, version)))
     own["Accept"] = "*/*"
+    if etag is not None:
+        own["If-None-Match"] = etag
     if "referer" in config.values:
         own["Referer"] = config.values["referer"]
     if proxy and url.scheme == "http":

@@ -5,7 +5,11 @@
 - A chain that ends in no root of the machine's store: SEC_E_UNTRUSTED_ROOT.
 - Schannel asks for a revocation check of the chain, and a certificate that names no revocation list, or one that
   cannot be fetched, fails it (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
-- --cacert has an effect with Schannel since 7.60 (https://curl.se/changes.html).
+- --cacert has an effect with Schannel since 7.60 (https://curl.se/changes.html); curl then checks the chain itself
+  (lib/vtls/schannel_verify.c), and its errors are CertGetCertificateChain's.
+- Exit codes, from curl's lib/vtls/schannel.c by version: 35 for whatever InitializeSecurityContext says; an untrusted
+  root is 60 in 7.57 to 7.61, 77 up to 7.8x, 60 since 8.0, a wrong name 60 since 8.0. The names of CRYPT_E errors came
+  after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
 from __future__ import annotations
@@ -46,17 +50,23 @@ def secure(machine: Machine, stream: Stream, host: str, config: Config, version:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     roots = _roots(machine, config, version)
+    manual = bool(config.values.get("cacert")) and version >= (7, 60)
     if not config.flag("insecure"):
         context.verify_mode = ssl.CERT_REQUIRED
         if roots:
             context.load_verify_locations(cadata="\n".join(roots))
-    connection = _handshake(stream.socket, context, host, stream.limits, version)
+    connection = _handshake(stream.socket, context, host, stream.limits, version, manual)
     if not config.flag("insecure"):
         _check_name(connection, host, version)
         if not config.flag("ssl-no-revoke"):
-            _check_revocation(
-                machine, connection, roots, best_effort=config.flag("ssl-revoke-best-effort"), version=version
-            )
+            try:
+                _check_revocation(
+                    machine, connection, roots, best_effort=config.flag("ssl-revoke-best-effort"), version=version
+                )
+            except CurlError as error:
+                if not manual or _REVOKED in error.message:
+                    raise
+                raise _chain_error("REVOCATION_STATUS_UNKNOWN") from error
     return Stream(connection, stream.limits)
 
 
@@ -71,7 +81,7 @@ def _roots(machine: Machine, config: Config, version: Version) -> list[str]:
 
 
 def _handshake(
-    plain: socket.socket, context: ssl.SSLContext, host: str, limits: Limits, version: Version
+    plain: socket.socket, context: ssl.SSLContext, host: str, limits: Limits, version: Version, manual: bool
 ) -> ssl.SSLSocket:
     plain.setblocking(False)
     connection = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
@@ -83,13 +93,27 @@ def _handshake(
         except TimeoutError:
             continue
         except ssl.SSLCertVerificationError as error:
-            text = _EXPIRED if error.verify_code == 10 else _UNTRUSTED
-            prefix = "schannel: " if version >= (7, 60) else "schannel: next InitializeSecurityContext failed: "
-            raise CurlError(errors.PEER_FAILED_VERIFICATION, prefix + text) from error
+            raise _unverified(error.verify_code == 10, version, manual) from error
         except (ssl.SSLError, OSError) as error:
             message = "schannel: failed to receive handshake, SSL/TLS connection failed"
             raise CurlError(errors.SSL_CONNECT_ERROR, message) from error
         return connection
+
+
+def _chain_error(status: str) -> CurlError:
+    """Return the error of a chain that curl checked itself (lib/vtls/schannel_verify.c)."""
+    message = f"schannel: CertGetCertificateChain trust error CERT_TRUST_{status}"
+    return CurlError(errors.PEER_FAILED_VERIFICATION, message)
+
+
+def _unverified(expired: bool, version: Version, manual: bool) -> CurlError:
+    if manual:
+        return _chain_error("IS_NOT_TIME_VALID" if expired else "IS_PARTIAL_CHAIN")
+    code = errors.SSL_CONNECT_ERROR
+    if not expired and version >= (7, 57):
+        code = errors.SSL_CACERT_BADFILE if (7, 62) <= version < (8, 0) else errors.PEER_FAILED_VERIFICATION
+    prefix = "" if version >= (8, 0) and not expired else "next InitializeSecurityContext failed: "
+    return CurlError(code, f"schannel: {prefix}{_EXPIRED if expired else _UNTRUSTED}")
 
 
 def _leaf(connection: ssl.SSLSocket) -> x509.Certificate:
@@ -106,13 +130,12 @@ def _check_name(connection: ssl.SSLSocket, host: str, version: Version) -> None:
     wanted = host.casefold()
     if wanted in known or any(name.startswith("*.") and wanted.partition(".")[2] == name[2:] for name in known):
         return
-    code = errors.PEER_FAILED_VERIFICATION if version >= (7, 62) else errors.PEER_FAILED_VERIFICATION_OLD
+    code = errors.PEER_FAILED_VERIFICATION if version >= (8, 0) else errors.SSL_CONNECT_ERROR
     raise CurlError(code, f"schannel: {_WRONG_NAME}")
 
 
 def _revocation_error(name: str, text: str, version: Version) -> CurlError:
-    # Before 7.60 curl did not know the names of these codes.
-    shown = f"{name} {text}" if version >= (7, 60) else f"Unknown error {text}"
+    shown = f"{name} {text}" if version >= (8, 0) else f"Unknown error {text}"
     return CurlError(errors.SSL_CONNECT_ERROR, f"schannel: next InitializeSecurityContext failed: {shown}")
 
 

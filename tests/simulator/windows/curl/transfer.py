@@ -27,6 +27,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _TRANSIENT_STATUS = (408, 429, 500, 502, 503, 504)
 _TRANSIENT = (errors.OPERATION_TIMEDOUT, errors.COULDNT_RESOLVE_HOST, errors.COULDNT_RESOLVE_PROXY)
 _LONGEST_DELAY = 600.0
+_CHUNK = 1 << 18
 
 
 @dataclass
@@ -62,6 +63,7 @@ class Transfer:
         self._url = url
         self._output = output
         self.warnings: list[str] = []
+        self._heads = ""
 
     def perform(self) -> Outcome:
         """Transfer it, as often as --retry says. Raises UsageError, ProcessEndedError."""
@@ -96,7 +98,7 @@ class Transfer:
                 output.remove()
         finally:
             output.close()
-        outcome.printed = output.printed
+        outcome.printed = self._dump(outcome) + output.printed
         return outcome
 
     def _warn_of_retry(self, outcome: Outcome, wait: float, left: int) -> None:
@@ -135,21 +137,28 @@ class Transfer:
         )
         try:
             if url.scheme == "file":
-                self._file(url, output)
+                self._file(url, output, offset)
             else:
                 self._follow(url, output, offset, limits, outcome)
-            output.finish()
+            # A condition that was not met makes no file, and leaves one that is there (CURLINFO_CONDITION_UNMET).
+            if outcome.status != 304:
+                output.finish()
         except CurlError as error:
             outcome.code, outcome.message, outcome.refused = error.code, error.message, error.refused
         outcome.size = output.written
         outcome.seconds = time.monotonic() - limits.started
         return outcome
 
-    def _file(self, url: SplitResult, output: Output) -> None:
+    def _file(self, url: SplitResult, output: Output, offset: int) -> None:
         path = url.path.lstrip("/").replace("/", "\\")
         if not self._machine.files.is_file(path):
             raise CurlError(errors.FILE_COULDNT_READ_FILE, f"Couldn't open file {url.path.lstrip('/')}")
-        output.write(self._machine.files.read_bytes(path))
+        with self._machine.files.real(path).open("rb") as file:
+            file.seek(offset)
+            while data := file.read(_CHUNK):
+                if self._run.stop.is_set():
+                    raise ProcessEndedError
+                output.write(data)
 
     def _follow(self, url: SplitResult, output: Output, offset: int, limits: Limits, outcome: Outcome) -> None:
         """Send requests until there is an answer that is no redirect, and take its body."""
@@ -175,10 +184,11 @@ class Transfer:
         """Send one request and take the answer; returns where it redirects to, if that is to be followed."""
         stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
         try:
-            lines = headers(request, self._config, self._version, proxy)
+            lines = headers(request, self._config, self._version, proxy, self._etag())
             http.send(stream, request.method, target_of(request.url, proxy), lines, request.body)
             head = http.read_head(stream)
             outcome.head, outcome.status, outcome.content_type = head, head.status, head.get("Content-Type")
+            self._heads += head.text
             location = head.get("Location")
             if head.status in _REDIRECTS and location:
                 outcome.redirect_url = urljoin(request.url.geturl(), location)
@@ -206,6 +216,7 @@ class Transfer:
         limits.expected = head.length
         if most and (head.length or 0) > most:
             raise CurlError(errors.FILESIZE_EXCEEDED, "Maximum file size exceeded")
+        self._save_etag(head)
         if config.flag("include") or config.flag("head"):
             output.write(head.text.encode("latin-1"))
         for piece in pieces:  # type: ignore[attr-defined]
@@ -215,6 +226,38 @@ class Transfer:
             self._date(head, output)
         if failed and config.flag("fail-with-body"):
             raise error
+
+    def _path(self, name: str) -> str:
+        return name if ":" in name or name.startswith(("\\", "/")) else f"{self._run.directory}\\{name}"
+
+    def _etag(self) -> str | None:
+        """Return what --etag-compare sends: the file's line, or nothing in quotes."""
+        name = self._config.values.get("etag-compare")
+        if name is None:
+            return None
+        path = self._path(name)
+        if not self._machine.files.is_file(path):
+            return '""'
+        return self._machine.files.read_text(path).partition("\n")[0].strip() or '""'
+
+    def _save_etag(self, head: Head) -> None:
+        name = self._config.values.get("etag-save")
+        if name is not None and head.status // 100 == 2:
+            tag = head.get("ETag")
+            self._machine.files.write_text(self._path(name), f"{tag}\n" if tag else "")
+
+    def _dump(self, outcome: Outcome) -> bytes:
+        """Write the heads of --dump-header; returns those for standard output."""
+        name = self._config.values.get("dump-header")
+        if name is None or not self._heads:
+            return b""
+        if name == "-":
+            return self._heads.encode("latin-1")
+        try:
+            self._machine.files.write_bytes(self._path(name), self._heads.encode("latin-1"))
+        except OSError:
+            outcome.code, outcome.message = errors.WRITE_ERROR, "Failed writing received data to disk/application"
+        return b""
 
     def _date(self, head: Head, output: Output) -> None:
         try:

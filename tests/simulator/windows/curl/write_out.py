@@ -23,11 +23,26 @@ def text(form: str, outcome: Outcome, version: Version) -> str:
             return "%"
         if token.startswith("\\"):
             return _ESCAPES.get(token[1], token)
+        if token.startswith("%header{"):
+            return outcome.head.get(token[8:-1]) if outcome.head and version >= (7, 84) else ""
         if found[1] == "json" and version >= (7, 70):
             return json.dumps(values)
+        if found[1] == "header_json" and version >= (7, 83):
+            return json.dumps(_headers(outcome))
         return str(values.get(found[1], ""))
 
-    return re.sub(r"%%|%\{(\w+)\}|\\.", replace, form)
+    # What follows %{onerror} is said of failures only (7.75).
+    form, marker, of_errors = form.partition("%{onerror}")
+    if marker and version >= (7, 75) and outcome.code:
+        form += of_errors
+    return re.sub(r"%%|%header\{[^}]*\}|%\{(\w+)\}|\\.", replace, form)
+
+
+def _headers(outcome: Outcome) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in outcome.head.headers if outcome.head else ():
+        found.setdefault(name.casefold(), []).append(value)
+    return found
 
 
 def _values(outcome: Outcome, version: Version) -> dict[str, object]:
@@ -43,6 +58,15 @@ def _values(outcome: Outcome, version: Version) -> dict[str, object]:
         "content_type": outcome.content_type,
         "filename_effective": outcome.path or "",
     }
+    values |= {
+        "size_header": len(outcome.head.text) if outcome.head else 0,
+        "time_starttransfer": f"{outcome.seconds:.6f}",
+        "scheme": outcome.url.partition(":")[0],
+    }
+    if version >= (7, 73):
+        values["num_headers"] = len(outcome.head.headers) if outcome.head else 0
+    if version >= (7, 75):
+        values["url"] = outcome.url
     if version >= (7, 75):
         values |= {"errormsg": outcome.message, "exitcode": outcome.code}
     if version >= (8, 9):
