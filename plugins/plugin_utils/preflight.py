@@ -72,7 +72,9 @@ def roles() -> tuple[Role, ...]:
     for folder in sorted(path for path in ROLES.iterdir() if path.is_dir()):
         specs = (_yaml(folder / "meta" / "argument_specs.yml") or {}).get("argument_specs") or {}
         defaults = _yaml(folder / "defaults" / "main.yml") or {}
-        own = set(_yaml(folder / "vars" / "main.yml") or {})
+        # Ansible reads vars/main.yml, or all files of a folder vars/main.
+        files = [folder / "vars" / "main.yml", *(folder / "vars" / "main").glob("*.yml")]
+        own = {name for path in files for name in _yaml(path) or {}}
         for tasks in (folder / "tasks").glob("*.yml"):
             own.update(_registered(_yaml(tasks)))
         sources = {name: match[1] for name, value in defaults.items() if (match := _SOURCE.match(str(value)))}
