@@ -14,6 +14,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from . import _memory
+from ._aside import aside
 from ._link import plain
 from .converge import Convergence, NodeLike, Outcome
 from .node import Node, NodeError, Patience
@@ -46,6 +47,21 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         self._supports_async = False
         self.task_vars: dict[str, t.Any] = {}
         """Ansible's variables of this run."""
+
+    @classmethod
+    def finalize_task_arg(cls, name: str, value: t.Any, *more: t.Any) -> t.Any:
+        """Ansible's way for an action to template its own options (2.19); a version without it templates them itself.
+
+        Parameters:
+            name: of the option.
+            value: as the task has it.
+            more: Ansible's templar, and what else it may hand over.
+
+        Returns:
+            What the option is, as JSON knows it.
+        """
+        template = super().finalize_task_arg
+        return aside(lambda: template(name, value, *more)) if _may_be_template(value) else template(name, value, *more)
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         """Does the action's work.
@@ -118,3 +134,10 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
     def _failed(outcome: Outcome, message: str) -> Outcome:
         outcome.failures.append(message)
         return outcome
+
+
+def _may_be_template(value: t.Any) -> bool:
+    """Whether templating takes more than a look: what begins a template has a brace."""
+    if isinstance(value, str):
+        return "{" in value
+    return not isinstance(value, (bool, int, float, type(None)))

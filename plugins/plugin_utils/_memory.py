@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import gc
 import importlib
 import os
@@ -31,6 +32,7 @@ _LARGE = 16 * 1024
 """Bytes from which an allocation is given back to the system as soon as it is freed; batches and modules are larger."""
 
 
+@functools.cache
 def share() -> None:
     """Loads what workers need and keeps their hands off what they share; called once, in Ansible's main process."""
     for name in (*_LIBRARIES, *_CONNECTIONS, *_ACTIONS, *_ENCODINGS):
@@ -78,6 +80,7 @@ def _collect_early() -> None:
     gc.set_threshold(100, 2, 1)
 
 
+@functools.cache
 def _libc() -> t.Any:
     """The C library; one that is not glibc has neither mallopt nor malloc_trim (AttributeError)."""
     return ctypes.CDLL(None)

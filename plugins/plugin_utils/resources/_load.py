@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import re
 import types
 import typing as t
@@ -60,7 +61,8 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
     return loaded
 
 
-def properties(type_: type[t.Any]) -> dict[str, dataclasses.Field[t.Any]]:
+@functools.cache
+def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
     """The properties of a resource type (or of a nested mapping): its own first, then those that every resource has."""
     fields = {field.name: field for field in dataclasses.fields(type_)}
     common = {field.name for field in dataclasses.fields(Resource)} if issubclass(type_, Resource) else set()
@@ -69,6 +71,7 @@ def properties(type_: type[t.Any]) -> dict[str, dataclasses.Field[t.Any]]:
     return {**name, **own, **{key: field for key, field in fields.items() if key in common}}
 
 
+@functools.cache
 def property_types(type_: type[t.Any]) -> t.Mapping[str, t.Any]:
     """The resolved annotations of a dataclass."""
     return t.get_type_hints(type_)
@@ -302,3 +305,9 @@ class _Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+# Ansible's main process imports this before it forks its workers: they share what is known by then.
+for _type in TYPES.values():
+    properties(_type)
+    property_types(_type)
