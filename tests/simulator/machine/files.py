@@ -74,6 +74,8 @@ class Files:
         self._sddl: dict[str, str] = {}
         self._lock = threading.RLock()
         self._reserved = 12 * GIGABYTE
+        # By how much drive C: has grown since the machine was set up.
+        self._grown = 0
         # When drive C: was last measured, and what was free then less what was written since.
         self._measured = (0.0, 0)
         self.on_move: list[Callable[[str, str], None]] = []
@@ -244,28 +246,38 @@ class Files:
 
     @property
     def capacity(self) -> int:
-        """Size of a drive in bytes."""
+        """Size of a drive in bytes when the machine was set up."""
         return self._capacity
+
+    def grow(self, size: int) -> None:
+        """Make drive C: larger (or smaller) by some bytes."""
+        self._grown += size
+        self._measured = (0.0, 0)
+
+    def size(self, drive: str = "C") -> int:
+        """Return the size of a drive in bytes."""
+        return self._capacity + (self._grown if drive[:1].upper() == "C" else 0)
 
     def free_space(self, drive: str = "C") -> int:
         """Return the free bytes of a drive."""
         used = self.reserved if drive[:1].upper() == "C" else 0
-        return max(0, self._capacity - used - _size(self._root / drive[:1].lower()))
+        return max(0, self.size(drive) - used - _size(self._root / drive[:1].lower()))
 
     def check_space(self, needed: int, drive: str = "C") -> None:
-        """Raise DiskFullError unless that many bytes are free."""
+        """Raise DiskFullError unless that many bytes, which are about to be written, are free."""
         if needed <= 0:
             return
         # To measure a drive takes time: while there is far more than is needed, a look every few seconds will do.
-        moment, free = self._measured
-        if drive == "C" and time.monotonic() - moment < MEASURED_FOR and needed < free // 2:
-            self._measured = (moment, free - needed)
-            return
-        free = self.free_space(drive)
-        if needed > free:
-            raise DiskFullError
-        if drive == "C":
-            self._measured = (time.monotonic(), free - needed)
+        with self._lock:
+            moment, free = self._measured
+            if drive == "C" and time.monotonic() - moment < MEASURED_FOR and needed < free // 2:
+                self._measured = (moment, free - needed)
+                return
+            free = self.free_space(drive)
+            if needed > free:
+                raise DiskFullError
+            if drive == "C":
+                self._measured = (time.monotonic(), free - needed)
 
     def copy_from(self, other: Files) -> None:
         """Become a copy of another machine's drives."""

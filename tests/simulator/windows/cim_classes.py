@@ -117,7 +117,7 @@ def _disks(machine: Machine) -> list[PSObject]:
                 "DriveType": 3,
                 "FileSystem": "NTFS",
                 "FreeSpace": machine.files.free_space(letter),
-                "Size": machine.files.capacity,
+                "Size": machine.files.size(letter),
                 "VolumeName": "Windows" if letter == "C" else "Temporary Storage",
             },
             text=f'Win32_LogicalDisk: {letter}: (DeviceID = "{letter}:")',

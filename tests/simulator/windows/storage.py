@@ -9,7 +9,6 @@ partition (an image of 30 GB on a larger disk).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine.files import GIGABYTE
@@ -32,25 +31,14 @@ _NAMESPACE = "root/Microsoft/Windows/Storage"
 _SMALLEST = 16 * GIGABYTE
 
 
-@dataclass
-class Resized:
-    """By how many bytes drive C: has grown since the machine was set up."""
-
-    bytes: int = 0
-
-
 def _unallocated(machine: Machine) -> int:
     configured = machine.settings.option("unallocated_gb", 0)
     total = int(float(configured) * GIGABYTE) if isinstance(configured, (int, float)) else 0
-    return max(0, total - machine.part(Resized).bytes)
+    return max(0, total - (machine.files.size() - machine.files.capacity))
 
 
 def _letters(machine: Machine) -> list[str]:
     return [letter for letter in "CDEFGHIJ" if machine.files.drive_exists(f"{letter}:\\")]
-
-
-def _size(machine: Machine, letter: str) -> int:
-    return machine.files.capacity + (machine.part(Resized).bytes if letter == "C" else 0)
 
 
 def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
@@ -80,8 +68,8 @@ def get_volume(machine: Machine, bound: Bound) -> Iterable[object]:
             "FileSystemType": Enumeration("NTFS", 14),
             "DriveType": Enumeration("Fixed", 3),
             "HealthStatus": Enumeration("Healthy", 0),
-            "Size": _size(machine, letter),
-            "SizeRemaining": machine.files.free_space(letter) + (machine.part(Resized).bytes if letter == "C" else 0),
+            "Size": machine.files.size(letter),
+            "SizeRemaining": machine.files.free_space(letter),
         }
         yield cim("MSFT_Volume", properties, _NAMESPACE)
 
@@ -94,7 +82,7 @@ def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
             "PartitionNumber": 4 if letter == "C" else 1,
             "DriveLetter": letter,
             "Offset": 1 << 20,
-            "Size": _size(machine, letter),
+            "Size": machine.files.size(letter),
             "Type": "Basic",
             "IsBoot": letter == "C",
             "IsSystem": False,
@@ -105,7 +93,7 @@ def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
 def get_supported_size(machine: Machine, bound: Bound) -> Iterable[object]:
     """Get-PartitionSupportedSize."""
     for letter in _wanted(machine, bound, "Get-PartitionSupportedSize"):
-        most = _size(machine, letter) + (_unallocated(machine) if letter == "C" else 0)
+        most = machine.files.size(letter) + (_unallocated(machine) if letter == "C" else 0)
         properties: dict[str, object] = {"SizeMin": min(_SMALLEST, most), "SizeMax": most}
         yield PSObject("Microsoft.Management.Infrastructure.CimInstance", properties)
 
@@ -113,7 +101,7 @@ def get_supported_size(machine: Machine, bound: Bound) -> Iterable[object]:
 def resize_partition(machine: Machine, bound: Bound) -> Iterable[object]:
     """Resize-Partition."""
     for letter in _wanted(machine, bound, "Resize-Partition"):
-        size, now = bound.number("Size"), _size(machine, letter)
+        size, now = bound.number("Size"), machine.files.size(letter)
         most = now + (_unallocated(machine) if letter == "C" else 0)
         if size == now:
             raise _storage_error(
@@ -121,7 +109,7 @@ def resize_partition(machine: Machine, bound: Bound) -> Iterable[object]:
             )
         if size > most or size < min(_SMALLEST, now):
             raise _storage_error("StorageWMI 4097,Resize-Partition", "Size Not Supported")
-        machine.part(Resized).bytes += size - now
+        machine.files.grow(size - now)
     return []
 
 
@@ -138,8 +126,8 @@ def get_disk(machine: Machine, bound: Bound) -> Iterable[object]:
             "Number": number,
             "DiskNumber": number,
             "FriendlyName": "Msft Virtual Disk",
-            "Size": _size(machine, letter) + (_unallocated(machine) if letter == "C" else 0),
-            "AllocatedSize": _size(machine, letter),
+            "Size": machine.files.size(letter) + (_unallocated(machine) if letter == "C" else 0),
+            "AllocatedSize": machine.files.size(letter),
             "PartitionStyle": Enumeration("GPT", 2),
             "OperationalStatus": Enumeration("Online", 53264),
             "HealthStatus": Enumeration("Healthy", 0),
@@ -158,7 +146,7 @@ def fsutil(machine: Machine, run: Invocation) -> ProgramResult:
     """fsutil.exe volume diskfree, file createnew."""
     words = [argument.casefold() for argument in run.argv[:2]]
     if words == ["volume", "diskfree"] and len(run.argv) == 3:
-        free, total = machine.files.free_space(run.argv[2]), _size(machine, run.argv[2][:1].upper())
+        free, total = machine.files.free_space(run.argv[2]), machine.files.size(run.argv[2])
         lines = (f"Total free bytes        : {free:,}", f"Total bytes             : {total:,}")
         return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
     if words == ["file", "createnew"] and len(run.argv) == 4 and run.argv[3].isdigit():

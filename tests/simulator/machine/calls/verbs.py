@@ -328,7 +328,7 @@ def free_space(
     path = _text(parameters, "path")
     if not machine.files.drive_exists(path):
         raise _missing(path)
-    return [custom_object(free=machine.files.free_space(path[0]), total=machine.files.capacity)]
+    return [custom_object(free=machine.files.free_space(path[0]), total=machine.files.size(path[0]))]
 
 
 def port_pools(

@@ -80,7 +80,7 @@ def get_ps_drive(machine: Machine, bound: Bound) -> Iterable[object]:
             continue
         properties: dict[str, object] = {"Name": name, "Provider": provider, "Root": root, "CurrentLocation": ""}
         if provider == "FileSystem":
-            properties |= {"Free": free[name], "Used": machine.files.capacity - free[name]}
+            properties |= {"Free": free[name], "Used": machine.files.size(name) - free[name]}
         yield PSObject("System.Management.Automation.PSDriveInfo", properties, name)
 
 

@@ -8,16 +8,13 @@ import os
 from typing import IO, TYPE_CHECKING
 from urllib.parse import SplitResult
 
-from simulator.machine.files import normalise
+from simulator.machine.files import DiskFullError, normalise
 from simulator.windows.curl import errors
 from simulator.windows.curl.errors import CurlError, UsageError
 from simulator.windows.curl.options import Config
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
-
-# How many bytes are written between two looks at the free space: a look walks the whole disk.
-_LOOK = 4 << 20
 
 
 def path_of(config: Config, output: str | None, url: SplitResult, directory: str) -> str | None:
@@ -49,7 +46,6 @@ class Output:
         self._append = append
         self._modern = modern
         self._file: IO[bytes] | None = None
-        self._room = 0
         self.path = path
         self.printed = b""
         self.written = 0
@@ -67,12 +63,13 @@ class Output:
         elif self.path:
             if self._file is None:
                 self._file = self._open(len(data))
-            if self._room < len(data):
-                self._room = min(_LOOK, self._machine.files.free_space(self.path))
-            if self._room < len(data):
-                raise self._failed(len(data))
-            self._room -= len(data)
+            try:
+                self._machine.files.check_space(len(data), self.path[0].upper())
+            except DiskFullError as error:
+                raise self._failed(len(data)) from error
             self._file.write(data)
+            # The node's disk has it: whoever watches the file sees it grow.
+            self._file.flush()
         self.written += len(data)
 
     def _failed(self, size: int) -> CurlError:

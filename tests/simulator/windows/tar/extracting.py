@@ -9,6 +9,7 @@ import re
 import shutil
 from typing import IO, TYPE_CHECKING
 
+from simulator.machine.files import DiskFullError
 from simulator.machine.objects import Invocation, ProcessEndedError
 from simulator.windows.tar.arguments import Arguments
 from simulator.windows.tar.reading import Entry
@@ -33,7 +34,6 @@ class Extractor:
         self._run = run
         self._arguments = arguments
         self._folder = folder
-        self._free = machine.files.free_space(folder)
         self.warnings: list[str] = []
         self.printed = b""
 
@@ -86,14 +86,15 @@ class Extractor:
             self._write(entry, content, path)
 
     def _write(self, entry: Entry, content: IO[bytes], path: str) -> None:
-        self._free -= entry.size
-        if self._free < 0:
-            raise Refused(f"{entry.name}: Write failed: No space left on device")
         real = self._machine.files.real(path)
         with real.open("wb") as file:
             while data := content.read(_CHUNK):
                 if self._run.stop.is_set():
                     raise ProcessEndedError
+                try:
+                    self._machine.files.check_space(len(data), self._folder[0].upper())
+                except DiskFullError as error:
+                    raise Refused(f"{entry.name}: Write failed: No space left on device") from error
                 file.write(data)
         if "m" not in self._arguments.flags:
             os.utime(real, (entry.modified, entry.modified))
