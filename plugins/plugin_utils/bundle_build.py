@@ -25,7 +25,7 @@ from .bundle_fetch import Checksum, Fetched, Fetcher, FetchError, Source
 from .bundle_images import Manifest
 from .bundle_index import INDEX, SIGNATURE, WORK, BundleError, Entry
 from .bundle_registry import Image, Registry, endpoints
-from .resources.artifact import checksum_in
+from .resources._checksums import checksum_in
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -302,7 +302,8 @@ class Builder:
 
     def _entry(self, file: WantedFile, path: str, kind: str, source: str, fetched: Fetched) -> Entry:
         self._note(path)
-        self._tell(f"{file.name}: {fetched.size / 1e6:.1f} MB of {path}")
+        if kind != "checksum":
+            self._tell(f"{file.name}: {fetched.size / 1e6:.1f} MB")
         return Entry(
             path=path,
             kind=kind,

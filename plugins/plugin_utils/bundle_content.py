@@ -150,7 +150,7 @@ def _artifact(artifact: Artifact) -> WantedFile:
     # In the order in which a node asks: file, checksum file, site.
     places: list[tuple[str, str | None, Site | None]] = [(site.url, site.checksum_url, site) for site in artifact.sites]
     places += [(url, artifact.checksum_url, None) for url in artifact.urls]
-    summed = checksum is None and any(sums for dummy, sums, dummy in places)
+    summed = checksum is None and any(place[1] for place in places)
     if summed:
         places = [place for place in places if place[1]]
     first, dummy, version = artifact.name.rpartition(" ")
@@ -159,7 +159,7 @@ def _artifact(artifact: Artifact) -> WantedFile:
         kind=artifact.kind or first or artifact.name,
         name=artifact.name,
         version=artifact.version or version,
-        sources=tuple(_source(artifact, url, site) for url, dummy, site in places),
+        sources=tuple(_source(artifact, place[0], place[2]) for place in places),
         checksum=checksum,
         sums=_sums(artifact, own, places) if summed else None,
         windows=artifact.windows,
@@ -168,14 +168,14 @@ def _artifact(artifact: Artifact) -> WantedFile:
 
 def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None, Site | None]]) -> Sums:
     """The checksum file, from the same places as the file."""
-    url, sums, dummy = places[0]
+    url, sums = places[0][0], places[0][1]
     # Where nobody says, what a place appends to the file's own path is what the publisher appends.
     upstream = (
         artifact.upstream_checksum or artifact.checksum_url or bare(own) + bare(sums or "").removeprefix(bare(url))
     )
     return Sums(
         path=mirror_path(upstream),
-        sources=tuple(_source(artifact, sums or "", site) for dummy, sums, site in places),
+        sources=tuple(_source(artifact, place[1] or "", place[2]) for place in places),
         name=artifact.checksum_name or file_name(mirror_path(own)),
         algorithm=artifact.checksum_algorithm,
     )

@@ -239,7 +239,8 @@ def archive_path(name: str, parts: t.Iterable[str]) -> str:
     """
     ref = reference(name)
     key = hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
-    version = ref.tag if not ref.digest else ref.digest.replace(":", "-")
+    # No folder on Windows ends in a dot, and a tag may.
+    version = ref.digest.replace(":", "-") or ref.tag.rstrip(".") or "_"
     return f"images/{ref.host.replace(':', '_')}/{ref.path}/{version}/{key}.tar"
 
 

@@ -89,8 +89,10 @@ class Registry:
         top, found = self._document(ref, ref.wanted, name, documents)
         if not images.is_index(found):
             one = self._own_platform(ref, images.manifest(top, found, name), name)
-            fit = {version: (one,) if images.fits(one.own.platform, version) else () for version in windows}
-            return Image(top=top, manifests=fit, documents=documents)
+            alone: dict[str, tuple[Manifest, ...]] = {}
+            for version in windows:
+                alone[version] = (one,) if images.fits(one.own.platform, version) else ()
+            return Image(top=top, manifests=alone, documents=documents)
         if not isinstance(found["manifests"], list):
             raise BundleError(f"{name}: the registry's answer lists no manifests")
         entries = [images.descriptor(entry, name) for entry in found["manifests"]]
