@@ -91,8 +91,10 @@ def base_images(names: t.Sequence[str]) -> Resources:
         if name not in known:
             raise ValueError(f"base image {name!r} is not known; known are {', '.join(known)}")
         about = known[name]
+        size = {"size": about["size"]} if "size" in about else {}
         found += [
-            {"name": f"{about['repository']}:{tag}", "windows": [version]} for version, tag in about["tags"].items()
+            {"name": f"{about['repository']}:{tag}", "windows": [version], **size}
+            for version, tag in about["tags"].items()
         ]
     return found
 

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The connection to the registry is cut all over a pull, and its answers are wrong in each way: the store ends right.
+
+A point has converged if, after the run that was hit and at most one more, the store is as that of a node that nothing
+happened to, and a further run changes nothing. No run may call something pulled that is not whole.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from integration.actions import spare_time_not_memory
+from integration.imaging import Machines, converge, ctr, mirrors, statuses
+
+from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.machine.machine import Machine
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("container_images_sweep")]
+
+IMAGE = "r.example/team/app:1"
+LAYER = 6000
+ALWAYS, ONCE = 0, 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """One fault: of a kind, for a part of the image, as often as said."""
+
+    kind: str
+    part: str
+    times: int
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.part} {self.options} {'always' if self.times == ALWAYS else 'once'}"
+
+
+def points() -> list[Point]:
+    """Cuts over the bytes of the manifests and of the blobs, and answers that are wrong."""
+    found = [Point("cut", "manifests", times, {"at": at}) for at in (-1, 0, 200) for times in (ALWAYS, ONCE)]
+    found += [Point("cut", "blobs", ALWAYS, {"at": at}) for at in (-1, 0, 1, 100, *range(500, LAYER, 750))]
+    found += [Point("cut", "blobs", ONCE, {"at": at}) for at in (0, 100, 3000)]
+    found += [
+        Point("status", part, ALWAYS, {"status": status}) for part in ("manifests", "blobs") for status in (429, 503)
+    ]
+    found += [Point("truncated", "blobs", times, {"at": 3000}) for times in (ALWAYS, ONCE)]
+    found += [Point(kind, "blobs", ALWAYS) for kind in ("wrong", "html", "no-range")]
+    return found
+
+
+def store_of(machine: Machine) -> list[str]:
+    """What the store holds, and whether it is whole."""
+    return sorted(ctr(machine, "images", "check").splitlines()) + sorted(ctr(machine, "content", "list", "-q").split())
+
+
+def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> tuple[bool, str]:
+    """Hit one pull, and say whether its run failed, and what went wrong; empty if it converged."""
+    with Registry(images=blobs) as registry:
+        given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 1}
+        registry.fault(point.kind, f"*/{point.part}/*", times=point.times, **point.options)
+        hit = converge(machine, [IMAGE], **given)
+        registry.faults.clear()
+        failed = bool(hit.get("failed"))
+        claimed = statuses(hit)[IMAGE]
+        if claimed == "pulled" and store_of(machine) != wanted:
+            return failed, "it was called pulled and is not"
+        if failed != (claimed != "pulled"):
+            return failed, f"it is {claimed}, and failed is {failed}"
+        if point.times == ONCE and failed:
+            return failed, f"one fault was one too many: {hit.get('msg')}"
+        repaired = converge(machine, [IMAGE], **given)
+        if repaired.get("failed") or store_of(machine) != wanted:
+            return failed, f"the next run did not mend it: {repaired.get('msg')}"
+        again = converge(machine, [IMAGE], **given)
+        return failed, "a further run changed something" if again["changed"] else ""
+
+
+def test_it_converges_wherever_a_pull_is_cut(
+    monkeypatch: pytest.MonkeyPatch, record_property: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spare_time_not_memory(monkeypatch)
+    blobs, faults = Blobs(), points()
+    blobs.add(IMAGE, ["2019", "2022", "2025"], size=LAYER)
+    with Machines(len(faults) + 1) as machines:
+        first = machines.next()
+        with Registry(images=blobs) as registry:
+            converge(first, [IMAGE], registries=mirrors(registry, "r.example"))
+        wanted = store_of(first)
+        fresh = [machines.next() for _ in faults]
+        with ThreadPoolExecutor(6) as pool:
+            outcomes = pool.map(lambda pair: trouble(pair[0], blobs, pair[1], wanted), zip(fresh, faults, strict=True))
+            found = dict(zip(map(str, faults), outcomes, strict=True))
+    bad = {point: why for point, (_, why) in found.items() if why}
+    broken = sum(failed for failed, _ in found.values())
+    with capsys.disabled():
+        print(f"\ncontainer_images: faults injected {len(faults)}, runs that failed {broken}, "
+              f"converged {len(faults) - len(bad)}")  # fmt: skip
+    assert not bad
+    # What goes wrong only once, and cuts that let a part of the rest through, the first run overcomes.
+    assert broken >= 8
+    record_property("image_faults", [len(faults), len(faults)])
+
+
+def test_a_pull_goes_on_where_it_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    spare_time_not_memory(monkeypatch)
+    blobs = Blobs()
+    blobs.add(IMAGE, ["2022"], size=200_000)
+    with Machines(1) as machines, Registry(images=blobs) as registry:
+        machine = machines.next()
+        given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 0}
+        layer = max(blobs.content, key=lambda digest: len(blobs.content[digest][1]))
+        registry.fault("cut", f"*/blobs/{layer}", at=150_000, times=1, method="GET")
+        # Else containerd itself asks for the rest at once.
+        registry.fault("status", f"*/blobs/{layer}", status=503)
+        assert converge(machine, [IMAGE], **given)["failed"]
+        registry.faults.clear()
+        registry.reset()
+        assert statuses(converge(machine, [IMAGE], **given)) == {IMAGE: "pulled"}
+        # The rest of the layer, and the manifests.
+        assert 40_000 < registry.counters["bytes"] < 100_000
