@@ -106,8 +106,7 @@ class ImageStore:
         self._files.make_directory(path.rpartition("\\")[0])
         with self._files.real(path).open("ab") as file:
             for piece in pieces:
-                self._files.check_space(len(piece))
-                file.write(piece)
+                self._files.append(file, piece)
 
     def commit(self, digest: str) -> None:
         """Make an ingest the blob. Raises ValueError if it is not what its digest says; then it is gone."""

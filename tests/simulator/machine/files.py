@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
+from typing import IO
 
 # The access list that a new file in C:\ inherits: https://learn.microsoft.com/windows/win32/secauthz/sid-strings
 DEFAULT_FILE_SDDL = "O:BAG:SYD:AI(A;ID;FA;;;SY)(A;ID;FA;;;BA)(A;ID;0x1200a9;;;BU)"
@@ -154,8 +155,8 @@ class Files:
             raise FileNotFoundError(f"Could not find a part of the path '{path}'.")
         if real.is_dir():
             raise PermissionError(f"Access to the path '{path}' is denied.")
-        self.check_space(len(data) - (real.stat().st_size if real.exists() else 0))
         with self._lock:
+            self.check_space(len(data) - (real.stat().st_size if real.exists() else 0))
             # Beside and over: readers (and hard links of the images' store) never see half a file.
             aside = real.with_name(f".{real.name}.{threading.get_ident()}")
             aside.write_bytes(data)
@@ -278,6 +279,17 @@ class Files:
                 raise DiskFullError
             if drive == "C":
                 self._measured = (time.monotonic(), free - needed)
+
+    def append(self, file: IO[bytes], data: bytes, drive: str = "C") -> None:
+        """Write to a file that is open, as far as the drive has room. Raises DiskFullError.
+
+        One at a time: nobody else takes the room between the look at it and the write.
+        """
+        with self._lock:
+            self.check_space(len(data), drive)
+            file.write(data)
+            # Whoever watches the file, or measures the drive, sees it.
+            file.flush()
 
     def copy_from(self, other: Files) -> None:
         """Become a copy of another machine's drives."""

@@ -64,12 +64,9 @@ class Output:
             if self._file is None:
                 self._file = self._open(len(data))
             try:
-                self._machine.files.check_space(len(data), self.path[0].upper())
+                self._machine.files.append(self._file, data, self.path[0].upper())
             except DiskFullError as error:
                 raise self._failed(len(data)) from error
-            self._file.write(data)
-            # The node's disk has it: whoever watches the file sees it grow.
-            self._file.flush()
         self.written += len(data)
 
     def _failed(self, size: int) -> CurlError:

@@ -92,10 +92,9 @@ class Extractor:
                 if self._run.stop.is_set():
                     raise ProcessEndedError
                 try:
-                    self._machine.files.check_space(len(data), self._folder[0].upper())
+                    self._machine.files.append(file, data, self._folder[0].upper())
                 except DiskFullError as error:
                     raise Refused(f"{entry.name}: Write failed: No space left on device") from error
-                file.write(data)
         if "m" not in self._arguments.flags:
             os.utime(real, (entry.modified, entry.modified))
 
