@@ -1,0 +1,341 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""docker.exe's container images, and dockerd's configuration: what it takes, what it refuses, what it pulls."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from simulator.kubernetes_node import cri, dockerd, hns
+from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.machine.objects import ProgramResult
+from simulator.machine.services import ServiceError
+
+from .conftest import Node
+
+DOCKER, JSON = r"C:\Program Files\docker", r"C:\ProgramData\docker\config\daemon.json"
+PAUSE = "pause:3.10.2"
+
+
+def put(node: Node, version: str = "28.5.1", **daemon: Any) -> None:
+    """Put dockerd and docker on a machine, with a daemon.json if it is to have one."""
+    for name in ("docker", "dockerd"):
+        node.put(rf"{DOCKER}\{name}.exe", name, version)
+    if daemon:
+        node.write(JSON, json.dumps(daemon))
+
+
+def started(node: Node, version: str = "28.5.1", **daemon: Any) -> Node:
+    put(node, version, **daemon)
+    node.machine.services.create("docker", rf'"{DOCKER}\dockerd.exe" --run-service', Start=2)
+    node.machine.services.start("docker")
+    return node
+
+
+def docker(node: Node, *words: str, code: int = 0, **options: Any) -> str:
+    result = node.run(rf"{DOCKER}\docker.exe", *words, **options)
+    assert result.exit_code == code, result
+    return result.stdout if code == 0 else result.stderr
+
+
+def listed(node: Node, *more: str) -> list[dict[str, str]]:
+    lines = docker(node, "image", "ls", "--digests", "--no-trunc", "--format", "{{json .}}", *more).splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def dockerd_exe(node: Node, *words: str) -> ProgramResult:
+    """Run dockerd.exe, which has to end by itself."""
+    return node.run(rf"{DOCKER}\dockerd.exe", *words, timeout=5)
+
+
+# -- dockerd
+
+
+@pytest.mark.parametrize(
+    ("daemon", "flags", "said"),
+    [
+        ({"storage-driver": "overlay2"}, [], "the following directives don't match any configuration option"),
+        ({"live-restore": True}, [], "don't match any configuration option: live-restore"),
+        ({"debug": True}, ["-D"], "specified both as a flag and in the configuration file"),
+        ({"hosts": ["npipe://"]}, ["-H", "npipe://"], "hosts: (from flag: npipe://, from file: [npipe://])"),
+        ({"registry-mirrors": "http://m"}, [], "cannot unmarshal string into Go struct field"),
+        ({"registry-mirrors": ["mirror.example"]}, [], "invalid mirror: no scheme"),
+        ({"hosts": ["unix:///var/run/docker.sock"]}, [], "invalid bind address"),
+        ({"log-level": "loud"}, [], "invalid logging level: loud"),
+        ({"bridge": "lab"}, [], "network lab not found"),
+        ({}, ["--config-file", r"C:\none.json"], r"open C:\none.json: The system cannot find the file"),
+        ({}, ["--iptables=false"], "unknown flag: --iptables"),
+        ({}, ["now"], 'unknown command "now"'),
+    ],
+)
+def test_dockerd_refuses(make_node: Callable[..., Node], daemon: dict[str, Any], flags: list[str], said: str) -> None:
+    """On a command line it says so; as a service it ends before it reports, and the reason is in the events."""
+    node = make_node()
+    put(node, **daemon)
+    if "--config-file" in flags:
+        node.write(r"C:\ProgramData\docker\config\daemon.json", '{"wrong": 1}')
+    result = dockerd_exe(node, *flags)
+    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+    line = " ".join([rf'"{DOCKER}\dockerd.exe"', "--run-service", *flags])
+    node.machine.services.create("docker", line, Start=2)
+    with pytest.raises(ServiceError) as raised:
+        node.machine.services.start("docker")
+    assert raised.value.code == 1053
+    assert said in node.machine.services.events[-1]
+
+
+def test_dockerd_reads_its_configuration(make_node: Callable[..., Node]) -> None:
+    node = make_node()
+    options = {"log-driver": "json-file", "log-opts": {"max-size": "50m"}, "features": {"x": True}, "debug": True}
+    started(
+        node,
+        **options,
+        **{"data-root": r"C:\docker", "bridge": "none", "labels": ["a=b"], "exec-opts": ["isolation=process"]},
+    )
+    about = json.loads(docker(node, "info", "--format", "{{json .}}"))
+    assert (about["DockerRootDir"], about["Debug"], about["Labels"]) == (r"C:\docker", True, ["a=b"])
+    assert hns.store(node.machine).networks() == []
+    assert node.machine.files.is_directory(r"C:\docker\windowsfilter")
+    assert "does not model docker swarm" in docker(node, "swarm", "init", code=1)
+    assert "unknown flag: --frob" in docker(node, "image", "ls", "--frob", code=125)
+
+
+def test_flags_come_and_go_with_versions(make_node: Callable[..., Node]) -> None:
+    old, new = make_node(), make_node()
+    put(old, "20.10.24", proxies={"http-proxy": "http://p:3128"})
+    put(new, "28.5.1", proxies={"http-proxy": "http://p:3128"})
+    assert "unknown flag: --validate" in dockerd_exe(old, "--validate").stderr
+    assert dockerd_exe(new, "--validate").stderr == "configuration OK\n"
+    result = dockerd_exe(old)
+    assert "don't match any configuration option: http-proxy" in result.stderr
+
+
+def test_dockerd_needs_the_feature_containers(make_node: Callable[..., Node]) -> None:
+    node = make_node(features=[])
+    put(node)
+    result = dockerd_exe(node)
+    assert (result.exit_code, "ensure that the Containers feature is installed" in result.stderr) == (1, True)
+
+
+def test_dockerd_registers_itself(make_node: Callable[..., Node]) -> None:
+    node = make_node()
+    put(node)
+    assert dockerd_exe(node, "--register-service", "--service-name", "engine", "-D").exit_code == 0
+    service = node.machine.services.get("engine")
+    assert service is not None
+    assert service.argv == [rf"{DOCKER}\dockerd.exe", "--run-service", "--service-name", "engine", "-D"]
+    assert (service.display_name, service.start) == ("Docker Engine", 2)
+    node.machine.services.start("engine")
+    assert dockerd.connect(node.machine) is not None
+    node.machine.services.stop("engine")
+    assert dockerd_exe(node, "--unregister-service", "--service-name", "engine").exit_code == 0
+    assert not node.machine.services.exists("engine")
+    assert dockerd_exe(node, "--unregister-service").exit_code == 1
+
+
+# -- container images
+
+
+@pytest.mark.parametrize(
+    ("windows", "version", "build"),
+    [("2019", "28.5.1", 17763), ("2022", "28.5.1", 20348), ("2025", "28.5.1", 17763), ("2025", "29.0.0", 20348)],
+)
+def test_pull_takes_an_entry_for_the_build(
+    make_node: Callable[..., Node], registry: Registry, windows: str, version: str, build: int
+) -> None:
+    """pause:3.10 has none for Server 2025: Docker 28 takes the first that is not newer, which then does not start."""
+    node = started(make_node(windows), version)
+    name = f"{registry.address}:{registry.port}/pause:3.10"
+    assert f"Status: Downloaded newer image for {name}" in docker(node, "pull", name)
+    assert f"Status: Image is up to date for {name}" in docker(node, "pull", name)
+    (about,) = json.loads(docker(node, "image", "inspect", name))
+    assert (about["Os"], int(about["OsVersion"].split(".")[2])) == ("windows", build)
+    (row,) = listed(node)
+    assert row["Digest"] == registry.images.tags["registry.k8s.io/pause:3.10"]
+    server = dockerd.connect(node.machine)
+    assert server is not None
+    item = server.create("x", name)
+    if build < 20348 and windows != "2019":
+        with pytest.raises(dockerd.DockerError, match="does not match the host operating system"):
+            server.start(item)
+    else:
+        server.start(item)
+
+
+def test_names_of_an_image(make_node: Callable[..., Node], registry: Registry) -> None:
+    node = started(make_node())
+    base = f"{registry.address}:{registry.port}"
+    digest = registry.images.tags["registry.k8s.io/pause:3.10.2"]
+    docker(node, "pull", "-q", f"{base}/pause@{digest}")
+    (row,) = listed(node)
+    assert (row["Repository"], row["Tag"], row["Digest"]) == (f"{base}/pause", "<none>", digest)
+    docker(node, "tag", f"{base}/pause@{digest}", "registry.k8s.io/pause:3.10.2")
+    docker(node, "tag", row["ID"], "pause:mine")
+    assert sorted(f"{item['Repository']}:{item['Tag']}" for item in listed(node)) == [
+        f"{base}/pause:<none>",
+        "pause:mine",
+        "registry.k8s.io/pause:3.10.2",
+    ]
+    assert docker(node, "rmi", "pause:mine") == "Untagged: pause:mine\n"
+    assert "No such image: pause:mine" in docker(node, "rmi", "pause:mine", code=1)
+    said = docker(node, "rmi", "registry.k8s.io/pause:3.10.2")
+    assert f"Deleted: {row['ID']}" in said
+    assert listed(node) == []
+    assert json.loads(docker(node, "system", "df", "--format", "json").splitlines()[0])["TotalCount"] == "0"
+
+
+def test_what_a_container_uses_is_kept(make_node: Callable[..., Node], registry: Registry) -> None:
+    node = started(make_node())
+    name = f"{registry.address}:{registry.port}/{PAUSE}"
+    docker(node, "pull", name)
+    server = dockerd.connect(node.machine)
+    assert server is not None
+    server.create("x", name)
+    assert "is using its referenced image" in docker(node, "rmi", name, code=1)
+    assert "Total reclaimed space: 0B" in docker(node, "image", "prune", "--all", "--force")
+    docker(node, "rm", "x")
+    assert "deleted: sha256:" in docker(node, "image", "prune", "-af")
+    assert listed(node) == []
+
+
+def test_archives(make_node: Callable[..., Node], registry: Registry) -> None:
+    """load reads manifest.json alone: an OCI layout without it does not load."""
+    node, other = started(make_node()), started(make_node(), "20.10.24")
+    name = f"{registry.address}:{registry.port}/{PAUSE}"
+    docker(node, "pull", name)
+    docker(node, "save", "-o", r"C:\pause.tar", name)
+    data = node.machine.files.read_bytes(r"C:\pause.tar")
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        assert {"manifest.json", "index.json", "oci-layout"} <= set(archive.getnames())
+    other.machine.files.write_bytes(r"C:\pause.tar", data)
+    assert docker(other, "load", "--input", r"C:\pause.tar") == f"Loaded image: {name}\n"
+    assert listed(other)[0]["ID"] == listed(node)[0]["ID"]
+    docker(other, "save", "-o", r"C:\old.tar", name)
+    with tarfile.open(other.machine.files.real(r"C:\old.tar")) as archive:
+        assert "index.json" not in archive.getnames()
+
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive, tarfile.open(fileobj=raw, mode="w") as less:
+        for member in archive:
+            if member.name != "manifest.json":
+                less.addfile(member, archive.extractfile(member))
+    node.machine.files.write_bytes(r"C:\oci.tar", raw.getvalue())
+    assert r"manifest.json: The system cannot find the file specified." in docker(
+        node, "load", "-i", r"C:\oci.tar", code=1
+    )
+    node.machine.files.write_bytes(r"C:\cut.tar", data[: len(data) // 2])
+    docker(node, "load", "-i", r"C:\cut.tar", code=1)
+    assert "cannot find the file" in docker(node, "load", "-i", r"C:\none.tar", code=1)
+
+
+def test_a_pause_image_is_built_and_pushed(make_node: Callable[..., Node]) -> None:
+    with Registry() as registry:
+        base = f"{registry.address}:{registry.port}"
+        node = started(make_node())
+        node.put(r"C:\build\bin\pause.exe", "pause", "3.10.2")
+        node.write(
+            r"C:\build\Dockerfile",
+            "# a comment\nARG BASE\nARG VERSION=ltsc2022\nFROM ${BASE}/windows/nanoserver:${VERSION}\n"
+            'ENV A=1 B="two words"\nLABEL \\\n  role=pause\nADD bin/pause.exe /pause.exe\nUSER ContainerUser\n'
+            'ENTRYPOINT ["/pause.exe"]\n',
+        )
+        said = docker(node, "build", "-t", f"{base}/my/pause:1", "--build-arg", f"BASE={base}", r"C:\build")
+        assert f"Successfully tagged {base}/my/pause:1" in said
+        (about,) = json.loads(docker(node, "image", "inspect", f"{base}/my/pause:1"))
+        assert about["Config"] == {
+            "Env": ["A=1", "B=two words"],
+            "Labels": {"role": "pause"},
+            "User": "ContainerUser",
+            "Entrypoint": ["/pause.exe"],
+        }
+        assert about["OsVersion"].startswith("10.0.20348.")
+        assert len(about["RootFS"]["Layers"]) == 2
+        assert "digest: sha256:" in docker(node, "push", f"{base}/my/pause:1")
+        other = started(make_node())
+        docker(other, "pull", f"{base}/my/pause:1")
+        assert listed(other)[0]["ID"] == about["Id"]
+    for text, problem in (
+        ("FROM scratch\n", "Windows does not support FROM scratch"),
+        (f"FROM {base}/windows/nanoserver:ltsc2022\nCOPY none.exe /x\n", "file does not exist"),
+        ("COPY a b\n", "no build stage"),
+        ("", "the Dockerfile cannot be empty"),
+    ):
+        node.write(r"C:\build\Dockerfile", text)
+        assert problem in docker(node, "build", r"C:\build", code=1)
+
+
+def test_mirrors_stand_for_docker_hub_alone(make_node: Callable[..., Node]) -> None:
+    images = Blobs()
+    images.add("docker.io/library/busybox:1", ["2022"])
+    images.add("registry.k8s.io/pause:3.10.2", ["2022"])
+    with Registry(images=images) as registry:
+        node = started(make_node(), **{"registry-mirrors": [registry.url]})
+        docker(node, "pull", "busybox:1")
+        assert [(row["Repository"], row["Tag"]) for row in listed(node)] == [("busybox", "1")]
+        before = registry.counters["requests"]
+        assert "no such host" in docker(node, "pull", "registry.k8s.io/pause:3.10.2", code=1)
+        assert registry.counters["requests"] == before
+
+
+def test_proxies_of_the_daemon_come_before_the_service_environment(
+    make_node: Callable[..., Node], registry: Registry
+) -> None:
+    """A registry's own name is reached through the proxy that daemon.json names (a registry answers as one)."""
+    name = "registry.k8s.io/pause:3.10.2"
+    node = make_node()
+    insecure = {"insecure-registries": ["registry.k8s.io"]}
+    started(node, **insecure, proxies={"http-proxy": registry.url, "https-proxy": registry.url})
+    docker(node, "pull", name)
+    assert json.loads(docker(node, "info", "--format", "{{json .}}"))["HttpProxy"] == registry.url
+
+
+@pytest.mark.parametrize("auth", ["basic", "bearer"])
+def test_credentials(make_node: Callable[..., Node], auth: str) -> None:
+    with Registry(user="u:secret", auth=auth) as registry:  # type: ignore[arg-type]
+        base = f"{registry.address}:{registry.port}"
+        node = started(make_node())
+        assert "pull access denied" in docker(node, "pull", f"{base}/{PAUSE}", code=1)
+        assert docker(node, "--config", r"C:\cfg", "login", "-u", "u", "--password-stdin", base, stdin=b"wrong", code=1)
+        assert not node.machine.files.exists(r"C:\cfg\config.json")
+        said = docker(node, "--config", r"C:\cfg", "login", "-u", "u", "--password-stdin", base, stdin=b"secret\n")
+        assert said == "Login Succeeded\n"
+        docker(node, "--config", r"C:\cfg", "pull", f"{base}/{PAUSE}")
+        found = json.loads(docker(node, "--config", r"C:\cfg", "manifest", "inspect", "--verbose", f"{base}/{PAUSE}"))
+        assert {item["Descriptor"]["platform"]["os"] for item in found} == {"linux", "windows"}
+        docker(node, "--config", r"C:\cfg", "logout", base)
+        assert "secret" not in node.machine.files.read_text(r"C:\cfg\config.json")
+        node.write(r"C:\cfg\config.json", json.dumps({"credsStore": "wincred"}))
+        assert "docker-credential-wincred" in docker(node, "--config", r"C:\cfg", "pull", f"{base}/{PAUSE}", code=1)
+
+
+def test_what_a_pull_says_that_failed(make_node: Callable[..., Node], registry: Registry) -> None:
+    base = f"{registry.address}:{registry.port}"
+    node = started(make_node("2019"))
+    assert "manifest unknown" in docker(node, "pull", f"{base}/pause:9", code=1)
+    assert "no matching manifest for windows/amd64 10.0.17763" in docker(
+        node, "pull", f"{base}/windows/nanoserver:ltsc2022", code=1
+    )
+    assert "no matching manifest" in docker(node, "pull", f"{base}/coredns/coredns:v1.37.1", code=1)
+    assert "invalid reference format" in docker(node, "pull", "UPPER/x:1", code=1)
+    assert "requires at least 1 argument" in docker(node, "pull", code=1)
+    assert "actively refused" in docker(node, "pull", "127.0.0.1:1/x:1", code=1)
+    node.machine.services.stop("docker")
+    assert "error during connect" in docker(node, "pull", f"{base}/{PAUSE}", code=1)
+    assert cri.connect(node.machine, dockerd.PIPE) is None
+
+
+def test_images_outlive_dockerd_and_are_none_of_containerds(make_node: Callable[..., Node], registry: Registry) -> None:
+    node = started(make_node())
+    docker(node, "pull", f"{registry.address}:{registry.port}/{PAUSE}")
+    node.start_containerd()
+    assert node.ctr("images", "list", "-q").stdout == ""
+    node.machine.services.stop("docker")
+    node.machine.services.start("docker")
+    assert len(listed(node)) == 1
