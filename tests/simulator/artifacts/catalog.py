@@ -130,7 +130,21 @@ RELEASES: Sequence[Release] = (
     ),
     Release(r"www\.cloudbase\.it/downloads/CloudbaseInitSetup_(?P<version>Stable_)?x64\.msi", releases.cloudbase_init),
     Release(
-        rf"{_GITHUB}/projectcalico/calico/releases/download/v{_VERSION}/calico-windows-v{_SAME}\.zip", releases.calico
+        rf"{_GITHUB}/[Mm]icrosoft/SDN/archive/(?:refs/heads/)?(?P<version>master|[0-9a-f]{{40}})\.tar\.gz",
+        releases.sdn_archive,
+    ),
+    Release(
+        rf"{_GITHUB}/moby/buildkit/releases/download/v{_VERSION}/buildkit-v{_SAME}\.windows-amd64\.tar\.gz",
+        releases.buildkit,
+    ),
+    # projectcalico/calico release/internal/utils: one SHA256SUMS of a release's assets.
+    Release(
+        rf"{_GITHUB}/projectcalico/calico/releases/download/v{_VERSION}/calico-windows-v{_SAME}\.zip",
+        releases.calico,
+        sums=(
+            rf"{_GITHUB}/projectcalico/calico/releases/download/v{_VERSION}/SHA256SUMS",
+            "github.com/projectcalico/calico/releases/download/v{version}/calico-windows-v{version}.zip",
+        ),
     ),
 )
 

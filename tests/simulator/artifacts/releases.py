@@ -109,7 +109,7 @@ def azure_cni(version: str) -> bytes:
 
 def csi_proxy(version: str) -> bytes:
     """csi-proxy-vVERSION.tar.gz."""
-    return tar_gz({"bin/csi-proxy.exe": program("csi-proxy", version), "LICENSE": _LICENSE}, top="./")
+    return tar_gz({"bin/csi-proxy.exe": program("csi-proxy", version), "LICENSE": _LICENSE})
 
 
 def cri_dockerd(version: str) -> bytes:
@@ -125,6 +125,19 @@ def docker(version: str) -> bytes:
 def nerdctl(version: str) -> bytes:
     """nerdctl-VERSION-windows-amd64.tar.gz."""
     return tar_gz({"nerdctl.exe": program("nerdctl", version)})
+
+
+def buildkit(version: str) -> bytes:
+    """buildkit-vVERSION.windows-amd64.tar.gz."""
+    return tar_gz({f"bin/{name}.exe": program(name, version) for name in ("buildctl", "buildkitd")})
+
+
+def sdn_archive(version: str) -> bytes:
+    """GitHub's archive of microsoft/SDN: everything below `SDN-REF`."""
+    names = ("hns.psm1", "hns.v2.psm1", "helper.psm1", "debug/collectlogs.ps1", "debug/starthnstrace.cmd",
+             "debug/startpacketcapture.cmd", "debug/stoppacketcapture.cmd", "debug/dumpVfpPolicies.ps1",
+             "debug/portReservationTest.ps1", "debug/VFP.psm1", "debug/networkhealth.ps1")  # fmt: skip
+    return tar_gz({f"SDN-{version}/Kubernetes/windows/{name}": sdn_script(name, version) for name in names})
 
 
 def sdn_script(name: str, version: str) -> bytes:

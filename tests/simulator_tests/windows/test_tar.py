@@ -168,6 +168,17 @@ def test_a_program_that_runs_as_a_service_is_not_replaced(machine: Machine) -> N
     assert tar(machine, "-xf", path, "-C", r"C:\bin").exit_code == 0
 
 
+def test_a_dot_is_an_element_that_can_be_stripped(machine: Machine) -> None:
+    path = put(machine, "dots.tgz", {"./bin/a.exe": b"a", "./b.txt": b"b"})
+    machine.files.make_directory(r"C:\one")
+    machine.files.make_directory(r"C:\two")
+    assert tar(machine, "-xf", path, "-C", r"C:\one", "--strip-components", "1").exit_code == 0
+    assert machine.files.is_file(r"C:\one\bin\a.exe")
+    assert machine.files.is_file(r"C:\one\b.txt")
+    assert tar(machine, "-xf", path, "-C", r"C:\two", "--strip-components", "2").exit_code == 0
+    assert [entry.name for entry in machine.files.listing(r"C:\two")] == ["a.exe"]
+
+
 def test_a_full_disk(machine: Machine) -> None:
     path = put(machine, "a.tgz", {"big": bytes(100_000)})
     machine.files.reserved += machine.files.free_space() - 50_000

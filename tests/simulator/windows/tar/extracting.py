@@ -39,7 +39,9 @@ class Extractor:
 
     def place(self, name: str) -> str | None:
         """Return an entry's name on the disk; None: --strip-components leaves nothing. Raises Refused."""
-        text = name.replace("\\", "/")
+        text = _stripped(name.replace("\\", "/"), self._arguments.strip)
+        if text is None:
+            return None
         if "P" not in self._arguments.flags:
             stripped = re.sub(r"^(?://[?.]/)?(?:[A-Za-z]:)?/*", "", text)
             if stripped != text:
@@ -50,9 +52,7 @@ class Extractor:
             if ".." in text.split("/"):
                 raise Refused(f"{name}: Path contains '..'")
         parts = [part for part in text.split("/") if part not in ("", ".")]
-        if len(parts) <= self._arguments.strip:
-            return None if self._arguments.strip else "" if not parts else "\\".join(parts)
-        return "\\".join(_FORBIDDEN.sub("_", part) for part in parts[self._arguments.strip :])
+        return "\\".join(_FORBIDDEN.sub("_", part) for part in parts)
 
     def extract(self, entry: Entry, content: IO[bytes] | None) -> None:
         """Write one entry. Raises Refused."""
@@ -110,3 +110,13 @@ class Extractor:
             shutil.copytree(real, self._machine.files.real(path), dirs_exist_ok=True)
         else:
             shutil.copyfile(real, self._machine.files.real(path))
+
+
+def _stripped(name: str, elements: int) -> str | None:
+    """Return a name without its first elements, as libarchive's tar/util.c does it: a leading `.` is one, too."""
+    rest = name
+    for _ in range(elements):
+        _, slash, rest = rest.partition("/")
+        if not slash:
+            return None
+    return rest.lstrip("/") or None if elements else name
