@@ -3,14 +3,15 @@
 """Everything that a fleet file names, started together: servers, artifact server, container registry, cluster.
 
 nodes: […]                                          # see fleet.py
-artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 takes a free one
-registry: {address: 127.50.0.1, port: 5000}         # optional
+artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 takes a free one; also user, query, rate
+registry: {address: 127.50.0.1, port: 5000}         # optional; also user, auth, rate
 cluster: {address: 127.50.0.1, kind: auto, …}       # optional; further keys as start_cluster takes them
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +59,18 @@ class World:
             self.cluster = start_cluster(**options)
             self._stack.callback(self.cluster.stop)
         if self._file.artifacts:
-            self.artifacts = ArtifactServer(*_endpoint(self._file.artifacts))
+            self.artifacts = ArtifactServer(**_options(self._file.artifacts, "user", "query", "rate"))
             self.artifacts.start()
             self._stack.callback(self.artifacts.close)
         if self._file.registry:
-            self.registry = Registry(*_endpoint(self._file.registry))
+            self.registry = Registry(**_options(self._file.registry, "user", "auth", "rate"))
             self._stack.callback(self.registry.stop)
         self.fleet.start()
         self._stack.callback(self.fleet.stop)
 
 
-def _endpoint(entry: Any) -> tuple[str, int]:
-    return str(entry.get("address", "127.0.0.1")), int(entry.get("port", 0))
+def _options(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return where a server listens and those of its other options that are given. Raises ValueError for others."""
+    if unknown := entry.keys() - {"address", "port", *names}:
+        raise ValueError(f"unknown keys of a server: {', '.join(sorted(unknown))}")
+    return {"address": "127.0.0.1", "port": 0, **entry}
