@@ -74,8 +74,9 @@ def test_twelve_images_come_in_few_commands_and_cost_one_when_they_are_there(
     assert set(statuses(first).values()) == {"pulled"}
     assert names(machine) == set(TWELVE)
     assert all(item["digest"].startswith("sha256:") and item["size"] for item in first["images"])
-    # What was asked for the sizes left nothing behind.
-    assert ctr(machine, "namespaces", "list", "-q").split() == ["k8s.io"]
+    # What was asked for the sizes left nothing but an empty namespace.
+    assert ctr(machine, "namespaces", "list", "-q").split() == ["k8s.io", "winkube-sizes"]
+    assert ctr(machine, "-n", "winkube-sizes", "images", "list", "-q") == ""
     registry.reset()
     second = converge(machine, TWELVE, **given)
     assert (second["changed"], second["remote_commands"]) == (False, 1)

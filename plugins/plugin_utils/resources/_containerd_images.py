@@ -11,7 +11,6 @@ would be half as large again. All that CRI has no word for is ctr's: list, check
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import typing as t
 
@@ -24,6 +23,8 @@ PINNED = "io.cri-containerd.pinned=pinned"
 _MANAGED = "io.cri-containerd.image=managed"
 """What CRI sets on every container image that it sees."""
 _NAMESPACE = "k8s.io"
+_SIZES = "winkube-sizes"
+"""The namespace in which registries are asked for sizes; it stays, empty."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,30 +114,26 @@ class ContainerdStore(Store):
         return _patient(dataclasses.replace(call, environment=dict(self.environment)), how)
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
-        # A namespace of its own: nothing that was only asked for may look as if it were in the kubelet's store.
-        space = _space(reference)
+        # In a namespace of its own: nothing that was only asked for may look as if it were in the kubelet's store. Not
+        # `remove --sync`: that collects garbage at once, and what a pull that was cut would go on from is garbage, too
+        # (containerd core/metadata: an ingest lives as long as its pull's lease, or until the next collection).
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
-        # Each names the one before it: what runs side by side are the same steps of several container images.
-        asked: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
-            ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), (), ()),
-            ("size", ("images", "list", f"name=={reference}"), ("fetch",), ()),
-            ("forget", ("images", "remove", "--sync", reference), ("size",), ()),
-            ("leave", ("namespaces", "remove", space), ("forget",), ()),
-            # A fetch that failed made the namespace, too.
-            ("leave-anyway", ("namespaces", "remove", space), (), ("leave",)),
+        asked = (
+            ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), ()),
+            ("size", ("images", "list", f"name=={reference}"), ("fetch",)),
+            ("forget", ("images", "remove", reference), ("size",)),
         )
         return tuple(
             Call(
                 id=name,
                 command=self.ctr,
-                arguments=("-n", space, *arguments),
+                arguments=("-n", _SIZES, *arguments),
                 environment=dict(self.environment),
                 timeout=60,
                 on_error="continue",
                 needs=needs,
-                unless=unless,
             )
-            for name, arguments, needs, unless in asked
+            for name, arguments, needs in asked
         )
 
     def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:  # noqa: ARG002 - ctr knows
@@ -165,10 +162,6 @@ def _patient(call: Call, how: Pulling) -> Call:
         long=True,
         parallel=how.parallel,
     )
-
-
-def _space(reference: str) -> str:
-    return f"winkube-size-{hashlib.sha256(reference.encode()).hexdigest()[:12]}"
 
 
 def _unpacked(result: CallResult | None) -> dict[str, bool]:

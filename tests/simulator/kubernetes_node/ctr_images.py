@@ -124,7 +124,7 @@ def _delete(run: Run) -> str:
     """Remove names; one that is not there is only a warning (cmd/ctr/commands/images/images.go)."""
     said = ""
     for name in run.line.arguments:
-        if run.server.store.delete(name, run.namespace):
+        if run.server.store.delete(name, run.namespace, collect=run.line.on("sync")):
             said += f"{name}\n"
         else:
             run.warnings.append(f"{name}: image not found")

@@ -185,14 +185,20 @@ class ImageStore:
             data.setdefault(namespace, {})[image.name] = about
             self._save(data)
 
-    def delete(self, name: str, namespace: str = K8S) -> bool:
-        """Remove a name, and the blobs that nothing refers to any more. Returns whether it was there."""
+    def delete(self, name: str, namespace: str = K8S, *, collect: bool = True) -> bool:
+        """Remove a name. Returns whether it was there.
+
+        Parameters:
+            collect: whether what nothing refers to any more goes at once, ingests among it; else it goes with a later
+                collection (containerd core/metadata/plugin: deletions alone start none, deletion_threshold is 0).
+        """
         with self._lock:
             data = self._load()
             if data.get(namespace, {}).pop(name, None) is None:
                 return False
             self._save(data)
-            self._collect(data)
+            if collect:
+                self._collect(data)
             return True
 
     def manifest(self, image: Image, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:

@@ -212,7 +212,7 @@ def test_labels_tags_and_removal(node: Node) -> None:
     assert f"{PAUSE}: image not found" in again.stderr
     blobs = node.machine.files.listing(r"C:\ProgramData\containerd\root\io.containerd.content.v1.content\blobs\sha256")
     assert blobs
-    node.ctr("images", "remove", "example.com/pause:1")
+    node.ctr("images", "remove", "--sync", "example.com/pause:1")
     assert not node.machine.files.listing(
         r"C:\ProgramData\containerd\root\io.containerd.content.v1.content\blobs\sha256"
     )

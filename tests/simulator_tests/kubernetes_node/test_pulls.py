@@ -106,7 +106,7 @@ def test_cuts_over_the_bytes_of_a_layer(app_node: Node, private: Registry) -> No
             assert "EOF" in result.stderr
             result = app_node.ctr(*PULL, APP)
         assert result.exit_code == 0, (at, result.stderr)
-        app_node.ctr("images", "remove", APP)
+        app_node.ctr("images", "remove", "--sync", APP)
 
 
 def test_a_registry_that_gives_up_too_often(app_node: Node, private: Registry) -> None:
@@ -150,7 +150,7 @@ def test_a_registry_with_a_user(make_node: Callable[..., Node], auth: str) -> No
         assert (refused.exit_code, "401 Unauthorized" in refused.stderr) == (1, True)
         assert node.ctr(*PULL, "--local", "--user", "ci:wrong", APP).exit_code == 1
         assert node.ctr(*PULL, "--local", "--user", "ci:secret", APP).exit_code == 0
-        node.ctr("images", "remove", APP)
+        node.ctr("images", "remove", "--sync", APP)
         hosts(node, registry, extra="  [host.'" + registry.url + "'.header]\n  Authorization = 'Basic Y2k6c2VjcmV0'\n")
         result = node.ctr(*PULL, APP)
         assert result.exit_code == 0, result.stderr
@@ -166,7 +166,7 @@ def test_a_private_ca(make_node: Callable[..., Node]) -> None:
         assert "x509: certificate signed by unknown authority" in node.ctr(*PULL, APP).stderr
         hosts(node, registry, extra="  skip_verify = true\n")
         assert node.ctr(*PULL, APP).exit_code == 0
-        node.ctr("images", "remove", APP)
+        node.ctr("images", "remove", "--sync", APP)
         node.machine.files.write_bytes(r"C:\certs.d\app.example\ca.pem", authority.pem)
         hosts(node, registry, extra="  ca = 'ca.pem'\n")
         assert node.ctr(*PULL, APP).exit_code == 0
@@ -187,7 +187,7 @@ def test_mirrors_are_asked_in_their_order_by_what_they_can(app_node: Node, priva
         hosts(app_node, empty, private)
         assert app_node.ctr(*PULL, APP).exit_code == 0
         assert empty.counters["requests"] > 0
-        app_node.ctr("images", "remove", APP)
+        app_node.ctr("images", "remove", "--sync", APP)
         empty.reset()
         hosts(app_node, empty, private, extra="  capabilities = ['push']\n")
         assert "no resolve hosts" not in app_node.ctr(*PULL, APP).stderr
@@ -199,7 +199,7 @@ def test_the_folder_of_a_host_with_a_port_and_a_file_that_cannot_be_read(app_nod
     private.images.tags[name] = private.images.tags[APP]
     app_node.write(r"C:\certs.d\other.example5000\hosts.toml", f"[host.'{private.url}']\n")
     assert app_node.ctr(*PULL, name).exit_code == 0
-    app_node.ctr("images", "remove", name)
+    app_node.ctr("images", "remove", "--sync", name)
     app_node.write(r"C:\certs.d\other.example_5000_\hosts.toml", "[host.")
     assert "lookup other.example: no such host" in app_node.ctr(*PULL, name).stderr
 
@@ -231,12 +231,12 @@ def test_unpacked_images_fill_the_disk_and_a_full_one_fails(make_node: Callable[
         before = node.machine.files.free_space()
         assert node.ctr(*PULL, APP).exit_code == 0
         assert 5 * GIGABYTE < before - node.machine.files.free_space() < 5.1 * GIGABYTE
-        node.ctr("images", "remove", APP)
+        node.ctr("images", "remove", "--sync", APP)
         assert before - node.machine.files.free_space() < GIGABYTE // 10
         node.machine.files.reserved += node.machine.files.free_space() - GIGABYTE
         full = node.ctr(*PULL, APP)
         assert "There is not enough space on the disk" in full.stderr
-        node.ctr("images", "remove", APP)
+        node.ctr("images", "remove", "--sync", APP)
         node.machine.files.reserved += node.machine.files.free_space() - 10_000
         result = node.ctr(*PULL, APP)
         assert "write C:\\ProgramData\\containerd\\root\\io.containerd.content.v1.content\\ingest" in result.stderr
@@ -267,6 +267,6 @@ def test_an_image_is_pushed(app_node: Node, private: Registry) -> None:
     assert "not found" in missing.stderr, "the index names manifests that are not here"
     words = ("images", "push", "--hosts-dir", r"C:\certs.d", "--platform", "windows/amd64", remote, APP)
     assert app_node.ctr(*words).exit_code == 0
-    app_node.ctr("images", "remove", APP)
+    app_node.ctr("images", "remove", "--sync", APP)
     private.images.tags[remote] = private.images.tags[f"{private.address}:{private.port}/kept/app:2"]
     assert app_node.ctr(*PULL, remote).exit_code == 0
