@@ -11,7 +11,10 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils import artifacts, preflight
+from ..plugin_utils import _memory, artifacts_preflight, preflight
+
+# It runs before all others, and its workers should keep their hands off what they share just as theirs.
+_memory.share()
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
@@ -35,6 +38,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         problems = preflight.unknown_variables(variables, roles)
         values, untemplated = self._values(variables, roles)
         problems += untemplated + preflight.mistyped_variables(values, roles)
+        problems += artifacts_preflight.problems(values)
         if options["kubernetes_version"] and options["container_runtime"] in ("docker", "moby"):
             problems += preflight.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
         elif options["kubernetes_version"] and options["containerd_version"]:
@@ -48,7 +52,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
             result.update(failed=True, msg=f"{host}: no node was touched, because of its variables:\n{lines}")
             return result
         # The same sentence for all hosts: Ansible shows it once.
-        result["warnings"] = artifacts.unverified(values, values.get("node_prepare_roles") or ())
+        result["warnings"] = artifacts_preflight.warnings(values, values.get("node_prepare_roles") or ())
         return result
 
     def _values(

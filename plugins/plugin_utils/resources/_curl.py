@@ -115,7 +115,7 @@ def download(
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(name, value)}\n" for name, value in options),
         retries=3 if old else 2,
-        delay=10 if old else 2,
+        delay=10 if old else 1,
         timeout=timeout,
         needs=needs,
         unless=unless,
@@ -139,6 +139,7 @@ def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
         ("range", "0-0"),
         # A server that knows no ranges must not send all of it.
         ("max-filesize", "1"),
+        ("fail", None),
         ("location", None),
         ("silent", None),
         ("connect-timeout", "10"),

@@ -47,7 +47,7 @@ class Wanted:
     commit: t.Mapping[str, Json]
     """Parameters of `@commit-file` that verify it, beside `path` and `destination`."""
     verified: bool
-    """Whether anything verifies it; else at least the form of its first bytes has to fit its name."""
+    """Whether anything but the form of its first bytes verifies it."""
     manifest: t.Mapping[str, Json] | None = None
     """What to write beside it; `source` is added."""
     timeout: float = 3600.0
@@ -112,7 +112,7 @@ def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) ->
     yield _download(wanted, place, f"download-{label}", place.url, wanted.part, needs, done, resume=True)
     needs = (f"download-{label}",)
     size, magic = next((value for end, value in _MAGIC.items() if wanted.path.lower().endswith(end)), (0, ""))
-    if not wanted.verified and size:
+    if size:
         look: dict[str, Json] = {"paths": [wanted.part], "content": True, "encoding": "base64", "limit": size}
         yield Call(
             id=f"form-{label}",
@@ -217,7 +217,7 @@ def _why(label: str, results: t.Mapping[str, CallResult]) -> str:
     page = "text/html" in (results[f"download-{label}"].stdout if f"download-{label}" in results else "")
     hint = ", it is a page of HTML (a portal, or a login)" if page else ""
     if form is not None and form.error is not None:
-        return f"what came is not of the form that its name says{hint}"
+        return f"what came is not of the form that its name says{hint or ', perhaps a page of HTML'}"
     if verify is None or verify.error is None:
         return ""
     if verify.error.id.startswith("ChecksumMismatch"):

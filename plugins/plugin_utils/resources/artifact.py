@@ -256,15 +256,16 @@ class Artifact(Resource):
         return self._plan_manifest(seen, here)
 
     def _room(self, seen: Results) -> Room:
-        """What the file takes; the first two sources are asked."""
+        """What the file takes; the second source is asked only where the first does not tell."""
         found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
         # A part is continued only where something verifies the whole.
         there = int(found.get(self._part.casefold(), {}).get("size") or 0) if self._verified else 0
         version = _curl.read_version(seen.get("curl"))
-        asked = tuple(
+        first, *others = (
             _curl.ask(f"size-{index}", place.url, place.route, version=version)
             for index, place in enumerate(self._places[:2])
         )
+        asked = (first, *(dataclasses.replace(call, unless=(first.id,)) for call in others))
 
         def read(results: Results) -> int | None:
             offers = (_curl.offered(results.get(call.id)) for call in asked)

@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Filter of the role image_cache."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ..plugin_utils import artifacts_cache
+from ..plugin_utils._link import plain
+
+
+def cached_artifacts(
+    lists: t.Mapping[str, t.Any], *, cache_dir: str, sources: t.Mapping[str, t.Any] | None = None, **options: t.Any
+) -> list[dict[str, t.Any]]:
+    """Resources of type Artifact for lists of versions by kind; the options are those of `artifacts_cache.wanted`."""
+    try:
+        given = plain({**(sources or {}), **options})
+        return artifacts_cache.wanted(plain(lists), "image_cache_artifacts", cache_dir=cache_dir, **given)
+    except (TypeError, ValueError) as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+class FilterModule:
+    """The filter."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"cached_artifacts": cached_artifacts}

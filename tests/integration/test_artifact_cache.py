@@ -1,0 +1,380 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A cache of artifacts on a simulated server: few commands, verified files, sources in order, and every way to fail.
+
+The engine drives the machine directly; what curl does is real HTTP against the artifact server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils import artifacts_cache
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts_cache import Entry, Recorder
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from simulator.artifacts import ArtifactServer
+from simulator.artifacts.archives import tar_gz
+from simulator.artifacts.certificates import PrivateCA
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+from simulator.windows import certificate_store
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache")]
+
+CACHE = "C:\\ProgramData\\winkube\\cache"
+TOOL = {"tool": {"url": "https://files.example/tool/{version}/tool.tar.gz", "checksum_suffix": ".sha256"}}
+"""A kind of one's own, whose files are as small as a test wants."""
+SECRET = "s3cret-signature"
+
+
+@pytest.fixture(params=["2019", "2022"])
+def windows(request: pytest.FixtureRequest) -> str:
+    """2019 has curl 7.55, 2022 one that can do more."""
+    return str(request.param)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[DirectNode]:
+    yield from machine_of(tmp_path, "2022")
+
+
+@pytest.fixture
+def old_and_new(tmp_path: Path, windows: str) -> Iterator[DirectNode]:
+    yield from machine_of(tmp_path, windows)
+
+
+def machine_of(folder: Path, windows: str) -> Iterator[DirectNode]:
+    entry = {"name": "node-1", "address": "127.0.0.11", "windows": windows, "time_scale": 0.001}
+    machine = Machine(Settings.read(entry), folder / "machine")
+    machine.power_on()
+    yield DirectNode(machine)
+    machine.power.power_off()
+
+
+@pytest.fixture
+def server() -> Iterator[ArtifactServer]:
+    with ArtifactServer() as server:
+        yield server
+
+
+class Run(t.NamedTuple):
+    """What came of one run of artifact_cache."""
+
+    outcome: Outcome
+    table: list[Entry]
+    commands: int
+
+    def shown(self) -> str:
+        """All that a user may see of it."""
+        return json.dumps(self.outcome.to_result(diff=True)) + repr(self.table)
+
+    def status(self) -> dict[str, str]:
+        return {f"{entry.kind} {entry.version}": entry.status for entry in self.table}
+
+
+def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | None = None, **options: t.Any) -> Run:
+    """One run, from the server only unless told otherwise."""
+    if server is not None:
+        options = {"mirror": server.url, "upstream": False, **options}
+    check_mode = options.pop("check_mode", False)
+    resources = load(artifacts_cache.wanted(lists, cache_dir=CACHE, **options))
+    before = node.remote_commands
+    told = Recorder(node)
+    work = Convergence(told, resources, check_mode=check_mode)
+    try:
+        outcome = work.run()
+    except NodeError as error:
+        work.outcome.failures.append(str(error))
+        outcome = work.outcome
+    version = outcome.header.version if outcome.header else None
+    return Run(outcome, artifacts_cache.table(resources, told, version), node.remote_commands - before)
+
+
+def offer(server: ArtifactServer, version: str, content: bytes, kind: str = "tool") -> str:
+    """Puts a version of the small kind on the server; returns its path there."""
+    path = f"files.example/{kind}/{version}/{kind}.tar.gz"
+    server.put(path, content)
+    server.put(f"{path}.sha256", hashlib.sha256(content).hexdigest().encode())
+    return path
+
+
+def archive(version: str, size: int = 1000) -> bytes:
+    return tar_gz({"tool.exe": hashlib.sha256(version.encode()).digest() * (size // 32)})
+
+
+def files(node: DirectNode) -> list[str]:
+    """Everything in the cache, relative to it."""
+    root = node.machine.files.real(CACHE)
+    return sorted(str(path.relative_to(root)).replace("/", "\\") for path in root.rglob("*") if path.is_file())
+
+
+def content(node: DirectNode, path: str) -> bytes:
+    return node.machine.files.read_bytes(path)
+
+
+def requests(server: ArtifactServer) -> int:
+    return sum(server.status()["requests"].values())
+
+
+# Every kind that upstream publishes, in the form of checksum that it has.
+EVERY = {
+    "containerd": ["2.2.1"],
+    "moby": ["29.2.1"],
+    "cri-dockerd": ["0.4.0"],
+    "crictl": ["1.36.0"],
+    "nerdctl": ["2.1.0"],
+    "sdn-plugins": ["0.3.2"],
+    "azure-vnet": ["1.6.21"],
+    "cni-plugins": ["1.9.0"],
+    "flannel": ["0.28.0"],
+    "flannel-cni-plugin": ["1.9.1-flannel1"],
+    "csi-proxy": ["1.2.0"],
+    "cloudbase-init": ["1.1.6"],
+}
+
+
+def test_every_kind_comes_in_few_commands_and_then_the_network_is_left_alone(
+    old_and_new: DirectNode, server: ArtifactServer
+) -> None:
+    node = old_and_new
+    for version in range(13):
+        offer(server, f"1.0.{version}", archive(str(version)))
+    lists = {**EVERY, "tool": [f"1.0.{version}" for version in range(13)]}
+    first = cache(node, lists, server, kinds=TOOL)
+    assert first.outcome.failures == []
+    assert set(first.status().values()) == {"fetched"}
+    assert len(first.table) == 25
+    # Observe, measure, apply; a real node's detached apply is started and collected, one more.
+    assert first.commands == 3
+    for entry in first.table:
+        data = content(node, entry.path)
+        assert (entry.sha256, entry.size) == (hashlib.sha256(data).hexdigest(), len(data))
+        noted = json.loads(content(node, entry.path + ".manifest.json"))
+        for key in ("kind", "version", "sha256", "size", "custom"):
+            assert noted[key] == getattr(entry, key)
+        assert noted["source"] == entry.source
+    server.reset()
+    second = cache(node, lists, server, kinds=TOOL)
+    assert (second.commands, requests(server)) == (1, 0)
+    assert set(second.status().values()) == {"cached"}
+    assert [(entry.sha256, entry.source) for entry in second.table] == [
+        (entry.sha256, entry.source) for entry in first.table
+    ]
+
+
+def test_downloads_run_side_by_side(node: DirectNode) -> None:
+    # Each connection is slow, so that they overlap however busy the machine is.
+    with ArtifactServer(rate=400_000) as server:
+        for version in range(9):
+            offer(server, str(version), archive(str(version), 0) + bytes(200_000))
+        run = cache(node, {"tool": [str(version) for version in range(9)]}, server, kinds=TOOL)
+        assert run.outcome.failures == []
+        assert server.status()["most_at_once"] >= 8
+
+
+def test_versions_are_switched_and_pruned_without_the_network(node: DirectNode, server: ArtifactServer) -> None:
+    three = {"crictl": ["1.34.0", "1.35.0", "1.36.0"], "nerdctl": ["2.0.0", "2.1.0", "2.1.1"]}
+    assert cache(node, three, server).outcome.failures == []
+    node.machine.files.write_bytes(f"{CACHE}\\notes.txt", b"mine")
+    server.reset()
+    two = {kind: versions[1:] for kind, versions in three.items()}
+    kept = cache(node, two, server)
+    assert [change.planned.why for change in kept.outcome.changes] == []
+    looked = cache(node, two, server, prune=True, check_mode=True)
+    assert [change.planned.resource.type for change in looked.outcome.changes] == ["ArtifactCache"]
+    pruned = cache(node, two, server, prune=True, keep=[f"{CACHE}\\nerdctl\\2.0.0\\nerdctl-2.0.0-windows-amd64.tar.gz"])
+    assert len(pruned.outcome.changes) == 1
+    folders = {name.rpartition("\\")[0] for name in files(node)}
+    assert folders == {"", "crictl\\1.35.0", "crictl\\1.36.0", "nerdctl\\2.0.0", "nerdctl\\2.1.0", "nerdctl\\2.1.1"}
+    assert cache(node, {"crictl": ["1.36.0"]}, server).status() == {"crictl 1.36.0": "cached"}
+    assert requests(server) == 0
+
+
+def test_a_file_is_never_trusted_by_its_name(node: DirectNode, server: ArtifactServer) -> None:
+    lists = {"crictl": ["1.36.0"], "flannel": ["0.28.0"]}
+    paths = [entry.path for entry in cache(node, lists, server).table]
+    good = [content(node, path) for path in paths]
+    for path in paths:
+        node.machine.files.write_bytes(path, b"not what it was")
+    again = cache(node, lists, server)
+    assert set(again.status().values()) == {"fetched"}
+    assert [content(node, path) for path in paths] == good
+    # Nothing but its manifest verifies flannel: without one it is not trusted either.
+    node.machine.files.delete(paths[1] + ".manifest.json")
+    assert cache(node, lists, server).status() == {"crictl 1.36.0": "cached", "flannel 0.28.0": "fetched"}
+
+
+def test_sites_are_asked_in_order_and_signatures_stay_secret(node: DirectNode, server: ArtifactServer) -> None:
+    path = offer(server, "1.0.0", archive("1"))
+    server.fault("signature", f"/account/{path}*", signature=SECRET)
+    for name in (path, f"{path}.sha256"):
+        data = server.content(name)
+        assert data is not None
+        server.put(f"account/{name}", data)
+    sites = [f"{server.url}/empty", {"url": f"{server.url}/account", "query": f"?sig={SECRET}"}]
+    run = cache(node, {"tool": ["1.0.0"]}, sites=sites, kinds=TOOL)
+    assert run.status() == {"tool 1.0.0": "fetched"}
+    assert run.table[0].source == f"{server.url}/account/{path}"
+    assert SECRET not in run.shown()
+    assert not [each for each in node.machine.files.real("C:\\").rglob("*") if each.is_file() and holds(each, SECRET)]
+
+
+def holds(file: Path, text: str) -> bool:
+    return text.encode() in file.read_bytes()
+
+
+def test_an_override_is_fetched_again_when_its_etag_changes_and_never_counts_as_official(
+    node: DirectNode, server: ArtifactServer
+) -> None:
+    path = offer(server, "1.0.0", archive("official"))
+    server.put("ci.example/build.tar.gz", archive("first"))
+    url = f"{server.url}/ci.example/build.tar.gz?sig={SECRET}"
+    both = {"tool": ["1.0.0", {"version": "1.0.0", "url": url}]}
+    first = cache(node, both, server, kinds=TOOL)
+    assert [(entry.status, entry.custom) for entry in first.table] == [("fetched", False), ("fetched", True)]
+    official, own = first.table
+    assert content(node, official.path) == server.content(path)
+    assert content(node, own.path) == archive("first")
+    assert cache(node, both, server, kinds=TOOL).outcome.changes == []
+
+    server.put("ci.example/build.tar.gz", archive("other"))
+    changed = cache(node, both, server, kinds=TOOL)
+    assert [entry.status for entry in changed.table] == ["cached", "fetched"]
+    assert content(node, own.path) == archive("other")
+    # Signatures change, and the file behind them need not.
+    renewed = {"tool": [{"version": "1.0.0", "url": url.replace(SECRET, "renewed")}]}
+    assert cache(node, renewed, server, kinds=TOOL).outcome.changes == []
+    # The source is away: what is here is as good as it was.
+    server.fault("status", "/ci.example/*", status=503)
+    assert cache(node, both, server, kinds=TOOL).outcome.changes == []
+    assert SECRET not in changed.shown()
+
+
+BROKEN: dict[str, tuple[str, dict[str, t.Any], str]] = {
+    "wrong": ("", {}, "wrong SHA256"),
+    "garbage": ("wrong", {}, "not of the form"),
+    "truncated": ("truncated", {"at": 40}, "wrong SHA256"),
+    "html": ("html", {}, "a page of HTML"),
+    "404": ("status", {"status": 404}, "HTTP 404"),
+    "401": ("status", {"status": 401}, "HTTP 401"),
+    "429": ("status", {"status": 429}, "HTTP 429"),
+    "loop": ("loop", {}, "curl 47"),
+    "cut": ("cut", {"at": 0}, "curl 18"),
+}
+
+
+def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
+    old_and_new: DirectNode, server: ArtifactServer, windows: str
+) -> None:
+    node = old_and_new
+    for name, (kind, options, dummy) in BROKEN.items():
+        path = offer(server, name, archive(name))
+        if kind:
+            server.fault(kind, f"/{path}", **options)
+        else:
+            server.put(path, archive("another file"))
+    offer(server, "good", archive("good"))
+    signed = windows == "2019"
+    site = {"url": server.url, **({"query": f"sig={SECRET}"} if signed else {})}
+    run = cache(node, {"tool": [*BROKEN, "good"]}, sites=[site], upstream=False, kinds=TOOL)
+    assert run.status() == {**{f"tool {name}": "failed" for name in BROKEN}, "tool good": "fetched"}
+    for name, (dummy, dummy2, words) in BROKEN.items():
+        (told,) = [text for text in run.outcome.failures if f"Artifact tool {name}:" in text]
+        assert f"{server.url}/files.example/tool/{name}/tool.tar.gz: " in told
+        # What curl prints of a signed URL never leaves the node: its exit code has to do.
+        assert ("(curl 22)" if signed and words.startswith("HTTP") else words) in told
+        assert SECRET not in told
+    finals = [name for name in files(node) if name.endswith("tool.tar.gz")]
+    assert finals == ["tool\\good\\tool.tar.gz"]
+    server.faults.clear()
+    offer(server, "wrong", archive("wrong"))
+    healed = cache(node, {"tool": [*BROKEN, "good"]}, sites=[site], upstream=False, kinds=TOOL)
+    assert set(healed.status().values()) == {"fetched", "cached"}
+
+
+@pytest.mark.parametrize(("kind", "words"), [("html", "a page of HTML"), ("wrong", "not of the form")])
+def test_what_nothing_verifies_has_at_least_to_look_like_what_it_is(
+    node: DirectNode, server: ArtifactServer, kind: str, words: str
+) -> None:
+    server.fault(kind, "*flannel-v0.28.0*")
+    run = cache(node, {"flannel": ["0.28.0"]}, server)
+    assert words in run.outcome.failures[0]
+    assert not [name for name in files(node) if name.endswith("amd64.tar.gz")]
+
+
+def test_a_server_that_is_busy_is_asked_again(old_and_new: DirectNode, server: ArtifactServer) -> None:
+    path = offer(server, "1.0.0", archive("1"))
+    for status in (429, 503):
+        server.fault("status", f"/{path}", status=status, times=2, retry_after=1)
+    run = cache(old_and_new, {"tool": ["1.0.0"]}, server, kinds=TOOL)
+    assert run.status() == {"tool 1.0.0": "fetched"}
+
+
+def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNode) -> None:
+    unknown, known = PrivateCA(), PrivateCA()
+    certificate_store.add(node.machine, "Root", certificate_store.load(known.pem)[0])
+    with (
+        ArtifactServer(tls=unknown.server_context(["127.0.0.1"])) as first,
+        ArtifactServer(tls=known.server_context(["127.0.0.1"], expired=True)) as second,
+        ArtifactServer(tls=known.server_context(["127.0.0.1"])) as third,
+    ):
+        urls = []
+        for version, server in enumerate((first, second, third)):
+            server.put("x/tool.tar.gz", archive("1"))
+            urls.append({"version": str(version), "url": f"{server.url}/x/tool.tar.gz"})
+        # A private authority has no lists of revoked certificates that could be asked.
+        run = cache(node, {"tool": urls}, ignore_revocation=True)
+    assert [entry.status for entry in run.table] == ["failed", "failed", "fetched"]
+    for text, entry in zip(run.outcome.failures, urls, strict=False):
+        assert entry["url"] in text
+        assert "certificate" in text
+
+
+def test_what_does_not_fit_on_the_disk_is_not_begun(
+    node: DirectNode, server: ArtifactServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(server, "1.0.0", archive("1"))
+    monkeypatch.setattr(node.machine.files, "free_space", lambda *dummy: 10**6)
+    run = cache(node, {"tool": ["1.0.0"]}, server, kinds=TOOL)
+    assert "not enough room on C:" in run.outcome.failures[0]
+    assert "Artifact tool 1.0.0" in run.outcome.failures[0]
+    assert files(node) == [] if node.machine.files.exists(CACHE) else True
+
+
+def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
+    node: DirectNode, server: ArtifactServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every answer of a file is cut at the same byte, of its head or body; the next run has a good link."""
+    data = archive("sweep", 4000) + bytes(range(256)) * 40
+    size = len(data)
+    # Of the head, a negative number; the first bytes of the body, the last ones, and all over it.
+    cuts = {f"1.{at + 1000}": at for at in (*range(-160, 0, 8), *range(12), *range(64, size, 256), size - 2, size - 1)}
+    for version, at in cuts.items():
+        server.fault("cut", f"/{offer(server, version, data)}", at=at)
+    finals = {version: f"{CACHE}\\tool\\{version}\\tool.tar.gz" for version in cuts}
+
+    broken = cache(node, {"tool": list(cuts)}, server, kinds=TOOL, parallel=16)
+    for version, final in finals.items():
+        # Whole or not there: the attempts of one run go on where the one before was cut, and may have got it all.
+        assert node.machine.files.exists(final) == (broken.status()[f"tool {version}"] == "fetched")
+    missing = [version for version, status in broken.status().items() if status == "failed"]
+    assert missing, "no cut did any harm: nothing was tested"
+    assert len(broken.outcome.failures) == len(missing)
+
+    server.faults.clear()
+    healed = cache(node, {"tool": list(cuts)}, server, kinds=TOOL, parallel=16)
+    assert healed.outcome.failures == []
+    converged = [version for version, final in finals.items() if content(node, final) == data]
+    with capsys.disabled():
+        print(f"\nfaults injected {len(cuts)}, converged {len(converged)}")
+    assert len(converged) == len(cuts)
+    assert not [name for name in files(node) if name.endswith(".part")]
