@@ -57,6 +57,8 @@ class Handler(BaseHTTPRequestHandler):
         self.tunnelled = self.path.rpartition(":")[0]
         self.send_response(200, "Connection established")
         self.end_headers()
+        # A tunnel goes on, even for those who ask for it in HTTP/1.0 (Python's http.client).
+        self.close_connection = False
         context = authority.server_context([self.tunnelled])
         self.connection = context.wrap_socket(self.connection, server_side=True)
         self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)

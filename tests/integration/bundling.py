@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Bundles made and served in this process, from the simulator's artifact server and registry."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.winkube.node.plugins.plugin_utils import artifacts, bundle_content, bundle_keys, bundle_verify
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle_build import Builder, Made, Options
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle_fetch import Fetcher
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from simulator.artifacts.server import ArtifactServer
+from simulator.kubernetes_node.registry import Registry
+
+WINDOWS = ("2022", "2025")
+PAUSE = "registry.k8s.io/pause:3.10.2"
+CACHE = r"C:\ProgramData\winkube\cache"
+
+
+@dataclasses.dataclass
+class Controller:
+    """A controller that makes a bundle.
+
+    Parameters:
+        folder: its own; the bundle is `bundle` in it.
+        server: where artifacts come from.
+        registry: where container images come from.
+    """
+
+    folder: Path
+    server: ArtifactServer
+    registry: Registry
+    pauses: list[float] = dataclasses.field(default_factory=list)
+
+    @property
+    def bundle(self) -> Path:
+        """The bundle's folder."""
+        return self.folder / "bundle"
+
+    @property
+    def public(self) -> str:
+        """Path of the public key."""
+        return str(self.folder / "key.pub")
+
+    def artifact(self, kind: str, version: str, **more: Any) -> dict[str, Any]:
+        """An artifact as a role renders it, with the server as its mirror."""
+        return artifacts.resource(
+            kind, version, cache_dir=CACHE, **{"mirror": self.server.url, "upstream": False, **more}
+        )
+
+    def own(self, name: str, content: bytes, **more: Any) -> dict[str, Any]:
+        """An artifact by a user's URL at the server, verified by its SHA-256."""
+        self.server.put(f"files.example/{name}", content)
+        url = f"{self.server.url}/files.example/{name}"
+        given = {"sha256": hashlib.sha256(content).hexdigest(), "url": url, "upstream": True, "mirror": "", **more}
+        return self.artifact(name.partition(".")[0], "1.0.0", **given)
+
+    def image(self, name: str = PAUSE, **more: Any) -> dict[str, Any]:
+        """A container image as a role renders it."""
+        return {"type": "ContainerImage", "name": name, **more}
+
+    def wanted(self, resources: Sequence[dict[str, Any]], **registry: Any) -> bundle_content.Wanted:
+        """What a bundle has to hold for these resources."""
+        hosts = {item["name"].partition("/")[0] for item in resources if item["type"] == "ContainerImage"}
+        about = {
+            host: {"mirrors": [{"url": self.registry.url, **registry}], "server": self.registry.url} for host in hosts
+        }
+        return bundle_content.of_resources(load(resources), WINDOWS, about)
+
+    def make(
+        self, resources: Sequence[dict[str, Any]] | bundle_content.Wanted, attempts: int = 3, **options: Any
+    ) -> Made:
+        """Make the bundle, without waiting between attempts."""
+        key, _ = bundle_keys.private_key(str(self.folder / "key"))
+        wanted = resources if isinstance(resources, bundle_content.Wanted) else self.wanted(resources)
+        fetcher = Fetcher(attempts=attempts, sleep=self.pauses.append)
+        return Builder(self.bundle, key, fetcher, Options(**options)).run(wanted)
+
+    def verified(self) -> bundle_verify.Bundle:
+        """The bundle, checked."""
+        return bundle_verify.verify(str(self.bundle), self.public)
+
+    def requests(self) -> int:
+        """How many requests artifact server and registry have had."""
+        return sum(self.server.status()["requests"].values()) + self.registry.counters["requests"]

@@ -1,0 +1,353 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Bundles, as the simulator's artifact server and registry give them: what is in them, and what faults leave."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import tarfile
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.bundling import PAUSE, Controller
+
+from ansible_collections.winkube.node.plugins.plugin_utils import bundle_content, bundle_verify
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle_fetch import Source
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import BundleError
+from ansible_collections.winkube.node.plugins.plugin_utils.patches_input import read_patches
+from simulator.artifacts.certificates import PrivateCA
+from simulator.artifacts.server import ArtifactServer
+from simulator.kubernetes_node import oci
+from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.upstream_images import Blobs
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle")]
+
+CRICTL = "github.com/kubernetes-sigs/cri-tools/releases/download/v1.37.0/crictl-v1.37.0-windows-amd64.tar.gz"
+HOST_PROCESS = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0"
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Iterator[Controller]:
+    with ArtifactServer() as server, Registry() as registry:
+        yield Controller(tmp_path, server, registry)
+
+
+def tree(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every file with its time and hash."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_bundle_has_what_the_resources_need_and_costs_nothing_again(controller: Controller) -> None:
+    resources = [
+        controller.artifact("crictl", "1.37.0"),
+        controller.artifact("containerd", "2.3.7"),
+        controller.image(),
+        controller.image(HOST_PROCESS),
+    ]
+    made = controller.make(resources)
+    assert (made.failures, made.warnings, made.signed) == ([], [], True)
+    bundle = controller.verified()
+    assert {entry.kind for entry in bundle.entries.values()} == {"crictl", "containerd", "checksum", "container-image"}
+    assert hashlib.sha256(bundle.file(CRICTL).read_bytes()).hexdigest() == bundle.entries[CRICTL].sha256
+    assert bundle.file(f"{CRICTL}.sha256").read_text().strip() == bundle.entries[CRICTL].sha256
+    archives = [entry for entry in bundle.entries.values() if entry.kind == "container-image"]
+    assert sorted((entry.name, entry.windows) for entry in archives) == [
+        # It fits every Windows: one archive for all.
+        (HOST_PROCESS, ("2022", "2025")),
+        (PAUSE, ("2022",)),
+        (PAUSE, ("2025",)),
+    ]
+    before, asked = tree(controller.bundle), controller.requests()
+    again = controller.make(resources)
+    assert (again.fetched, again.removed, again.signed, again.failures) == ([], [], False, [])
+    assert tree(controller.bundle) == before
+    assert controller.requests() == asked
+
+
+def test_an_archive_has_the_registrys_own_index_and_only_the_blobs_that_its_windows_takes(
+    controller: Controller,
+) -> None:
+    controller.make([controller.image()])
+    images, bundle = controller.registry.images, controller.verified()
+    index = images.tags[PAUSE]
+    entries = json.loads(images.content[index][1])["manifests"]
+    for entry in bundle.entries.values():
+        with tarfile.open(bundle.file(entry.path)) as archive:
+            names = set(archive.getnames())
+            blobs = {name.rpartition("/")[2] for name in names if name.startswith("blobs/")}
+            for name in blobs:
+                member = archive.extractfile(f"blobs/sha256/{name}")
+                assert member is not None
+                assert hashlib.sha256(member.read()).hexdigest() == name
+        builds = {"2022": 20348, "2025": 26100}
+        fitting = [one["digest"] for one in entries if oci.matches(one["platform"], builds[entry.windows[0]], False)]
+        there = {one["digest"] for one in entries if one["digest"].partition(":")[2] in blobs}
+        assert there == set(fitting)
+        assert index.partition(":")[2] in blobs
+        assert {"oci-layout", "index.json", "manifest.json"} <= names
+        assert entry.digest == index
+
+
+def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    content = random.Random(7).randbytes(4000)
+    wanted, injected, converged = controller.wanted([controller.own("tool.zip", content)]), 0, 0
+    for at in [*range(0, 4000, 97), 3999]:
+        for name in ("bundle", "key", "key.pub"):
+            path = controller.folder / name
+            if path.is_dir():
+                for file in sorted(path.rglob("*"), reverse=True):
+                    file.rmdir() if file.is_dir() else file.unlink()
+        controller.server.fault("cut", "*tool.zip", at=at, times=1)
+        before = sum(controller.server.status()["bytes"].values())
+        made = controller.make(wanted)
+        injected += 1
+        (path,) = controller.verified().entries
+        converged += made.failures == [] and controller.verified().file(path).read_bytes() == content
+        # What came before the cut is not fetched again.
+        assert sum(controller.server.status()["bytes"].values()) - before == 4000
+    with capsys.disabled():
+        print(f" bundle downloads: faults injected {injected}, converged {converged}", end="")
+    assert converged == injected
+
+
+def test_a_layer_that_is_cut_goes_on_in_the_next_run(controller: Controller) -> None:
+    blobs = Blobs()
+    blobs.add("r.example/app:1", ["2022"], size=300_000)
+    with Registry(images=blobs) as registry:
+        controller.registry = registry
+        layer = max(blobs.content, key=lambda digest: len(blobs.content[digest][1]))
+        # By the mirror and by the registry itself.
+        registry.fault("cut", f"*/blobs/{layer}", at=100_000, times=2)
+        made = controller.make([controller.image("r.example/app:1")], attempts=1)
+        assert "the connection broke off" in made.failures[0]
+        assert controller.verified().entries == {}
+        sent = registry.counters["bytes"]
+        assert controller.make([controller.image("r.example/app:1")]).failures == []
+        assert registry.counters["bytes"] - sent < 150_000
+    (entry,) = controller.verified().entries.values()
+    assert entry.windows == ("2022", "2025")
+
+
+@pytest.mark.parametrize(
+    ("fault", "options", "message"),
+    [
+        ("wrong", {}, "its SHA256 is"),
+        ("truncated", {"at": 100}, "its SHA256 is"),
+        ("html", {}, "it is a page of HTML"),
+        ("status", {"status": 404}, "HTTP 404"),
+        ("status", {"status": 401}, "HTTP 401"),
+        ("status", {"status": 503}, "HTTP 503 Service Unavailable, in 3 attempts"),
+        ("loop", {}, "more than 10 redirects"),
+    ],
+)
+def test_what_cannot_be_fetched_is_one_message_and_the_rest_is_there(
+    controller: Controller, fault: str, options: dict[str, Any], message: str
+) -> None:
+    good, bad = controller.own("good.zip", b"good" * 100), controller.own("bad.zip", b"bad" * 100)
+    bad["urls"] = [f"{url}?sig=s3cret" for url in bad["urls"]]
+    controller.server.fault(fault, "*bad.zip", **options)
+    made = controller.make([good, bad])
+    (failure,) = made.failures
+    assert message in failure
+    assert "/files.example/bad.zip" in failure
+    assert "s3cret" not in failure
+    bundle = controller.verified()
+    assert [entry.kind for entry in bundle.entries.values()] == ["good"]
+    assert not list(controller.bundle.rglob("bad.zip*"))
+    controller.server.faults.clear()
+    assert controller.make([good, bad]).failures == []
+    assert len(controller.verified().entries) == 2
+    assert not (controller.bundle / ".work").exists()
+
+
+def test_a_server_that_is_busy_is_given_the_time_it_asks_for(controller: Controller) -> None:
+    controller.server.fault("status", "*tool.zip", status=429, retry_after=17, times=2)
+    assert controller.make([controller.own("tool.zip", b"x" * 100)]).failures == []
+    assert controller.pauses == [17.0, 17.0]
+
+
+def test_sites_are_asked_in_order_and_the_publisher_last(controller: Controller) -> None:
+    with ArtifactServer() as site:
+        site.fault("status", "*", status=404)
+        sites = [{"url": site.url, "query": "sv=1&sig=s3cret"}]
+        made = controller.make([controller.artifact("crictl", "1.37.0", sites=sites)])
+        assert made.failures == []
+        assert sum(site.status()["requests"].values()) == 1
+    assert "s3cret" not in (controller.bundle / "index.json").read_text()
+    # The publisher's own path, wherever it came from.
+    assert CRICTL in controller.verified().entries
+
+
+def test_a_proxy_with_a_password_and_a_private_authority(controller: Controller, tmp_path: Path) -> None:
+    authority = PrivateCA()
+    with ArtifactServer(authority=authority, proxy_user="me:s3cret") as proxy:
+        through = proxy.url.replace("http://", "http://me:s3cret@")
+        resource = controller.artifact("crictl", "1.37.0", mirror="", upstream=True, proxy=through)
+        wanted = controller.wanted([resource])
+        # Nobody trusts this authority yet.
+        (failure,) = controller.make(wanted, attempts=1).failures
+        assert "its certificate is not accepted" in failure
+        assert "s3cret" not in failure
+        bundle = tmp_path / "ca.pem"
+        bundle.write_bytes(authority.pem)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
+            assert controller.make(wanted).failures == []
+        assert proxy.status()["proxied"] > 0
+        # A wrong password.
+        proxy.proxy_user = "me:other"
+        (failure,) = controller.make(wanted, attempts=1, refresh=True).failures
+        assert "the proxy does not let it through (407)" in failure
+        assert "s3cret" not in failure
+
+
+@pytest.mark.parametrize("auth", ["basic", "bearer"])
+def test_registries_that_ask_who_asks(controller: Controller, auth: Any) -> None:
+    blobs = Blobs()
+    blobs.add("r.example/app:1", ["2022"])
+    authority = PrivateCA()
+    context = authority.server_context(["127.0.0.1"])
+    with Registry(images=blobs, user="me:s3cret", auth=auth, tls=context) as registry:
+        controller.registry = registry
+        image, ca = [controller.image("r.example/app:1")], authority.pem.decode()
+        for given in ({}, {"username": "me", "password": "wr0ng"}):
+            (failure,) = controller.make(controller.wanted(image, ca=ca, **given)).failures
+            assert "username and password" in failure or "HTTP 401" in failure
+            assert "wr0ng" not in failure
+        wanted = controller.wanted(image, ca=ca, username="me", password="s3cret")
+        assert controller.make(wanted).failures == []
+        assert "s3cret" not in (controller.bundle / "index.json").read_text()
+
+
+def test_a_layer_that_no_registry_has_comes_from_its_own_url(controller: Controller) -> None:
+    blobs = Blobs()
+    blobs.add("r.example/base:1", ["2022"])
+    index = json.loads(blobs.content[blobs.tags["r.example/base:1"]][1])
+    manifest = json.loads(blobs.content[index["manifests"][0]["digest"]][1])
+    layer = manifest["layers"][0]
+    controller.server.put("layers.example/layer", blobs.content.pop(layer["digest"])[1])
+    layer["mediaType"] = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
+    layer["urls"] = [f"{controller.server.url}/nowhere", f"{controller.server.url}/layers.example/layer"]
+    new = blobs.put(oci.MANIFEST, oci.encode(manifest), platform=index["manifests"][0]["platform"])
+    index["manifests"] = [new]
+    blobs.tags["r.example/base:1"] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
+    with Registry(images=blobs) as registry:
+        controller.registry = registry
+        assert controller.make([controller.image("r.example/base:1")]).failures == []
+    bundle = controller.verified()
+    (path,) = bundle.entries
+    with tarfile.open(bundle.file(path)) as archive:
+        assert f"blobs/sha256/{layer['digest'].partition(':')[2]}" in archive.getnames()
+
+
+@pytest.mark.parametrize("kind", ["manifests", "blobs"])
+def test_a_registry_that_lies_is_found_out(controller: Controller, kind: str) -> None:
+    controller.registry.fault("wrong", f"*/{kind}/*")
+    (failure,) = controller.make([controller.image()]).failures
+    assert PAUSE in failure or "SHA256" in failure or "JSON" in failure
+    assert controller.verified().entries == {}
+
+
+def test_a_tag_that_moved_is_seen_when_asked_to_and_takes_the_place_of_the_old_one(controller: Controller) -> None:
+    blobs = Blobs()
+    blobs.add("r.example/app:1", ["2022", "2025"])
+    with Registry(images=blobs) as registry:
+        controller.registry = registry
+        image = [controller.image("r.example/app:1")]
+        controller.make(image)
+        old = {entry.digest for entry in controller.verified().entries.values()}
+        blobs.add("r.example/app:1", ["2022", "2025"], size=9000)
+        assert controller.make(image).fetched == []
+        assert len(controller.make(image, refresh=True).fetched) == 2
+    new = controller.verified().entries.values()
+    assert len(new) == 2
+    assert old.isdisjoint(entry.digest for entry in new)
+
+
+def test_what_nobody_needs_goes_only_when_asked_to(controller: Controller) -> None:
+    crictl, tool = controller.artifact("crictl", "1.37.0"), controller.own("tool.zip", b"x" * 100)
+    controller.make([crictl, tool])
+    assert controller.make([crictl]).removed == []
+    assert len(controller.verified().entries) == 3
+    (controller.bundle / "notes.txt").write_text("mine")
+    assert "notes.txt is in bundle_dir and not of the bundle" in controller.make([crictl]).failures[0]
+    assert len(controller.make([crictl], prune=True).removed) == 2
+    assert set(controller.verified().entries) == {CRICTL, f"{CRICTL}.sha256"}
+
+
+def test_files_that_were_changed_are_fetched_again(controller: Controller) -> None:
+    resources = [controller.artifact("crictl", "1.37.0"), controller.own("tool.zip", b"x" * 100)]
+    controller.make(resources)
+    (controller.bundle / CRICTL).write_bytes(b"something else")
+    made = controller.make(resources)
+    assert CRICTL in made.fetched
+    assert "it is fetched again" in made.warnings[0]
+    assert len(controller.verified().entries) == 3
+    # An index that nobody signed says nothing.
+    index = controller.bundle / "index.json"
+    index.write_bytes(index.read_bytes() + b" ")
+    assert len(controller.make(resources).fetched) == 3
+    assert len(controller.verified().entries) == 3
+
+
+def test_patches_come_by_url_or_from_the_controller(controller: Controller, tmp_path: Path) -> None:
+    local, remote = b"local" * 50, b"remote" * 50
+    (tmp_path / "windows10.0-kb5046617-x64.msu").write_bytes(local)
+    controller.server.put("files.example/windows10.0-kb5046616-x64.msu", remote)
+    digests = [hashlib.sha256(content).hexdigest() for content in (remote, local)]
+    entries = [
+        {"url": f"{controller.server.url}/files.example/windows10.0-kb5046616-x64.msu?sig=s", "sha256": digests[0]},
+        {"file": "windows10.0-kb5046617-x64.msu", "sha256": digests[1]},
+        "KB5050000",
+    ]
+    patches = read_patches(entries, str(tmp_path), str)
+    made = controller.make(bundle_content.of_patches(patches, ["2022"], None, ()))
+    assert made.failures == []
+    assert set(controller.verified().entries) == {
+        f"patches/{digests[0]}/windows10.0-kb5046616-x64.msu",
+        f"patches/{digests[1]}/windows10.0-kb5046617-x64.msu",
+    }
+
+
+def test_two_hosts_that_contradict_each_other(controller: Controller) -> None:
+    one = controller.wanted([controller.own("tool.zip", b"one")])
+    two = controller.wanted([controller.own("tool.zip", b"two")])
+    with pytest.raises(BundleError, match="two hosts want different files of"):
+        one.joined(two)
+
+
+def test_a_dry_run_asks_nobody(controller: Controller) -> None:
+    made = controller.make([controller.artifact("crictl", "1.37.0"), controller.image()], check_mode=True)
+    assert (made.fetched, controller.requests(), controller.bundle.exists()) == ([CRICTL, PAUSE], 0, False)
+
+
+def test_what_hosts_need_survives_the_way_between_tasks(controller: Controller) -> None:
+    wanted = controller.wanted(
+        [controller.artifact("crictl", "1.37.0", proxy="http://p:1", no_proxy="a,b"), controller.image()], username="me"
+    )
+    assert bundle_content.from_data(json.loads(json.dumps(bundle_content.to_data(wanted)))) == wanted
+    source: Source = next(iter(wanted.files.values())).sources[0]
+    assert (source.proxy, source.no_proxy) == ("http://p:1", ("a", "b"))
+
+
+def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> None:
+    content = random.Random(1).randbytes(1 << 20) * 48
+    wanted = controller.wanted([controller.own("large.zip", content)])
+    tracemalloc.start()
+    try:
+        assert controller.make(wanted).failures == []
+        bundle_verify.verify(str(controller.bundle), controller.public)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < len(content) // 3
