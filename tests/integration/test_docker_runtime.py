@@ -1,0 +1,206 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Nodes with Docker: both publishers' builds joined end to end, beside a node with containerd, and no switch of one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from integration.conftest import SiteFactory
+from integration.joined_nodes import wait_for
+from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
+from integration.states import state_of
+from kubernetes import client
+
+from simulator.artifacts import catalog
+from simulator.machine.services import Service
+
+pytestmark = pytest.mark.integration
+
+SECRETS = {"kube-flannel/flannel-windows": "flannel", "kube-system/kube-proxy-windows": "kube-proxy"}
+PRIVATE = "(A;;FA;;;SY)(A;;FA;;;BA)"
+LABEL = "winkube.node/container-runtime"
+
+
+def docker_variables(site: Site, **more: object) -> dict[str, object]:
+    """Return what a host with Docker is told, where nothing comes from the network but what the site serves."""
+    registry = site.world.registry
+    assert registry is not None
+    nssm = catalog.content("nssm.cc/release/nssm-2.24.zip")
+    assert nssm is not None
+    return {
+        # Docker has mirrors for Docker Hub only.
+        "container_runtime_registries": {},
+        "container_runtime_sandbox_image": f"{registry.address}:{registry.port}/pause:3.10.2",
+        "container_runtime_nssm_sha256": hashlib.sha256(nssm).hexdigest(),
+        **more,
+    }
+
+
+def services(site: Site, host: str) -> dict[str, Service]:
+    """Return the services of a node with Docker, by name."""
+    found = {
+        name: site.machine(host).services.get(name)
+        for name in ("docker", "cri-dockerd", "kubelet", "kube-proxy", "flanneld")
+    }
+    return {name: service for name, service in found.items() if service is not None}
+
+
+def pods_on(site: Site, host: str) -> dict[str, str]:
+    """Return the phase of the pods of a node, by name without what DaemonSets add."""
+    found = client.CoreV1Api(cluster_api(site)).list_pod_for_all_namespaces(
+        field_selector=f"spec.nodeName={node_name(host)}"
+    )
+    return {
+        pod.metadata.labels.get("app") or pod.metadata.labels.get("k8s-app") or "": pod.status.phase
+        for pod in found.items
+    }
+
+
+def tokens(site: Site) -> dict[str, str]:
+    """Return the tokens of the services' accounts, by NAMESPACE/NAME."""
+    core = client.CoreV1Api(cluster_api(site))
+    found = {}
+    for secret in SECRETS:
+        namespace, _, name = secret.partition("/")
+        found[secret] = str(core.read_namespaced_secret(name, namespace).data["token"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def mixed(start_site: SiteFactory) -> tuple[Site, PlayRun]:
+    """A node with Docker's own build and one with containerd, in one cluster; the first host is the one with Docker."""
+    site = start_site(
+        {"name": "moby", "windows": "2022"}, {"name": "other", "windows": "2022"}, cluster={"kind": "memory"}
+    )
+    site.host_variables["moby"] = docker_variables(site, container_runtime="moby")
+    run = site.run("site.yml").expect()
+    site.counted["first"] = {"moby": site.counters("moby")}
+    return site, run
+
+
+@pytest.mark.xdist_group("test_docker_runtime-moby")
+def test_a_cluster_of_both_runtimes(mixed: tuple[Site, PlayRun]) -> None:
+    site, _ = mixed
+    nodes = cluster_nodes(site)
+    assert {name: node["ready"] for name, node in nodes.items()} == {node_name("moby"): True, node_name("other"): True}
+    assert nodes[node_name("moby")]["runtime"] == "docker://29.2.1"
+    assert nodes[node_name("moby")]["labels"][LABEL] == "docker"
+    assert LABEL not in nodes[node_name("other")]["labels"]
+    # Docker cannot run HostProcess containers: none is sent there.
+    wait_for(
+        lambda: pods_on(site, "other") == {"flannel-windows": "Running", "kube-proxy-windows": "Running"},
+        "its pods run",
+        30,
+    )
+    assert pods_on(site, "moby") == {}
+    assert site.machine("other").services.get("flanneld") is None
+    assert site.counted["first"]["moby"]["remote_commands"] <= 20
+
+
+@pytest.mark.xdist_group("test_docker_runtime-moby")
+def test_services_run_one_after_the_other(mixed: tuple[Site, PlayRun]) -> None:
+    site, _ = mixed
+    found = services(site, "moby")
+    assert {name: service.dependencies for name, service in found.items()} == {
+        "docker": [],
+        "cri-dockerd": ["docker"],
+        "kubelet": ["cri-dockerd"],
+        "kube-proxy": ["kubelet"],
+        "flanneld": ["kube-proxy"],
+    }
+    assert {(service.state, service.start_mode) for service in found.values()} == {("Running", "Automatic")}
+    dropin = site.machine("moby").files.read_text(r"C:\etc\kubernetes\kubelet.conf.d\50-windows.conf")
+    assert "containerRuntimeEndpoint: npipe:////./pipe/cri-dockerd" in dropin
+    status: Any = site.node("moby").status()
+    assert r"C:\ProgramData\docker" in status["defender"]["ExclusionPath"]
+    assert status["environment"]["CONTAINER_RUNTIME_ENDPOINT"] == "npipe:////./pipe/cri-dockerd"
+
+
+@pytest.mark.xdist_group("test_docker_runtime-moby")
+def test_a_pod_gets_its_network(mixed: tuple[Site, PlayRun]) -> None:
+    site, _ = mixed
+    status: Any = site.node("moby").status()
+    (network,) = [item for item in status["hns"]["networks"] if item["name"] == "cbr0"]
+    assert (network["type"], network["subnet"]) == ("L2Bridge", cluster_nodes(site)[node_name("moby")]["pod_cidr"])
+    image = str(site.host_variables["moby"]["container_runtime_sandbox_image"])
+    spec = {
+        "nodeName": node_name("moby"),
+        "containers": [{"name": "app", "image": image}],
+        "tolerations": [{"operator": "Exists"}],
+    }
+    core = client.CoreV1Api(cluster_api(site))
+    core.create_namespaced_pod("default", {"metadata": {"name": "app", "labels": {"app": "app"}}, "spec": spec})
+    wait_for(lambda: core.read_namespaced_pod("app", "default").status.phase == "Running", "the pod runs", 30)
+    prefix = network["subnet"].rpartition(".")[0]
+    assert core.read_namespaced_pod("app", "default").status.pod_ip.startswith(f"{prefix}.")
+    # kube-proxy's doing.
+    wait_for(lambda: site.node("moby").status()["hns"]["policies"], "services have load balancers", 30)
+    core.delete_namespaced_pod("app", "default", grace_period_seconds=0)
+
+
+@pytest.mark.xdist_group("test_docker_runtime-moby")
+def test_tokens_are_for_the_services_only(mixed: tuple[Site, PlayRun]) -> None:
+    site, run = mixed
+    machine = site.machine("moby")
+    secret = tokens(site)
+    for name, account in SECRETS.items():
+        path = rf"C:\etc\kubernetes\{account}.kubeconfig"
+        token = json.loads(machine.files.read_text(path))["users"][0]["user"]["token"]
+        assert token.encode() == base64.b64decode(secret[name])
+        assert machine.files.sddl(path).endswith(PRIVATE)
+        assert token not in run.output
+        assert token not in json.dumps(run.report)
+
+
+@pytest.mark.xdist_group("test_docker_runtime-moby")
+def test_the_second_run_changes_nothing(mixed: tuple[Site, PlayRun]) -> None:
+    site, _ = mixed
+    run = site.run("site.yml").expect()
+    assert {host: counters["changed"] for host, counters in run.recap.items()} == {"moby": 0, "other": 0}
+    assert run.changes("moby") == []
+    assert site.counters("moby")["remote_commands"] <= 8
+    run, nodes = site.plan()
+    run.expect()
+    assert nodes == {"moby": {"status": "in_sync"}, "other": {"status": "in_sync"}}
+    assert site.counters("moby")["remote_commands"] == 1
+
+
+@pytest.mark.xdist_group("test_docker_runtime-moby")
+def test_a_node_is_not_switched(mixed: tuple[Site, PlayRun]) -> None:
+    site, _ = mixed
+    before = state_of(site.machine("moby"))
+    run = site.run("site.yml", "--limit", "moby", variables={"container_runtime": "containerd"}).expect(2)
+    assert "runs its pods on docker; drain it" in run.messages("moby")
+    assert site.counters("moby")["remote_commands"] == 1
+    assert state_of(site.machine("moby")) == before
+
+
+@pytest.mark.xdist_group("test_docker_runtime-docker")
+def test_mirantis_build_on_an_overlay(start_site: SiteFactory) -> None:
+    site = start_site({"name": "docker", "windows": "2022"}, cluster={"kind": "memory"}, flannel_backend_type="vxlan")
+    assert site.world.artifacts is not None
+    archive = "download.docker.com/win/static/stable/x86_64/docker-25.0.14.zip"
+    url = f"{site.world.artifacts.url}/{archive}"
+    site.variables |= docker_variables(site, container_runtime="docker", docker_url=url)
+    site.run("site.yml").expect()
+
+    node = cluster_nodes(site)[node_name("docker")]
+    assert (node["ready"], node["runtime"]) == (True, "docker://25.0.14")
+    found = services(site, "docker")
+    assert found["flanneld"].dependencies == ["kubelet"]
+    assert found["kube-proxy"].dependencies == ["flanneld"]
+    assert {service.state for service in found.values()} == {"Running"}
+    status: Any = site.node("docker").status()
+    (network,) = [item for item in status["hns"]["networks"] if item["name"] == "flannel.4096"]
+    assert (network["type"], network["subnet"]) == ("Overlay", node["pod_cidr"])
+    # No node of the cluster runs containerd, so there is nothing that it would run.
+    assert client.AppsV1Api(cluster_api(site)).list_namespaced_daemon_set("kube-flannel").items == []
+
+    run = site.run("site.yml").expect()
+    assert run.recap["docker"]["changed"] == 0
+    assert site.counters("docker")["remote_commands"] <= 8
