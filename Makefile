@@ -11,7 +11,8 @@ COLLECTION := $(COLLECTIONS)/ansible_collections/winkube/node
 PACKAGE := ansible_collections.winkube.node
 # How many pytest workers run side by side.
 WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup
+# In our own order, the long ones first: at the end all workers have something small left to do.
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 PYTEST_ARGS ?=
 # Options of ansible-test sanity, such as --test validate-modules; none: all checks
 SANITY_ARGS ?=
@@ -50,7 +51,7 @@ demo: $(READY) ## Take four simulated servers to cluster nodes: build/demo/repor
 	cd tests && $(BIN)/python -m demo
 
 test: $(READY) ## All of lint, sanity, unit, simulator, integration and molecule; ends with pytest's closing line
-	@$(PYTEST) tests/lint tests/unit tests/simulator_tests tests/integration $(PYTEST_ARGS)
+	@$(PYTEST) tests/integration tests/lint tests/simulator_tests tests/unit $(PYTEST_ARGS)
 
 unit: $(READY) ## Unit tests of the engine, the modules and this repository
 	@$(PYTEST) tests/unit $(PYTEST_ARGS)

@@ -15,6 +15,8 @@ A node's keys are those of `machine.settings.Settings`; others are options of th
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -33,6 +35,8 @@ from simulator.transport.server import NodeServer
 
 HTTP_PORT = 5985
 HTTPS_PORT = 5986
+_PLENTY = 2 << 30
+"""Bytes that have to be free in memory; a container has 64 MB unless told."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,18 @@ class Node:
         return self.server.status()
 
 
+def _memory() -> Path | None:
+    """Return a folder in memory where there is plenty of room, and nobody wants another one: disks are all small files.
+
+    Half of what the kernel does for a fleet is otherwise the journal of a file system whose files nobody keeps.
+    """
+    memory = Path("/dev/shm")  # mkdtemp makes a folder of our own in it
+    with contextlib.suppress(OSError):
+        if "TMPDIR" not in os.environ and shutil.disk_usage(memory).free >= _PLENTY:
+            return memory
+    return None
+
+
 class Fleet:
     """Machines that answer on their addresses. Use as a context, or `start` and `stop`.
 
@@ -94,7 +110,7 @@ class Fleet:
         families: Families | None = None,
     ) -> None:
         self._temporary = state is None
-        self.state = state or Path(tempfile.mkdtemp(prefix="winkube-simulator-"))
+        self.state = state or Path(tempfile.mkdtemp(prefix="winkube-simulator-", dir=_memory()))
         self.state.mkdir(parents=True, exist_ok=True)
         self._ports = (http_port, https_port)
         self._families = families if families is not None else load()
