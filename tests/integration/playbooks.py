@@ -141,7 +141,7 @@ class Site:
         if self.world.cluster is not None:
             variables |= {"kubeconfig": str(self.world.cluster.kubeconfig), "kube_version": self.world.cluster.version}
         if self.world.artifacts is not None:
-            variables["artifact_mirror"] = self.world.artifacts.url
+            variables |= {"artifact_mirror": self.world.artifacts.url, "artifact_upstream": False}
         if self.world.registry is not None:
             mirror = {"mirrors": [self.world.registry.url]}
             variables["container_runtime_registries"] = {"registry.k8s.io": mirror, "mcr.microsoft.com": mirror}

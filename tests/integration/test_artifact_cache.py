@@ -261,7 +261,7 @@ def test_an_override_is_fetched_again_when_its_etag_changes_and_never_counts_as_
 
 BROKEN: dict[str, tuple[str, dict[str, t.Any], str]] = {
     "wrong": ("", {}, "wrong SHA256"),
-    "garbage": ("wrong", {}, "not of the form"),
+    "garbage": ("wrong", {}, "wrong SHA256"),
     "truncated": ("truncated", {"at": 40}, "wrong SHA256"),
     "html": ("html", {}, "a page of HTML"),
     "404": ("status", {"status": 404}, "HTTP 404"),
@@ -301,7 +301,7 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
     assert set(healed.status().values()) == {"fetched", "cached"}
 
 
-@pytest.mark.parametrize(("kind", "words"), [("html", "a page of HTML"), ("wrong", "not of the form")])
+@pytest.mark.parametrize(("kind", "words"), [("html", "a page of HTML"), ("wrong", "not of the form that its name says")])
 def test_what_nothing_verifies_has_at_least_to_look_like_what_it_is(
     node: DirectNode, server: ArtifactServer, kind: str, words: str
 ) -> None:

@@ -124,7 +124,8 @@ def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) ->
             unless=done,
             on_error="continue",
         )
-        needs = (f"form-{label}",)
+        if not wanted.verified:
+            needs = (f"form-{label}",)
     verify: dict[str, Json] = {"path": wanted.part, "destination": wanted.path, **wanted.commit}
     if wanted.manifest is not None:
         verify["manifest"] = {**wanted.manifest, "source": _curl.redacted(place.url)}
@@ -214,15 +215,15 @@ def _why(label: str, results: t.Mapping[str, CallResult]) -> str:
         if result is not None and result.error is not None:
             return about + (_transfer(result) if result.exit_code is not None else str(result.error))
     form, verify = results.get(f"form-{label}"), results.get(f"verify-{label}")
-    page = "text/html" in (results[f"download-{label}"].stdout if f"download-{label}" in results else "")
-    hint = ", it is a page of HTML (a portal, or a login)" if page else ""
+    download = results.get(f"download-{label}")
+    odd = ""
     if form is not None and form.error is not None:
-        return f"what came is not of the form that its name says{hint or ', perhaps a page of HTML'}"
+        odd = "what came is not of the form that its name says (a page of HTML?)"
+    if download is not None and "text/html" in download.stdout:
+        odd = "what came is a page of HTML (a portal, or a login)"
     if verify is None or verify.error is None:
-        return ""
-    if verify.error.id.startswith("ChecksumMismatch"):
-        return f"{verify.error.message}{hint}"
-    return f"{verify.error}{hint}"
+        return odd if form is not None and form.error is not None else ""
+    return f"{verify.error}; {odd}" if odd else str(verify.error)
 
 
 def _transfer(result: CallResult) -> str:

@@ -58,7 +58,8 @@ def test_one_download_goes_straight_to_its_place() -> None:
     assert commands(change)[:3] == ["curl.exe", "@read-file", "@commit-file"]
     # At least its first bytes have to fit its name: 1f 8b 08.
     assert call(change, "form-0").until == {"content": "H4sI"}
-    assert call(change, "verify-0").needs == ("form-0",)
+    # A checksum has the last word, and names both hashes.
+    assert call(change, "verify-0").needs == ("download-0",)
     assert call(change, "verify-0").parameters == {"path": PATH + ".part", "destination": PATH, "sha256": SHA256}
     download = call(change, "download-0")
     assert (download.long, download.parallel, download.watch) == (True, 8, PATH + ".part")
@@ -180,6 +181,8 @@ def test_what_a_broken_run_left_is_continued_and_else_thrown_away() -> None:
 def test_what_nothing_verifies_is_begun_anew() -> None:
     change = must(artifact(allow_unverified=True), file=files(part="half"))
     assert [call.id for call in change.calls][:2] == ["discard-0", "download-0"]
+    # At least its first bytes have to fit its name.
+    assert call(change, "verify-0").needs == ("form-0",)
 
 
 KIND: dict[str, t.Any] = {"kind": "containerd", "version": "2.2.1"}
@@ -383,7 +386,7 @@ def test_a_page_instead_of_a_file_is_called_one() -> None:
         "verify-0": failure("InvalidData", "ChecksumMismatch", "wrong SHA256 of x: expected a, but it has b"),
     }
     told = wanted.failure(results)
-    assert "expected a, but it has b, it is a page of HTML" in told
+    assert "expected a, but it has b; what came is a page of HTML" in told
 
 
 def test_roles_may_name_one_file_each_in_their_own_way() -> None:
