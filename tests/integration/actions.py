@@ -54,7 +54,13 @@ def connect(machine: Machine, kind: str = "winrm", port: int = 5985) -> Iterator
 
 
 def run_action(
-    connection: Any, name: str, arguments: Mapping[str, Any], *, check_mode: bool = False, host: str = "win"
+    connection: Any,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    check_mode: bool = False,
+    host: str = "win",
+    variables: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Run one action as one task.
 
@@ -64,6 +70,7 @@ def run_action(
         arguments: its options.
         check_mode: nothing is changed.
         host: the inventory's name of the machine.
+        variables: more of Ansible's variables.
 
     Returns:
         The task's result.
@@ -80,7 +87,7 @@ def run_action(
         templar=Templar(loader=loader),
         shared_loader_obj=plugin_loader,
     )
-    result: dict[str, Any] = action.run(task_vars={"inventory_hostname": host})
+    result: dict[str, Any] = action.run(task_vars={"inventory_hostname": host, **(variables or {})})
     return result
 
 

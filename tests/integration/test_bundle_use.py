@@ -1,0 +1,384 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A bundle on its way to nodes with the network shut: served by the controller, or pushed over the connection."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from hypothesis import given
+from hypothesis import strategies as st
+from integration.actions import connect, run_action, spare_time_not_memory
+from integration.bundling import CACHE, PAUSE, Controller
+from integration.imaging import Machines, names
+
+from ansible_collections.winkube.node.plugins.plugin_utils import (
+    artifacts,
+    bundle_http,
+    bundle_server,
+    bundle_use,
+    pushes,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import BundleError
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle_verify import Bundle
+from simulator.artifacts.certificates import PrivateCA
+from simulator.artifacts.server import ArtifactServer
+from simulator.kubernetes_node.registry import Registry
+from simulator.machine.machine import Machine
+from simulator.transport.faults import Fault
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_use")]
+
+CRICTL = "github.com/kubernetes-sigs/cri-tools/releases/download/v1.37.0/crictl-v1.37.0-windows-amd64.tar.gz"
+ARTIFACTS = {"crictl": "1.37.0", "cni-plugins": "1.9.0"}
+PUSHED = r"C:\Windows\winkube\bundle"
+
+
+@pytest.fixture(scope="module")
+def controller(tmp_path_factory: pytest.TempPathFactory) -> Controller:
+    """A controller with a bundle; where it came from is gone."""
+    with ArtifactServer() as server, Registry() as registry:
+        made = Controller(tmp_path_factory.mktemp("controller"), server, registry)
+        own = made.own("tool.zip", b"tool" * 1000)
+        result = made.make([*(made.artifact(*pair) for pair in ARTIFACTS.items()), made.image(), own])
+        assert result.failures == []
+    return made
+
+
+@pytest.fixture(scope="module")
+def bundle(controller: Controller) -> Bundle:
+    return controller.verified()
+
+
+@pytest.fixture(scope="module")
+def url(bundle: Bundle) -> Iterator[str]:
+    """The bundle, served."""
+    served = bundle_server.start(bundle, bind="127.0.0.1")
+    yield served.url("127.0.0.1")
+    bundle_server.stop(served.pid)
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    with Machines(4) as found:
+        yield found
+
+
+@pytest.fixture
+def unused(machines: Machines) -> Iterator[Any]:
+    """A connection for actions that use none."""
+    with connect(machines.fleet.machine("IMG-0")) as found:
+        yield found
+    assert machines.requests(machines.fleet.machine("IMG-0")) == 0
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    spare_time_not_memory(monkeypatch)
+
+
+def ask(
+    url: str, path: str, method: str = "GET", context: ssl.SSLContext | None = None, **headers: str
+) -> tuple[int, bytes]:
+    """Status and body of an answer."""
+    parts = urlsplit(url)
+    kind: Any = http.client.HTTPSConnection if context else http.client.HTTPConnection
+    connection = kind(parts.hostname, parts.port, timeout=10, **({"context": context} if context else {}))
+    try:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, f"{parts.path}/{path}", headers=sent)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def facts(connection: Any, server: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """The facts that a play has with a bundle."""
+    return dict(run_action(connection, "bundle_facts", {"server": server, **more})["ansible_facts"])
+
+
+def resources(found: Mapping[str, Any], tool_url: str = "") -> list[dict[str, Any]]:
+    """What roles render with these facts; without them, nothing of it can be had."""
+    more: dict[str, Any] = {"sites": found.get("bundle_sites", []), "upstream": not found}
+    wanted = [artifacts.resource(kind, version, cache_dir=CACHE, **more) for kind, version in ARTIFACTS.items()]
+    if tool_url:
+        digest = hashlib.sha256(b"tool" * 1000).hexdigest()
+        wanted.append(artifacts.resource("tool", "1.0.0", cache_dir=CACHE, url=tool_url, sha256=digest, **more))
+    archives = found.get("bundle_images", {}).get(PAUSE, [])
+    wanted.append({"type": "ContainerImage", "name": PAUSE, "archives": archives, "retries": 0, "delay": 0.01})
+    if found.get("bundle_pushed"):
+        wanted.append({"type": "Directory", "name": found["bundle_pushed"], "state": "absent"})
+    return wanted
+
+
+def server_result(bundle: Bundle, connection: Any, controller: Controller) -> dict[str, Any]:
+    """What bundle_server registers in a play that pushes."""
+    arguments = {"path": str(bundle.directory), "public_key": controller.public, "serve": False}
+    return run_action(connection, "bundle_server", arguments)
+
+
+class TestServer:
+    def test_it_has_the_files_of_the_index_and_no_other(self, bundle: Bundle, url: str) -> None:
+        for path, entry in bundle.entries.items():
+            status, body = ask(url, path)
+            assert (status, hashlib.sha256(body).hexdigest()) == (200, entry.sha256)
+        outside = [
+            "",
+            "index.json",
+            "index.json.sig",
+            "../key",
+            "%2e%2e/key",
+            "/etc/passwd",
+            f"./{CRICTL}",
+            f"{CRICTL}/",
+        ]
+        assert {ask(url, path)[0] for path in outside} == {404}
+
+    def test_who_has_not_the_token_gets_nothing(self, url: str) -> None:
+        base, token = url.rsplit("/", 1)
+        for wrong in ("", token[:-1], f"{token}x", "%ff", token.swapcase()):
+            assert ask(f"{base}/{wrong}", CRICTL)[0] == 404
+
+    def test_ranges(self, bundle: Bundle, url: str) -> None:
+        whole = bundle.file(CRICTL).read_bytes()
+        assert ask(url, CRICTL, Range="bytes=100-199") == (206, whole[100:200])
+        assert ask(url, CRICTL, Range=f"bytes={len(whole) - 5}-") == (206, whole[-5:])
+        assert ask(url, CRICTL, Range="bytes=-7") == (206, whole[-7:])
+        assert ask(url, CRICTL, Range=f"bytes={len(whole)}-")[0] == 416
+        assert ask(url, CRICTL, Range="bytes=5-1,9-")[0] == 200
+        tag = f'"{bundle.entries[CRICTL].sha256}"'
+        assert ask(url, CRICTL, Range="bytes=1-2", If_Range=tag)[0] == 206
+        assert ask(url, CRICTL, Range="bytes=1-2", If_Range='"another"')[0] == 200
+        assert ask(url, CRICTL, If_None_Match=tag) == (304, b"")
+        assert ask(url, CRICTL, "HEAD") == (200, b"")
+        assert ask(url, CRICTL, "DELETE")[0] == 501
+
+    @given(st.text(max_size=30) | st.from_regex(r"bytes=\d*-\d*", fullmatch=True), st.integers(0, 50))
+    def test_a_wild_range_is_within_the_file(self, header: str, size: int) -> None:
+        found = bundle_http.wanted_bytes(header, size)
+        assert found is None or 0 <= found.start <= found.stop <= size
+
+    def test_a_file_that_is_changed_meanwhile_is_served_no_more(self, controller: Controller, tmp_path: Path) -> None:
+        with ArtifactServer() as server, Registry() as registry:
+            own = Controller(tmp_path, server, registry)
+            own.make([own.own("tool.zip", b"x" * 100)])
+        made = own.verified()
+        (path,) = made.entries
+        served = bundle_server.start(made, bind="127.0.0.1")
+        try:
+            assert ask(served.url("127.0.0.1"), path)[0] == 200
+            made.file(path).write_bytes(b"y" * 100)
+            assert ask(served.url("127.0.0.1"), path)[0] == 404
+        finally:
+            bundle_server.stop(served.pid)
+
+    def test_https_with_a_certificate(self, bundle: Bundle, tmp_path: Path) -> None:
+        authority = PrivateCA()
+        chain, key = authority.issue(["127.0.0.1"])
+        (tmp_path / "chain.pem").write_bytes(chain)
+        (tmp_path / "key.pem").write_bytes(key)
+        served = bundle_server.start(
+            bundle, bind="127.0.0.1", certificate=str(tmp_path / "chain.pem"), key=str(tmp_path / "key.pem")
+        )
+        try:
+            found = served.url("127.0.0.1")
+            assert found.startswith("https://")
+            context = ssl.create_default_context(cadata=authority.pem.decode())
+            assert ask(found, CRICTL, context=context)[0] == 200
+        finally:
+            bundle_server.stop(served.pid)
+
+    def test_where_it_cannot_listen_it_says_so(self, bundle: Bundle, tmp_path: Path) -> None:
+        refused = pytest.raises(BundleError, match=r"bundle_port \d+\): Address already in use")
+        with socket.create_server(("127.0.0.1", 0)) as taken, refused:
+            bundle_server.start(bundle, bind="127.0.0.1", port=taken.getsockname()[1])
+        with pytest.raises(BundleError, match="bundle_certificate"):
+            bundle_server.start(bundle, bind="127.0.0.1", certificate=str(tmp_path / "missing.pem"))
+
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+    def test_it_ends_with_ansible_however_that_ends(self, controller: Controller, number: signal.Signals) -> None:
+        program = (
+            "import sys, time\n"
+            "from ansible_collections.winkube.node.plugins.plugin_utils import bundle_server, bundle_verify\n"
+            "served = bundle_server.start(bundle_verify.verify(*sys.argv[1:]), bind='127.0.0.1')\n"
+            "print(served.port, served.pid, flush=True)\n"
+            "time.sleep(60)\n"
+        )
+        command = [sys.executable, "-c", program, str(controller.bundle), controller.public]
+        environment = {**os.environ, "PYTHONPATH": str(Path(bundle_server.__file__).parents[5])}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as ansible:
+            assert ansible.stdout is not None
+            port, pid = map(int, ansible.stdout.readline().split())
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            # No process list shows the token.
+            assert len(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")) == 4
+            ansible.send_signal(number)
+            ansible.wait(10)
+        until(lambda: not bundle_http.lives(pid, bundle_http.birth(pid)))
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Wait for what comes soon."""
+    for _ in range(300):
+        if done():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come")
+
+
+class TestVerification:
+    def test_no_node_is_touched_by_a_bundle_that_was_changed(self, controller: Controller, unused: Any) -> None:
+        stranger = controller.bundle / "stranger"
+        stranger.write_text("x")
+        try:
+            result = run_action(
+                unused,
+                "bundle_server",
+                {"path": str(controller.bundle), "public_key": controller.public, "serve": False},
+            )
+        finally:
+            stranger.unlink()
+        assert result["failed"]
+        assert result["msg"].startswith("no node was touched: bundle_dir ")
+        assert "stranger is not in the index" in result["msg"]
+
+    def test_each_host_gets_the_controllers_address_towards_it(self, controller: Controller, unused: Any) -> None:
+        hosts = {
+            "near": {"ansible_host": "127.0.0.1"},
+            "far": {"ansible_host": "127.0.0.2", "bundle_address": "gate.example"},
+        }
+        variables = {"ansible_play_hosts_all": list(hosts), "hostvars": hosts}
+        arguments = {"path": str(controller.bundle), "public_key": controller.public}
+        result = run_action(unused, "bundle_server", arguments, variables=variables)
+        try:
+            assert not result.get("failed"), result
+            # Its URLs have the token.
+            assert result["_ansible_no_log"]
+            near, far = (urlsplit(result["urls"][host]) for host in hosts)
+            assert (near.hostname, far.hostname) == ("127.0.0.1", "gate.example")
+            assert near.port == far.port
+            assert len(near.path) > 20
+        finally:
+            run_action(unused, "bundle_server", {"state": "stopped", "pid": result["pid"]})
+
+
+class TestNodes:
+    def test_a_node_gets_everything_from_the_controller(
+        self, controller: Controller, bundle: Bundle, url: str, machines: Machines
+    ) -> None:
+        machine = machines.next()
+        tool = f"{controller.server.url}/files.example/tool.zip"
+        with connect(machine) as connection:
+            server = {**server_result(bundle, connection, controller), "urls": {"win": url}}
+            found = facts(connection, server)
+            assert found["artifact_upstream"] is False
+            assert (
+                "artifact_upstream"
+                not in run_action(
+                    connection, "bundle_facts", {"server": server}, variables={"artifact_upstream": True}
+                )["ansible_facts"]
+            )
+            result = run_action(connection, "node_state", {"resources": resources(found, tool)})
+            assert not result.get("failed"), result["msg"]
+            again = run_action(connection, "node_state", {"resources": resources(found, tool)})
+        assert (again["changed"], again["remote_commands"]) == (False, 1)
+        check_node(machine, bundle)
+        # The archive is in the store; a copy would take the disk twice.
+        assert not any(".tar" in entry.name for entry in machine.files.listing(r"C:\ProgramData\winkube\images"))
+
+    def test_a_node_that_cannot_reach_the_controller_has_it_pushed(
+        self, controller: Controller, bundle: Bundle, machines: Machines, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pushes, "PIECE", 100_000)
+        machine = machines.next()
+        node = machines.fleet.nodes[machine.name].server
+        with connect(machine) as connection:
+            server = server_result(bundle, connection, controller)
+            wanted = {"server": server, "resources": resources({}), "reconnect_timeout": 1}
+            checked = run_action(connection, "bundle_push", wanted, check_mode=True)
+            assert checked["changed"]
+            assert checked["remote_commands"] == 1
+            assert not machine.files.exists(PUSHED)
+            # The link breaks for good after some pieces.
+            node.set_fault(Fault(kind="link_down", request=70, seconds=2))
+            with pytest.raises(AnsibleConnectionFailure):
+                run_action(connection, "bundle_push", wanted)
+        pieces = {entry.path for entry in machine.files.listing(f"{PUSHED}\\pieces")}
+        assert pieces
+        node.faults.clear()
+        node.counters.reset()
+        with connect(machine) as connection:
+            until(lambda: reachable(machine))
+            pushed = run_action(connection, "bundle_push", {**wanted, "reconnect_timeout": 30})
+            assert not pushed.get("failed"), pushed.get("msg")
+            assert sorted(pushed["pushed"]) == sorted(checked["pushed"])
+            found = facts(connection, server, pushed=True)
+            sent = node.counters.snapshot()["bytes_in"]
+            result = run_action(connection, "node_state", {"resources": resources(found)})
+            assert not result.get("failed"), result["msg"]
+            again = run_action(connection, "bundle_push", {**wanted, "resources": resources(found)})
+            assert (again["changed"], again["remote_commands"]) == (False, 1)
+        check_node(machine, bundle)
+        assert not machine.files.exists(PUSHED)
+        # Base64 of all files, less the pieces that were there.
+        total = sum(bundle.entries[path].size for path in pushed["pushed"])
+        assert sent < total * 4 / 3 + 900_000 - len(pieces) * 50_000
+
+    def test_a_full_disk_is_found_before_the_first_byte(
+        self, controller: Controller, bundle: Bundle, machines: Machines
+    ) -> None:
+        machine = machines.next()
+        machine.files.reserved += machine.files.free_space("C") - 300_000_000
+        with connect(machine) as connection:
+            server = server_result(bundle, connection, controller)
+            result = run_action(connection, "bundle_push", {"server": server, "resources": resources({})})
+        assert result["failed"]
+        assert "MB are free" in result["msg"]
+        assert machine.files.listing(f"{PUSHED}\\pieces") == []
+
+
+def reachable(machine: Machine) -> bool:
+    try:
+        socket.create_connection((machine.address, 5985), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def check_node(machine: Machine, bundle: Bundle) -> None:
+    """The node has artifacts and container image."""
+    for path, entry in bundle.entries.items():
+        if entry.kind in ARTIFACTS:
+            cached = f"{CACHE}\\{entry.kind}\\{entry.version}\\{path.rpartition('/')[2]}"
+            assert hashlib.sha256(machine.files.read_bytes(cached)).hexdigest() == entry.sha256
+    assert PAUSE in names(machine)
+
+
+def test_patches_are_taken_from_the_bundle_by_their_hash() -> None:
+    one, two = "a" * 64, "b" * 64
+    patches = ["KB5046616", {"url": "https://h/x.msu?sig=s", "sha256": one.upper()}, {"file": "y.msu", "sha256": two}]
+    nested = {"file": "z.msu", "sha256": "c" * 64, "requires": [{"url": "https://h/x.msu", "sha256": f"sha256:{one}"}]}
+    found = bundle_use.bundled_patches([*patches, nested], {one: "http://c/t/patches/x.msu"})
+    assert found[0] == "KB5046616"
+    assert found[1] == {"url": "http://c/t/patches/x.msu", "sha256": one.upper()}
+    assert found[2] == patches[2]
+    assert found[3]["requires"] == [{"url": "http://c/t/patches/x.msu", "sha256": f"sha256:{one}"}]
+    (local,) = bundle_use.bundled_patches([patches[1]], {one: "/srv/b/patches/x.msu"})
+    assert local == {"file": "/srv/b/patches/x.msu", "sha256": one.upper()}
