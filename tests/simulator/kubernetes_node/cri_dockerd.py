@@ -230,10 +230,7 @@ class CriDockerd(Runtime):
         return [self._container(item) for item in found if sandbox in ("", item.labels[_SANDBOX])]
 
     def _all(self) -> Sequence[DockerContainer]:
-        try:
-            return self.docker().containers()
-        except RuntimeFailure:
-            return []
+        return self.docker().containers()
 
     def _sandbox(self, item: DockerContainer) -> Sandbox:
         """Return a container of Docker's as CRI's sandbox: the same object each time, as it stands now."""

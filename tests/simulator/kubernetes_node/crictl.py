@@ -57,7 +57,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         flags, arguments = take(words[1:], FLAGS[name], anywhere=True)
         server = _connect(machine, invocation, general)
         return ProgramResult(0, _COMMANDS[name](_Run(server, flags, arguments, invocation.version)))
-    except CrictlError as error:
+    except (CrictlError, RuntimeFailure) as error:
         return ProgramResult(1, "", f'time="2026-11-21T00:00:00Z" level=fatal msg={json.dumps(str(error))}\n')
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from simulator.kubernetes_node import bootstrap, health, node_status
 from simulator.kubernetes_node.api import STRATEGIC, ApiError, Client, KubeconfigError, read_kubeconfig
 from simulator.kubernetes_node.bootstrap import BootstrapError
-from simulator.kubernetes_node.cri import connect
+from simulator.kubernetes_node.cri import RuntimeFailure, connect
 from simulator.kubernetes_node.kubelet_settings import KubeletError, KubeletSettings, read
 from simulator.kubernetes_node.log_file import Stderr, klog, nowhere
 from simulator.kubernetes_node.pods import Pods
@@ -120,8 +120,8 @@ class Kubelet:
         while not self._stop.is_set():
             try:
                 self._turn(pods, self._client)
-            except (ApiError, OSError):
-                self._listed = time.monotonic()  # the API server is away: kubelet goes on trying
+            except (ApiError, OSError, RuntimeFailure):
+                self._listed = time.monotonic()  # the API server or the runtime is away: kubelet goes on trying
             self._stop.wait(_TICK)
 
     def _turn(self, pods: Pods, client: Client) -> None:

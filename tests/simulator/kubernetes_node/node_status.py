@@ -97,6 +97,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runt
     """
     moment = stamp()
     reasons = problems(runtime)
+    runtime = None if runtime is None or runtime.problem() else runtime
     wanted = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
     if reasons:
         wanted.append(

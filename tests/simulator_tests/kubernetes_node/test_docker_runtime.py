@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,8 @@ from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.shims import Command
 from simulator.machine.services import ServiceError
 
-from .conftest import CONF_DIR, Node, wait_for
+from . import manifests
+from .conftest import CONF_DIR, KUBELET, Admin, Node, wait_for
 
 DOCKER, JSON = r"C:\Program Files\docker", r"C:\ProgramData\docker\config\daemon.json"
 PIPE = "npipe:////./pipe/cri-dockerd"
@@ -113,8 +115,11 @@ def test_crictl_speaks_to_cri_dockerd(docker_node: Node) -> None:
     assert "RuntimeName:  docker" in node.run(r"C:\k\crictl.exe", "-r", PIPE, "version").stdout
     assert node.run(r"C:\k\crictl.exe", "-r", dockerd.PIPE, "pods").exit_code == 1, "dockerd's own pipe speaks no CRI"
 
-    node.machine.services.stop("docker", force=True)
-    assert node.run(r"C:\k\crictl.exe", "-r", PIPE, "pods").exit_code == 1
+    node.machine.services.configure("cri-dockerd", DependOnService=None)
+    node.machine.services.stop("docker")
+    said = node.run(r"C:\k\crictl.exe", "-r", PIPE, "pods")
+    assert (said.exit_code, "Is the docker daemon running?" in said.stderr) == (1, True)
+    assert [item["reason"] for item in crictl("info")["status"]["conditions"]] == ["DockerDaemonNotReady", ""]
 
 
 def test_what_fails_under_docker(docker_node: Node) -> None:
@@ -218,3 +223,92 @@ def test_nssm_commands(make_node: Callable[..., Node]) -> None:
     assert "does not exist" in run("status", "none", code=3)
     assert run("remove", "app", "confirm").endswith("removed successfully!")
     assert not node.machine.services.exists("app")
+
+
+def join(node: Node, cluster: Admin) -> None:
+    """Install Kubernetes and join with cri-dockerd's pipe as criSocket."""
+    for program in ("kubelet", "kubeadm", "kube-proxy"):
+        node.put(rf"C:\k\{program}.exe", program, node.kubernetes)
+    node.machine.services.create("kubelet", KUBELET, Start=2, DependOnService=["cri-dockerd"])
+    node.join_configuration(cluster.cluster, cluster.token())
+    document = json.loads(node.machine.files.read_text(r"C:\join.yaml"))
+    document["nodeRegistration"]["criSocket"] = PIPE
+    node.write(r"C:\join.yaml", json.dumps(document))
+    result = node.join()
+    assert result.exit_code == 0, result.stderr
+
+
+def wrap(node: Node, name: str, program: str, *arguments: str, **environment: str) -> None:
+    """Make a service of nssm by the registry alone, its parameters first."""
+    key, registry = nssm.parameters(name), node.machine.registry
+    registry.set(key, "Application", program, "ExpandString")
+    registry.set(key, "AppParameters", " ".join(arguments), "ExpandString")
+    registry.set(key, "AppEnvironmentExtra", [f"{key}={value}" for key, value in environment.items()], "MultiString")
+    registry.set(key, "AppStderr", rf"C:\logs\{name}.log", "ExpandString")
+    assert not node.machine.services.exists(name), "a key without ImagePath is no service"
+    node.machine.services.create(name, r"C:\nssm\nssm.exe", Start=2)
+    node.machine.services.start(name)
+
+
+def test_a_node_with_docker_joins_and_its_network_comes_from_services(
+    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+) -> None:
+    """flanneld behind nssm and kube-proxy as a service of its own do what HostProcess pods do with containerd."""
+    node = make_node()
+    node.machine.files.make_directory(r"C:\logs")
+    install_docker(node, registry)
+    install_cri(node)
+    node.install_cni()
+    join(node, cluster)
+    cluster.wait_ready(node.name, "True")
+    found = cluster.client.get(f"/api/v1/nodes/{node.name}")
+    assert found["status"]["nodeInfo"]["containerRuntimeVersion"] == "docker://28.5.1"
+    subnet = ipaddress.ip_network(found["spec"]["podCIDR"])
+
+    node.put(r"C:\flannel\flanneld.exe", "flanneld", "0.28.0")
+    node.write(r"C:\flannel\net-conf.json", json.dumps(manifests.NETWORKS["host-gw"]))
+    node.write(r"C:\admin.conf", cluster.cluster.kubeconfig.read_text())
+    arguments = ["-kube-subnet-mgr", r"-kubeconfig-file=C:\admin.conf", r"-net-config-path=C:\flannel\net-conf.json"]
+    wrap(node, "flanneld", r"C:\flannel\flanneld.exe", *arguments, NODE_NAME=node.name)
+    proxy = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
+             "clientConnection": {"kubeconfig": r"C:\admin.conf"}, "winkernel": {"networkName": "cbr0"}}  # fmt: skip
+    node.write(r"C:\k\kube-proxy.yaml", json.dumps(proxy))
+    line = r"C:\k\kube-proxy.exe --windows-service --config=C:\k\kube-proxy.yaml"
+    node.machine.services.create("kube-proxy", line, Start=2)
+    node.machine.services.start("kube-proxy")
+
+    store = hns.store(node.machine)
+    wait_for(lambda: store.network_named("cbr0"), "flanneld makes its network")
+    path = "/api/v1/namespaces/default/pods"
+    cluster.client.create(path, manifests.pod("web", node.name, [{"name": "app", "image": PAUSE}]))
+    wait_for(lambda: sum("_web_default_" in name for name in names(node)) == 2, "a sandbox and a container")
+    wait_for(lambda: store.policies(), "kube-proxy makes load balancers")
+    wait_for(lambda: (cluster.client.get(f"{path}/web").get("status") or {}).get("phase") == "Running", "the pod runs")
+    assert cluster.client.get(f"{path}/web")["status"]["podIP"].startswith(str(subnet[0]).rpartition(".")[0])
+    document = manifests.host_process("proxy", node.name, [{"name": "app", "image": PAUSE}])
+    cluster.client.create(path, document)
+    node.machine.services.stop("kubelet")
+    node.machine.services.start("kubelet")
+    wait_for(lambda: "proxy" in str(cluster.client.get(f"{path}/proxy").get("status")), "kubelet looks at it")
+    assert cluster.client.get(f"{path}/proxy")["status"]["phase"] == "Pending"
+    assert sum("_web_default_" in name for name in names(node)) == 2, "a new kubelet finds what the old one made"
+
+    for name in ("web", "proxy"):
+        cluster.client.delete(f"{path}/{name}", {"gracePeriodSeconds": 0})
+    wait_for(lambda: names(node, "-a") == [], "their containers go")
+    for service in ("cri-dockerd", "kubelet"):
+        node.machine.services.configure(service, DependOnService=None)
+    node.machine.services.stop("docker")
+    cluster.wait_ready(node.name, "False", "RuntimeReady=false reason:DockerDaemonNotReady")
+    node.machine.services.start("docker")
+    cluster.wait_ready(node.name, "True")
+
+
+def test_a_kubelet_ends_where_no_cri_answers(make_node: Callable[..., Node], registry: Registry) -> None:
+    """Since 1.24: Docker alone is no runtime."""
+    node = make_node()
+    install_docker(node, registry)
+    node.put(r"C:\k\kubelet.exe", "kubelet", "1.34.4")
+    for pipe in (PIPE, dockerd.PIPE):
+        result = node.run(r"C:\k\kubelet.exe", f"--container-runtime-endpoint={pipe}", timeout=5)
+        assert (result.exit_code, "validate CRI v1 runtime API" in result.stderr) == (1, True), result
