@@ -8,10 +8,12 @@ USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and several stages. RUN is not
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,7 +32,6 @@ class _Stage:
 
     config: dict[str, Any]
     layers: list[bytes]
-    files: dict[str, bytes] = field(default_factory=dict)
     name: str = ""
 
 
@@ -202,16 +203,16 @@ class _Build:
                 place = target.replace("\\", "/").removeprefix("C:").removeprefix("c:")
                 several = place.endswith("/") or len(sources) > 1 or "/" in path
                 added["Files/" + (f"{place.rstrip('/')}/{path}" if several else place).lstrip("/")] = data
-        stage.files |= added
         self._layer(stage, added)
 
     def _sources(self, stage: str, source: str) -> Iterator[tuple[str, bytes]]:
         if stage:
             earlier = next((item for item in self._stages[:-1] if item.name == stage), None)
             wanted = "Files/" + source.replace("\\", "/").removeprefix("C:").lstrip("/")
-            if earlier is None or wanted not in earlier.files:
+            data = None if earlier is None else member(earlier.layers, wanted)
+            if data is None:
                 raise DockerError(f"COPY failed: stat {source}: file does not exist")
-            yield wanted.rpartition("/")[2], earlier.files[wanted]
+            yield wanted.rpartition("/")[2], data
             return
         files = self._run.machine.files
         path = f"{self._context}\\{source.replace('/', chr(92)).lstrip(chr(92))}".rstrip("\\").removesuffix("\\.")
@@ -234,6 +235,17 @@ class _Build:
         stage.layers.append(data)
         found = stage.config.setdefault("rootfs", {"type": "layers", "diff_ids": []})
         found.setdefault("diff_ids", []).append(oci.digest_of(data))
+
+
+def member(layers: Sequence[bytes], path: str) -> bytes | None:
+    """Return a file that some layer has (`Files/pause.exe`), the topmost one's."""
+    for layer in reversed(layers):
+        with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
+            found = next((item for item in archive if item.name == path and item.isfile()), None)
+            opened = archive.extractfile(found) if found else None
+            if opened is not None:
+                return opened.read()
+    return None
 
 
 def _words(rest: str) -> list[str]:
