@@ -261,8 +261,14 @@ class Artifact(Resource):
         # A part is continued only where something verifies the whole.
         there = int(found.get(self._part.casefold(), {}).get("size") or 0) if self._verified else 0
         version = _curl.read_version(seen.get("curl"))
+        # The machine's environment may name a proxy that this very run takes away, after it was measured.
         first, *others = (
-            _curl.ask(f"size-{index}", place.url, place.route, version=version)
+            _curl.ask(
+                f"size-{index}",
+                place.url,
+                place.route if place.route.proxy else dataclasses.replace(place.route, no_proxy=("*",)),
+                version=version,
+            )
             for index, place in enumerate(self._places[:2])
         )
         asked = (first, *(dataclasses.replace(call, unless=(first.id,)) for call in others))
