@@ -23,14 +23,24 @@ else:
     HAS_KUBERNETES = True
     IMPORT_ERROR = ""
 
-CLUSTER_ARGUMENTS: dict[str, t.Any] = {
+_ARGUMENTS: t.Mapping[str, t.Any] = {
     "kubeconfig": {"type": "path", "required": True},
     "context": {"type": "str"},
 }
-"""Arguments that every module of the cluster side takes."""
+_NODES: t.Mapping[str, t.Any] = {"nodes": {"type": "list", "elements": "str", "required": True}}
 
 REQUEST_TIMEOUT = 30
 """Seconds until a request to the API server is given up."""
+
+
+def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.Any]:
+    """The argument spec of a module of the cluster side (documentation fragment `cluster_options`).
+
+    Parameters:
+        of_nodes: whether it works on nodes that have to be named (`cluster_options.nodes`).
+        own: its own options.
+    """
+    return {**_ARGUMENTS, **(_NODES if of_nodes else {}), **own}
 
 
 class Cluster:

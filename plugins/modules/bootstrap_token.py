@@ -13,14 +13,8 @@ description:
   - Makes a bootstrap token with a short life as a Secret of the kube-system namespace, or deletes one.
   - The token is returned in RV(token); use C(no_log) on the task.
   - Runs on the controller or a control plane host, never on a Windows node.
+  - O(kubeconfig) is of an account that may write Secrets of the kube-system namespace.
 options:
-  kubeconfig:
-    description: Path of a kubeconfig that may write Secrets of the kube-system namespace.
-    type: path
-    required: true
-  context:
-    description: Context of the kubeconfig; its current one by default.
-    type: str
   state:
     description: Whether a new token is made, or the one named by O(token_id) deleted.
     type: str
@@ -37,8 +31,8 @@ options:
     description: What the token says of itself to C(kubeadm token list).
     type: str
     default: winkube.node run
-requirements:
-  - kubernetes (Python)
+extends_documentation_fragment:
+  - winkube.node.cluster_options
 attributes:
   check_mode:
     description: Makes no token, and returns an empty one.
@@ -89,7 +83,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:kubeadm:default-node-token"
@@ -142,13 +136,12 @@ def delete(module: AnsibleModule) -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            **CLUSTER_ARGUMENTS,
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "token_id": {"type": "str"},
-            "ttl": {"type": "int", "default": 1800},
-            "description": {"type": "str", "default": "winkube.node run"},
-        },
+        argument_spec=cluster_arguments(
+            state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+            token_id={"type": "str"},
+            ttl={"type": "int", "default": 1800},
+            description={"type": "str", "default": "winkube.node run"},
+        ),
         required_if=[("state", "absent", ["token_id"])],
         supports_check_mode=True,
     )

@@ -13,21 +13,14 @@ description:
   - Reads the C(cluster-info), C(kubeadm-config) and C(kubelet-config) ConfigMaps of a kubeadm cluster, its nodes,
     and the DaemonSets that would be scheduled on Windows nodes by mistake, through the Kubernetes API.
   - Runs on the controller or a control plane host, never on a Windows node.
+  - O(kubeconfig) is of an account that may read the kube-system and kube-public namespaces and nodes.
 options:
-  kubeconfig:
-    description: Path of a kubeconfig that may read the kube-system and kube-public namespaces and nodes.
-    type: path
-    required: true
-  context:
-    description: Context of the kubeconfig; its current one by default.
-    type: str
   nodes:
     description: Names of the nodes to describe; all by default.
     type: list
     elements: str
-requirements:
-  - kubernetes (Python)
-extends_documentation_fragment: []
+extends_documentation_fragment:
+  - winkube.node.cluster_options
 attributes:
   check_mode:
     description: Reads only.
@@ -135,7 +128,7 @@ import urllib.parse
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 try:
     import yaml
@@ -217,7 +210,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={**CLUSTER_ARGUMENTS, "nodes": {"type": "list", "elements": "str"}}, supports_check_mode=True
+        argument_spec=cluster_arguments(nodes={"type": "list", "elements": "str"}), supports_check_mode=True
     )
     module.exit_json(changed=False, **read(module, Cluster(module)))
 

@@ -19,19 +19,8 @@ description:
     M(winkube.node.nodes_uncordon) lifts only such cordons; a node that was cordoned before stays as it was.
   - One task drains many nodes at the same time. It runs on the controller or a control plane host, never on a Windows
     node.
+  - O(kubeconfig) is of an account that may change nodes, list and evict pods.
 options:
-  kubeconfig:
-    description: Path of a kubeconfig that may change nodes, list and evict pods.
-    type: path
-    required: true
-  context:
-    description: Context of the kubeconfig; its current one by default.
-    type: str
-  nodes:
-    description: Names of the nodes.
-    type: list
-    elements: str
-    required: true
   owner:
     description: For whom nodes are cordoned, such as the name of the playbook.
     type: str
@@ -51,8 +40,9 @@ options:
     description: Seconds until it gives up, for all nodes together; 0 never does.
     type: int
     default: 600
-requirements:
-  - kubernetes (Python)
+extends_documentation_fragment:
+  - winkube.node.cluster_options
+  - winkube.node.cluster_options.nodes
 attributes:
   check_mode:
     description: Says which nodes could not be drained and who cordoned which, and changes nothing.
@@ -129,7 +119,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cordon import Mark
 from ..module_utils.drain import Options, drain
 from ..module_utils.node_api import NodeApi
@@ -137,15 +127,14 @@ from ..module_utils.node_api import NodeApi
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            **CLUSTER_ARGUMENTS,
-            "nodes": {"type": "list", "elements": "str", "required": True},
-            "owner": {"type": "str", "required": True},
-            "force": {"type": "bool", "default": False},
-            "delete_emptydir_data": {"type": "bool", "default": False},
-            "grace_period": {"type": "int"},
-            "timeout": {"type": "int", "default": 600},
-        },
+        argument_spec=cluster_arguments(
+            of_nodes=True,
+            owner={"type": "str", "required": True},
+            force={"type": "bool", "default": False},
+            delete_emptydir_data={"type": "bool", "default": False},
+            grace_period={"type": "int"},
+            timeout={"type": "int", "default": 600},
+        ),
         supports_check_mode=True,
     )
     params = module.params

@@ -12,19 +12,8 @@ version_added: "0.1.0"
 description:
   - Waits through the Kubernetes API until all the nodes named are registered and, by default, Ready.
   - One task waits for a whole fleet. It runs on the controller or a control plane host, never on a Windows node.
+  - O(kubeconfig) is of an account that may read nodes.
 options:
-  kubeconfig:
-    description: Path of a kubeconfig that may read nodes.
-    type: path
-    required: true
-  context:
-    description: Context of the kubeconfig; its current one by default.
-    type: str
-  nodes:
-    description: Names of the nodes.
-    type: list
-    elements: str
-    required: true
   condition:
     description:
       - What to wait for. V(registered) is there at all, with a pod CIDR where O(pod_cidr=true).
@@ -54,8 +43,9 @@ options:
     description: Seconds to wait.
     type: int
     default: 600
-requirements:
-  - kubernetes (Python)
+extends_documentation_fragment:
+  - winkube.node.cluster_options
+  - winkube.node.cluster_options.nodes
 attributes:
   check_mode:
     description: Looks once and does not wait.
@@ -107,7 +97,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.drain import ApiError
 from ..module_utils.node_api import NodeApi
 from ..module_utils.pods import host_process_missing
@@ -193,15 +183,14 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            **CLUSTER_ARGUMENTS,
-            "nodes": {"type": "list", "elements": "str", "required": True},
-            "condition": {"type": "str", "choices": ["registered", "ready"], "default": "ready"},
-            "pod_cidr": {"type": "bool", "default": False},
-            "host_process": {"type": "bool", "default": False},
-            "before": {"type": "dict", "default": {}},
-            "timeout": {"type": "int", "default": 600},
-        },
+        argument_spec=cluster_arguments(
+            of_nodes=True,
+            condition={"type": "str", "choices": ["registered", "ready"], "default": "ready"},
+            pod_cidr={"type": "bool", "default": False},
+            host_process={"type": "bool", "default": False},
+            before={"type": "dict", "default": {}},
+            timeout={"type": "int", "default": 600},
+        ),
         supports_check_mode=True,
     )
     result = wait(module, NodeApi(Cluster(module)))

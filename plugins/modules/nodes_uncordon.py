@@ -12,19 +12,8 @@ version_added: "0.2.0"
 description:
   - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and takes its annotation off.
   - A node that anybody else cordoned stays so.
+  - O(kubeconfig) is of an account that may change nodes.
 options:
-  kubeconfig:
-    description: Path of a kubeconfig that may change nodes.
-    type: path
-    required: true
-  context:
-    description: Context of the kubeconfig; its current one by default.
-    type: str
-  nodes:
-    description: Names of the nodes.
-    type: list
-    elements: str
-    required: true
   owner:
     description: For whom the nodes were cordoned.
     type: str
@@ -33,8 +22,9 @@ options:
     description: Seconds to go on trying while the API server is not reached.
     type: int
     default: 60
-requirements:
-  - kubernetes (Python)
+extends_documentation_fragment:
+  - winkube.node.cluster_options
+  - winkube.node.cluster_options.nodes
 attributes:
   check_mode:
     description: Says which nodes it would uncordon.
@@ -78,7 +68,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cordon import read_cordon, uncordon_patch
 from ..module_utils.drain import ApiError
 from ..module_utils.node_api import NodeApi
@@ -119,12 +109,11 @@ def patiently(api: NodeApi, name: str, module: AnsibleModule, end: float) -> dic
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            **CLUSTER_ARGUMENTS,
-            "nodes": {"type": "list", "elements": "str", "required": True},
-            "owner": {"type": "str", "required": True},
-            "timeout": {"type": "int", "default": 60},
-        },
+        argument_spec=cluster_arguments(
+            of_nodes=True,
+            owner={"type": "str", "required": True},
+            timeout={"type": "int", "default": 60},
+        ),
         supports_check_mode=True,
     )
     api = NodeApi(Cluster(module))

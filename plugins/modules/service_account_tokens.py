@@ -14,14 +14,8 @@ description:
     until it has, for programs outside of pods such as kube-proxy as a Windows service.
   - The tokens are returned in RV(tokens); use C(no_log) on the task.
   - Runs on the controller or a control plane host, never on a Windows node.
+  - O(kubeconfig) is of an account that may read the Secrets.
 options:
-  kubeconfig:
-    description: Path of a kubeconfig that may read the Secrets.
-    type: path
-    required: true
-  context:
-    description: Context of the kubeconfig; its current one by default.
-    type: str
   secrets:
     description: The Secrets, as C(NAMESPACE/NAME).
     type: list
@@ -31,8 +25,8 @@ options:
     description: Seconds to wait for tokens that are not there; V(0) looks once and leaves out what is missing.
     type: int
     default: 0
-requirements:
-  - kubernetes (Python)
+extends_documentation_fragment:
+  - winkube.node.cluster_options
 attributes:
   check_mode:
     description: Looks once and does not wait.
@@ -65,7 +59,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.cluster_client import CLUSTER_ARGUMENTS, Cluster
+from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 POLL_SECONDS = 0.5
 
@@ -84,11 +78,10 @@ def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            **CLUSTER_ARGUMENTS,
-            "secrets": {"type": "list", "elements": "str", "required": True, "no_log": False},
-            "timeout": {"type": "int", "default": 0},
-        },
+        argument_spec=cluster_arguments(
+            secrets={"type": "list", "elements": "str", "required": True, "no_log": False},
+            timeout={"type": "int", "default": 0},
+        ),
         supports_check_mode=True,
     )
     secrets = module.params["secrets"]

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Documentation of the options of every module of the cluster side (module_utils/cluster_client.py)."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """What `extends_documentation_fragment: winkube.node.cluster_options` brings, and `….cluster_options.nodes`."""
+
+    DOCUMENTATION = r"""
+options:
+  kubeconfig:
+    description: Path of a kubeconfig of the cluster.
+    type: path
+    required: true
+  context:
+    description: Context of the kubeconfig; its current one by default.
+    type: str
+requirements:
+  - kubernetes (Python)
+"""
+
+    NODES = r"""
+options:
+  nodes:
+    description: Names of the nodes.
+    type: list
+    elements: str
+    required: true
+"""
