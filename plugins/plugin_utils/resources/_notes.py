@@ -25,25 +25,37 @@ def question(resource: Resource) -> dict[str, Json]:
     return {"path": KEY, "name": resource.title}
 
 
-def is_there(entry: t.Mapping[str, t.Any]) -> bool:
-    """Whether the answer to `question` says so."""
-    return bool(entry.get("exists"))
-
-
 def write(name: str, data: str | int) -> tuple[Call, ...]:
     """Calls that take a note."""
     kind = "DWord" if isinstance(data, int) else "String"
     return (*make_key(KEY, "note-"), set_value("note", KEY, name, kind, data))
 
 
-def wanted(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """The change of a managed resource that is wanted: the note comes first, so that nothing is set without one.
+def plan(
+    resource: Resource,
+    state: t.Literal["present", "absent"],
+    answer: t.Mapping[str, t.Any],
+    change: t.Callable[[], Change | None],
+    *,
+    undo: Call,
+) -> Change | None:
+    """The change of a resource with `managed`.
 
     Parameters:
         resource: the resource.
-        noted: whether the note is there.
-        change: what else has to be done.
+        state: what it should be; `absent` is done only where there is a note.
+        answer: to `question`.
+        change: what `present` takes, beside the note.
+        undo: removes what the note is about, or does nothing where it is gone.
     """
+    noted = bool(answer.get("exists"))
+    if state == "present":
+        return _wanted(resource, noted, change())
+    return _unwanted(resource, undo) if noted else None
+
+
+def _wanted(resource: Resource, noted: bool, change: Change | None) -> Change | None:
+    """The note comes first, so that nothing is set without one."""
     if noted:
         return change
     take = write(resource.title, 1)
@@ -52,15 +64,7 @@ def wanted(resource: Resource, noted: bool, change: Change | None) -> Change | N
     return dataclasses.replace(change, calls=(*take, *change.calls))
 
 
-def unwanted(resource: Resource, noted: bool, undo: Call) -> Change | None:
-    """The change of a managed resource that is no longer wanted: the note goes last.
-
-    Parameters:
-        resource: the resource.
-        noted: whether the note is there.
-        undo: removes what the note is about, or does nothing where it is gone.
-    """
-    if not noted:
-        return None
+def _unwanted(resource: Resource, undo: Call) -> Change:
+    """The note goes last."""
     calls = [undo, remove_value("forget", KEY, resource.title)]
     return remove(resource, {"name": resource.name}, calls, why="was managed, and is no longer wanted")

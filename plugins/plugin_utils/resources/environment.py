@@ -72,15 +72,14 @@ class Environment(Resource):
         return (Call(id="value", command="@read-registry", parameters={"values": values}, on_error="continue"),)
 
     def plan(self, seen: Results) -> Change | None:
-        found = only(self, seen, "value")
         if not self.managed:
-            return self._plan_value(found)
-        noted = _notes.is_there(objects(self, seen, "value")[-1])
-        if self.state == "absent":
-            return _notes.unwanted(self, noted, self._write(None, "String"))
-        return _notes.wanted(self, noted, self._plan_value(found))
+            return self._plan_value(seen)
+        answer = objects(self, seen, "value")[-1]
+        undo = self._write(None, "String")
+        return _notes.plan(self, self.state, answer, lambda: self._plan_value(seen), undo=undo)
 
-    def _plan_value(self, found: t.Mapping[str, t.Any]) -> Change | None:
+    def _plan_value(self, seen: Results) -> Change | None:
+        found = only(self, seen, "value")
         old = str(found.get("value") or "") if found.get("exists") else None
         if self.path_entries:
             edit = with_entries if self.state == "present" else without_entries

@@ -69,10 +69,8 @@ class WinHttpProxy(Resource):
     def plan(self, seen: Results) -> Change | None:
         if not self.managed:
             return self._plan_proxy(seen)
-        noted = _notes.is_there(only(self, seen, "note"))
-        if self.state == "absent":
-            return _notes.unwanted(self, noted, _RESET)
-        return _notes.wanted(self, noted, self._plan_proxy(seen))
+        answer = only(self, seen, "note")
+        return _notes.plan(self, self.state, answer, lambda: self._plan_proxy(seen), undo=_RESET)
 
     def _plan_proxy(self, seen: Results) -> Change | None:
         proxy, bypass = shown(answered(self, seen, "proxy").stdout)
