@@ -98,6 +98,11 @@ class Runtime(ABC):
     def image_size(self, image: Image) -> int:
         """Return an image's size in bytes."""
 
+    @property
+    @abstractmethod
+    def image_folder(self) -> str:
+        """The folder of unpacked images."""
+
     def remove_image(self, name: str) -> None:
         """Remove a name of an image. Raises RuntimeFailure."""
         self.store.delete(name)

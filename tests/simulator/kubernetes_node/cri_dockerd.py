@@ -88,6 +88,11 @@ class CriDockerd(Runtime):
         """Docker's container images."""
         return self.docker().images.store
 
+    @property
+    def image_folder(self) -> str:
+        """Docker's data-root."""
+        return self.docker().config.root
+
     def problem(self) -> str:
         """Return why RuntimeReady is false."""
         try:

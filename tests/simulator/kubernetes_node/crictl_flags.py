@@ -27,6 +27,7 @@ FLAGS: Mapping[str, Mapping[str, bool]] = {
         "inspect": f"{_OUTPUT} template=",
         "inspectp": f"{_OUTPUT} template= {_CHOICE}",
         "info": f"{_OUTPUT} template=",
+        "imagefsinfo": f"{_OUTPUT} template=",
         "version": "",
         "stop": "timeout= t=",
         "rm": "force f all a",

@@ -25,12 +25,16 @@ from simulator.machine import listeners
 from simulator.machine.command_line import quote
 from simulator.machine.failure_actions import make_failure_actions
 from simulator.machine.objects import Invocation, Program, ProgramResult, RunningService, ServiceProgram
+from simulator.machine.registry import Value
 from simulator.machine.services import Service, ServiceError
+from simulator.windows import event_log_store
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _MINUTE = 60_000  # milliseconds
+_EVENTS = r"HKLM:\SYSTEM\CurrentControlSet\Services\EventLog\Application\{}"
+_INFO, _FATAL = (4, 1), (2, 4)  # level, number of the event: cmd/dockerd/winresources
 
 
 def start(machine: Machine, config: DaemonConfig, version: str, environment: Mapping[str, str]) -> Dockerd:
@@ -100,20 +104,25 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 def _register(machine: Machine, invocation: Invocation, flags: Flags) -> ProgramResult:
     words = [word for word in invocation.argv if word not in ("--register-service", "--unregister-service")]
+    name = flags.text("service-name", "docker")
     machine.services.create(
-        flags.text("service-name", "docker"),
+        name,
         " ".join(quote(word) for word in (invocation.program, "--run-service", *words)),
         DisplayName="Docker Engine",
         Start=2,
         FailureActions=make_failure_actions(86400, [("restart", _MINUTE), ("restart", _MINUTE), ("none", 0)]),
     )
+    source = {"CustomSource": 1, "EventMessageFile": Value(invocation.program, "ExpandString"), "TypesSupported": 7}
+    machine.registry.write(_EVENTS.format(name), source)
     return ProgramResult()
 
 
 def _unregister(machine: Machine, flags: Flags) -> ProgramResult:
     if flags.on("register-service"):
         raise DockerdError("--register-service and --unregister-service cannot be used together")
-    machine.services.delete(flags.text("service-name", "docker"))
+    name = flags.text("service-name", "docker")
+    machine.services.delete(name)
+    machine.registry.delete_key(_EVENTS.format(name))
     return ProgramResult()
 
 
@@ -146,8 +155,17 @@ class _Service:
                 raise ServiceError(1053, "dockerd runs in the foreground without --run-service")
             server = start(machine, config, version, {**machine.environment(), **service.environment})
         except DockerdError as error:
+            _log(machine, service, _FATAL, str(error))
             raise ServiceError(1053, str(error)) from error
+        _log(machine, service, _INFO, "Daemon has completed initialization")
+        for host in config.hosts:
+            _log(machine, service, _INFO, f"API listen on {host.partition(':')[2]}")
         return _Running(machine, server)
+
+
+def _log(machine: Machine, service: Service, kind: tuple[int, int], text: str) -> None:
+    """Write to the event log Application, in the name of the service: dockerd as a service has no other log."""
+    event_log_store.write(machine, "Application", text, provider=service.name, level=kind[0], event_id=kind[1])
 
 
 def _status(machine: Machine) -> object:

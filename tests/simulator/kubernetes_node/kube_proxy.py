@@ -22,6 +22,7 @@ from simulator.kubernetes_node.api import ApiError, Client, KubeconfigError
 from simulator.kubernetes_node.configuration import ConfigurationError
 from simulator.kubernetes_node.flags import FlagError, Flags, parse
 from simulator.kubernetes_node.kubelet_settings import drive
+from simulator.kubernetes_node.log_file import Stderr, klog, nowhere
 from simulator.kubernetes_node.programs import version_of
 from simulator.machine.objects import Invocation, Program, ProgramResult, RunningService, ServiceProgram
 from simulator.machine.services import Service, ServiceError
@@ -286,9 +287,9 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 class _Running:
     """The service's process."""
 
-    def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
+    def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings, stderr: Stderr) -> None:
         self.exit_code = 0
-        self._machine, self._invocation = machine, invocation
+        self._machine, self._invocation, self._stderr = machine, invocation, stderr
         self._proxy = Proxy(machine, invocation, settings)
         self._thread = threading.Thread(target=self._run, name=f"kube-proxy-{machine.name}", daemon=True)
         self._thread.start()
@@ -298,6 +299,7 @@ class _Running:
             self._proxy.run()
         except (ProxyError, hns.HnsError) as error:
             self.exit_code = 1
+            self._stderr(klog("E", f'"command failed" err="{error}"'))
             self._machine.services.events.append(f"kube-proxy: {error}")
 
     @property
@@ -311,19 +313,26 @@ class _Running:
         self._thread.join(2.0)
 
 
-class _Service:
-    def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start kube-proxy as a service."""
+class ProxyService:
+    """kube-proxy as a program of a service."""
+
+    def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
+        """Start kube-proxy as a service; `stderr` is what started it, where that is not the service manager."""
         version = version_of(machine, service.argv[0])
         try:
             settings = read(machine, service.argv[1:], version)
         except ProxyError as error:
+            stderr(klog("E", f'"command failed" err="{error}"'))
             raise ServiceError(1053, str(error)) from error
         if not settings.service:
             raise ServiceError(1053, "kube-proxy runs as a console program without --windows-service")
         variables = {**machine.environment(), **service.environment}
-        return _Running(machine, Invocation(service.argv[1:], environment=variables, version=version), settings)
+        for text in settings.warnings:
+            stderr(klog("W", text))
+        stderr(klog("I", f'"Version info" version="v{version}"'))
+        invocation = Invocation(service.argv[1:], environment=variables, version=version)
+        return _Running(machine, invocation, settings, stderr)
 
 
 PROGRAMS: Mapping[str, Program] = {"kube-proxy": run}
-SERVICES: Mapping[str, ServiceProgram] = {"kube-proxy": _Service()}
+SERVICES: Mapping[str, ServiceProgram] = {"kube-proxy": ProxyService()}

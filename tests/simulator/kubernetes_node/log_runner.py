@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from simulator.kubernetes_node import contracts, kubelet
+from simulator.kubernetes_node import contracts, kube_proxy, kubelet
 from simulator.kubernetes_node.log_file import LogFile
 from simulator.kubernetes_node.programs import version_of
 from simulator.machine import command_line
@@ -108,7 +108,7 @@ class _Service:
         process = machine.processes.begin(found.path.rpartition("\\")[2], service.account, image=normalise(found.path))
         inner = dataclasses.replace(service, argv=words)
         try:
-            if isinstance(found.program, kubelet.KubeletService):
+            if isinstance(found.program, kubelet.KubeletService | kube_proxy.ProxyService):
                 child = found.program.start(machine, inner, log.write)
             else:
                 child = found.program.start(machine, inner)

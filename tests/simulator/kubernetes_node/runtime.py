@@ -53,6 +53,11 @@ class Containerd(Runtime):
         return Settings(self.config.sandbox_image, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     @property
+    def image_folder(self) -> str:
+        """The folder of unpacked images."""
+        return f"{self.config.root}\\io.containerd.snapshotter.v1.windows"
+
+    @property
     def build(self) -> int:
         """Windows' build, by which images are chosen."""
         return self._machine.windows.build

@@ -17,6 +17,7 @@ from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.upstream_images import Blobs
 from simulator.machine.objects import ProgramResult
 from simulator.machine.services import ServiceError
+from simulator.windows import event_log_store
 
 from .conftest import Node
 
@@ -89,6 +90,8 @@ def test_dockerd_refuses(make_node: Callable[..., Node], daemon: dict[str, Any],
         node.machine.services.start("docker")
     assert raised.value.code == 1053
     assert said in node.machine.services.events[-1]
+    (event,) = event_log_store.events(node.machine, "Application")
+    assert (event.provider, event.level, said in event.message) == ("docker", 2, True)
 
 
 def test_dockerd_reads_its_configuration(make_node: Callable[..., Node]) -> None:
@@ -336,6 +339,9 @@ def test_images_outlive_dockerd_and_are_none_of_containerds(make_node: Callable[
     docker(node, "pull", f"{registry.address}:{registry.port}/{PAUSE}")
     node.start_containerd()
     assert node.ctr("images", "list", "-q").stdout == ""
+    node.put(r"C:\k\crictl.exe", "crictl", "1.34.0")
+    info = json.loads(node.run(r"C:\k\crictl.exe", "imagefsinfo", "-o", "json").stdout)
+    assert info["status"]["imageFilesystems"][0]["usedBytes"]["value"] == "0"
     node.machine.services.stop("docker")
     node.machine.services.start("docker")
     assert len(listed(node)) == 1
