@@ -173,6 +173,14 @@ def test_transient_errors_are_tried_again(machine: Machine, server: ArtifactServ
     assert "Will retry in 2 seconds. 2 retries left." in result.stderr
 
 
+def test_an_old_version_does_not_try_again_after_429(make_machine: MakeMachine, server: ArtifactServer) -> None:
+    old = make_machine("2019")
+    server.fault("status", status=429, retry_after=1, times=1)
+    assert curl(old, "-fs", "--retry", "3", "-o", "NUL", server.url + FILE).exit_code == 22
+    server.fault("status", status=503, retry_after=1000, times=1)
+    assert curl(old, "-fs", "--retry", "3", "-o", "NUL", server.url + FILE).exit_code == 0
+
+
 def test_other_errors_are_tried_again_only_when_asked(machine: Machine, server: ArtifactServer) -> None:
     server.fault("cut", at=10, times=1)
     assert curl(machine, "-fs", "--retry", "2", "-o", r"C:\x", server.url + FILE).exit_code == 18

@@ -112,7 +112,7 @@ class Transfer:
         flag = self._config.flag
         transient = (
             outcome.code in _TRANSIENT
-            or (outcome.code in (0, errors.HTTP_RETURNED_ERROR) and outcome.status in _TRANSIENT_STATUS)
+            or (outcome.code in (0, errors.HTTP_RETURNED_ERROR) and self._transient(outcome.status))
             or (outcome.refused and flag("retry-connrefused"))
             or (outcome.code != 0 and flag("retry-all-errors"))
         )
@@ -120,9 +120,15 @@ class Transfer:
             return None
         delay = self._config.number("retry-delay") or min(2.0**tries, _LONGEST_DELAY)
         after = outcome.head.get("Retry-After") if outcome.head else ""
-        if after.isdigit() and self._version >= (7, 66):
+        # Up to 7.74 --fail ended before such a header was read (https://github.com/curl/curl/pull/6409).
+        heeded = (7, 75) if outcome.code == errors.HTTP_RETURNED_ERROR else (7, 66)
+        if after.isdigit() and self._version >= heeded:
             delay = max(delay, float(after))
         return delay
+
+    def _transient(self, status: int) -> bool:
+        """Return whether --retry tries again after a status: 429 since 7.67 (https://github.com/curl/curl/pull/4465)."""
+        return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 
     def _attempt(self, url: SplitResult, output: Output, offset: int) -> Outcome:
         outcome = Outcome(self._url, path=output.path)
