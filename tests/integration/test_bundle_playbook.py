@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""bundle.yml, and a node that is prepared from its bundle with the network shut."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.conftest import SiteFactory
+from integration.playbooks import PlayRun, Site
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_playbook")]
+
+SECRET = "s3cret-signature"
+ROLE = {"name": "winkube.node.node_prepare"}
+ROLES = ["container_runtime", "cni", "image_cache"]
+# As site.yml, without a cluster to join.
+PREPARE: list[dict[str, Any]] = [
+    {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [
+            {"name": part, "ansible.builtin.import_role": {**ROLE, "tasks_from": part}}
+            for part in ("resources", "bundle", "converge", "bundle_end")
+        ],
+    }
+]
+
+
+@pytest.fixture(scope="module")
+def site(start_site: SiteFactory) -> Site:
+    """One plain server."""
+    return start_site({"name": "win22", "windows": "2022", "features": ["Containers"]}, node_prepare_roles=ROLES)
+
+
+@pytest.fixture(scope="module")
+def variables(site: Site) -> dict[str, Any]:
+    """Of every run."""
+    return {
+        "bundle_dir": str(site.folder / "bundle"),
+        "bundle_key": str(site.folder / "key"),
+        "bundle_windows": ["2022"],
+        "windows_patches_private": [],
+    }
+
+
+@pytest.fixture(scope="module")
+def first(site: Site, variables: dict[str, Any]) -> PlayRun:
+    """The first run of bundle.yml."""
+    assert site.world.artifacts is not None
+    own = site.world.artifacts
+    own.put("files.example/windows10.0-kb5046616-x64.msu", b"patch" * 100)
+    digest = hashlib.sha256(b"patch" * 100).hexdigest()
+    url = f"{own.url}/files.example/windows10.0-kb5046616-x64.msu?sig={SECRET}"
+    variables["windows_patches_private"] = [{"url": url, "sha256": digest}]
+    return site.run("bundle.yml", "-vvv", variables=variables).expect()
+
+
+def asked(site: Site) -> int:
+    """How many requests the network has had."""
+    assert site.world.artifacts is not None
+    assert site.world.registry is not None
+    return sum(site.world.artifacts.status()["requests"].values()) + site.world.registry.counters["requests"]
+
+
+def index(site: Site) -> dict[str, str]:
+    """Kinds by path."""
+    files = json.loads((site.folder / "bundle" / "index.json").read_text(encoding="utf-8"))["files"]
+    return {entry["path"]: entry["kind"] for entry in files}
+
+
+def test_the_bundle_has_what_the_roles_need(site: Site, first: PlayRun) -> None:
+    kinds = set(index(site).values())
+    assert {"containerd", "crictl", "cni-plugins", "flannel", "container-image", "patch", "checksum"} <= kinds
+    assert (site.folder / "key").stat().st_mode & 0o777 == 0o600
+    assert site.counters("win22")["remote_commands"] == 0
+
+
+def test_signatures_are_in_no_output(site: Site, first: PlayRun) -> None:
+    assert SECRET not in first.output
+    assert SECRET not in (site.folder / "bundle" / "index.json").read_text(encoding="utf-8")
+
+
+def test_a_second_run_changes_nothing_and_asks_nobody(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+    before = asked(site)
+    run = site.run("bundle.yml", variables=variables).expect()
+    assert run.recap["win22"]["changed"] == 0
+    assert asked(site) == before
+
+
+def test_a_node_is_prepared_with_the_network_shut(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+    before = asked(site)
+    run = site.run(PREPARE, "-v", variables={**variables, "artifact_mirror": ""}).expect()
+    assert asked(site) == before
+    assert "Service containerd" in run.changes("win22")
+    assert site.machine("win22").services.get("containerd").state == "Running"  # type: ignore[union-attr]
+    assert servers(site) == []
+
+
+def test_a_killed_play_leaves_no_server(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+    wait = {"name": "Wait", "ansible.builtin.wait_for": {"timeout": 60}, "delegate_to": "localhost"}
+    play = {**PREPARE[0], "tasks": [*PREPARE[0]["tasks"][:2], wait]}
+    command = site.command([play], variables=variables)
+    with subprocess.Popen(command, cwd=site.folder, env=site.environment(), stdout=subprocess.DEVNULL) as ansible:
+        until(lambda: servers(site) != [])
+        ansible.send_signal(signal.SIGKILL)
+    until(lambda: servers(site) == [])
+
+
+def test_a_changed_bundle_stops_the_play_before_the_node(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+    stranger = site.folder / "bundle" / "stranger"
+    stranger.write_text("x", encoding="utf-8")
+    run = site.run(PREPARE, variables=variables).expect(2)
+    stranger.unlink()
+    assert "stranger is not in the index" in run.messages("win22")
+    assert site.counters("win22")["remote_commands"] == 0
+
+
+def servers(site: Site) -> list[int]:
+    """Processes that serve this site's bundle: their working folder tells nothing, their environment does."""
+    found = []
+    home = f"ANSIBLE_HOME={site.folder / 'ansible'}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+            if b"bundle_http.py" in command and home in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def until(done: Any) -> None:
+    """Wait for what comes soon."""
+    for _ in range(600):
+        if done():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come")
