@@ -36,6 +36,9 @@ _SMALL = 4 * 1024 * 1024
 _PAGE = re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE)
 
 
+_T = t.TypeVar("_T")
+
+
 class FetchError(BundleError):
     """One source that did not give what was wanted."""
 
@@ -189,7 +192,7 @@ class Fetcher:
             raise ContentError(source.url, "it is a page of HTML" if size else "it is empty")
         return Fetched(sha256=sums["SHA256"].hexdigest(), size=size)
 
-    def _patiently(self, attempt: t.Callable[[], t.Any]) -> t.Any:
+    def _patiently(self, attempt: t.Callable[[], _T]) -> _T:
         """Repeats what failed for a passing reason."""
         for number in range(self._attempts):
             try:
