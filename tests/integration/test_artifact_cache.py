@@ -22,7 +22,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.converge import Conve
 from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts import ArtifactServer
-from simulator.artifacts.archives import tar_gz
+from simulator.artifacts.archives import tar_gz, zip_archive
 from simulator.artifacts.certificates import PrivateCA
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -301,14 +301,35 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
     assert set(healed.status().values()) == {"fetched", "cached"}
 
 
-@pytest.mark.parametrize(("kind", "words"), [("html", "a page of HTML"), ("wrong", "not of the form that its name says")])
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("html", "a page of HTML"),
+        ("wrong", "not of the form that its name says"),
+        ("truncated", "no whole archive"),
+        ("unsafe", "names that lead out of its folder: ../"),
+    ],
+)
 def test_what_nothing_verifies_has_at_least_to_look_like_what_it_is(
     node: DirectNode, server: ArtifactServer, kind: str, words: str
 ) -> None:
-    server.fault(kind, "*flannel-v0.28.0*")
+    server.fault(kind, "*flannel-v0.28.0*", at=3000)
     run = cache(node, {"flannel": ["0.28.0"]}, server)
     assert words in run.outcome.failures[0]
     assert not [name for name in files(node) if name.endswith("amd64.tar.gz")]
+
+
+@pytest.mark.parametrize("name", ["../../Windows/evil.exe", "a/../../evil.exe", "/Windows/evil.exe", "C:/evil.exe"])
+def test_a_zip_that_leads_out_of_its_folder_is_refused_whatever_verifies_it(
+    node: DirectNode, server: ArtifactServer, name: str
+) -> None:
+    evil = zip_archive({"good.exe": b"MZ", name: b"MZ"})
+    server.put("files.example/tool/1.0.0/tool.zip", evil)
+    pinned = {"version": "1.0.0", "sha256": hashlib.sha256(evil).hexdigest()}
+    kinds = {"tool": {"url": "https://files.example/tool/{version}/tool.zip"}}
+    run = cache(node, {"tool": [pinned]}, server, kinds=kinds)
+    assert "names that lead out of its folder" in run.outcome.failures[0]
+    assert not node.machine.files.exists(f"{CACHE}\\tool\\1.0.0\\tool.zip")
 
 
 def test_a_server_that_is_busy_is_asked_again(old_and_new: DirectNode, server: ArtifactServer) -> None:

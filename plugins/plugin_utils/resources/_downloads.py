@@ -12,7 +12,7 @@ import typing as t
 
 from ..calls import Call, CallResult, Json
 from ..patches_codes import curl_words
-from . import _curl
+from . import _curl, _members
 from ._paths import discard
 
 FETCHED = "fetched"
@@ -126,10 +126,22 @@ def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) ->
         )
         if not wanted.verified:
             needs = (f"form-{label}",)
+    for call in _archive_checks(wanted, label):
+        yield dataclasses.replace(call, needs=needs, unless=done, on_error="continue")
+        needs = (call.id,)
     verify: dict[str, Json] = {"path": wanted.part, "destination": wanted.path, **wanted.commit}
     if wanted.manifest is not None:
         verify["manifest"] = {**wanted.manifest, "source": _curl.redacted(place.url)}
     yield _commit(f"verify-{label}", verify, needs, done)
+
+
+def _archive_checks(wanted: Wanted, label: str) -> tuple[Call, ...]:
+    """Whether an archive is whole and leads nowhere else. A list of a zip costs nothing, one of a tar.gz reads all."""
+    path = wanted.path.lower()
+    if not path.endswith(_members.FORMATS) or (wanted.verified and not path.endswith(".zip")):
+        return ()
+    inside = _members.calls(wanted.part, f"inside-{label}-")
+    return inside if wanted.verified else (_members.readable(wanted.part, f"whole-{label}"), *inside)
 
 
 def _download(
@@ -214,6 +226,9 @@ def _why(label: str, results: t.Mapping[str, CallResult]) -> str:
         result = results.get(f"{step}-{label}")
         if result is not None and result.error is not None:
             return about + (_transfer(result) if result.exit_code is not None else str(result.error))
+    for call_id, result in results.items():
+        if call_id.startswith(f"inside-{label}-") and result.error is not None:
+            return _members.words(result) or str(result.error)
     form, verify = results.get(f"form-{label}"), results.get(f"verify-{label}")
     download = results.get(f"download-{label}")
     odd = ""
@@ -221,8 +236,11 @@ def _why(label: str, results: t.Mapping[str, CallResult]) -> str:
         odd = "what came is not of the form that its name says (a page of HTML?)"
     if download is not None and "text/html" in download.stdout:
         odd = "what came is a page of HTML (a portal, or a login)"
+    whole = results.get(f"whole-{label}")
+    if whole is not None and whole.error is not None and not odd:
+        odd = f"what came is no whole archive ({whole.stderr.strip()[-200:]})"
     if verify is None or verify.error is None:
-        return odd if form is not None and form.error is not None else ""
+        return odd if any(check is not None and check.error is not None for check in (form, whole)) else ""
     return f"{verify.error}; {odd}" if odd else str(verify.error)
 
 

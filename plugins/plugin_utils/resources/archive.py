@@ -9,14 +9,12 @@ import json
 import re
 import typing as t
 
-from ..calls import Call, Input, Json
-from . import _replaced
+from ..calls import Call, CallResult, Input, Json
+from . import _members, _replaced
 from ._base import Change, Resource, ResourceError, Results
 from ._paths import make_directory, move_path, remove_path
 from ._state import create, objects, only, update
 from .service import running
-
-_FORMATS = (".zip", ".tar.gz", ".tgz", ".tar")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,8 +64,8 @@ class Archive(Resource):
     timeout: int = dataclasses.field(default=1800, metadata={"help": "Seconds to unpack."})
 
     def __post_init__(self) -> None:
-        if not self.path.lower().endswith(_FORMATS):
-            raise ResourceError("path", self.path, f"wanted an archive: {', '.join(_FORMATS)}")
+        if not self.path.lower().endswith(_members.FORMATS):
+            raise ResourceError("path", self.path, f"wanted an archive: {', '.join(_members.FORMATS)}")
         if self.exclusive and self.members:
             raise ResourceError("members", list(self.members), "wanted either members or exclusive")
         if not 0 <= self.strip_components < 100:
@@ -159,6 +157,9 @@ class Archive(Resource):
         why = "an earlier version lies aside, and nothing runs it any more"
         return update(self, {"aside": aside}, {"aside": []}, removals, why=why)
 
+    def explain(self, call_id: str, result: CallResult) -> str | None:
+        return _members.words(result) or None if call_id.startswith(_members.PREFIX) else None
+
     def _plan(self, seen: Results) -> Change | None:
         only(self, seen, "files")
         only(self, seen, "record")
@@ -190,6 +191,8 @@ class Archive(Resource):
         if staged:
             yield remove_path(self._staging, "discard")
         yield make_directory(target, "make")
+        # Names that are given have been checked.
+        yield from () if self.members else _members.calls(self.path)
         if direct:
             yield from self._stop(had_record)
         yield Call(

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from unit.resource_answers import answer, call, commands, file, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, ResourceError
 
 ARCHIVE = "C:\\cache\\kubernetes-node.tar.gz"
@@ -70,6 +70,9 @@ class Disk:
                 self._remove(parameters["LiteralPath"])
             elif each.command == "@move-path":
                 self._move(parameters["path"], parameters["destination"])
+            elif each.command == "tar.exe" and each.arguments[0] == "-tf":
+                # Names that lead out of the folder are asked for; there are none.
+                assert each.success_codes == (1,)
             elif each.command == "tar.exe":
                 target = each.arguments[each.arguments.index("-C") + 1]
                 self.files |= {f"{target}\\{name}": content for name, content in self.unpacks.items()}
@@ -280,3 +283,14 @@ def test_what_lies_aside_goes_before_the_next_replacement() -> None:
     disk.apply(change)
     assert ASIDE not in disk.files
     assert planned(resource, **disk.seen(resource)) is None
+
+
+def test_an_archive_that_leads_out_of_its_folder_is_refused_before_anything_is_unpacked() -> None:
+    resource = archive(exclusive=True)
+    change = must(resource, **Disk().seen(resource))
+    looks = [each for each in change.calls if each.arguments[:1] == ("-tf",)]
+    assert looks
+    assert change.calls.index(looks[-1]) < [each.id for each in change.calls].index("unpack")
+    told = resource.explain(looks[0].id, CallResult(ok=False, exit_code=0, stdout="../../evil.exe\r\n"))
+    assert told == "the archive holds names that lead out of its folder: ../../evil.exe"
+    assert resource.explain("unpack", CallResult(ok=False, exit_code=1)) is None

@@ -181,8 +181,9 @@ def test_what_a_broken_run_left_is_continued_and_else_thrown_away() -> None:
 def test_what_nothing_verifies_is_begun_anew() -> None:
     change = must(artifact(allow_unverified=True), file=files(part="half"))
     assert [call.id for call in change.calls][:2] == ["discard-0", "download-0"]
-    # At least its first bytes have to fit its name.
-    assert call(change, "verify-0").needs == ("form-0",)
+    # At least its first bytes have to fit its name, and all of it has to be an archive that leads nowhere else.
+    assert call(change, "whole-0").needs == ("form-0",)
+    assert call(change, "verify-0").needs == ("inside-0-3",)
 
 
 KIND: dict[str, t.Any] = {"kind": "containerd", "version": "2.2.1"}
