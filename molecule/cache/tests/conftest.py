@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which hosts testinfra looks at, over its winrm backend, and how it asks them: those of molecule's inventory."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from testinfra.host import Host
+from testinfra.utils.ansible_runner import AnsibleRunner
+
+PowerShell = Callable[[str], str]
+
+
+def inventory() -> dict[str, dict[str, Any]]:
+    """Return the variables of each host of molecule's inventory, as they are written there (templates too)."""
+    # The file that molecule names lies in the folder that is the whole inventory.
+    runner = AnsibleRunner(str(Path(os.environ["MOLECULE_INVENTORY_FILE"]).parent))
+    return {name: runner.get_variables(name) for name in runner.get_hosts()}
+
+
+def host_specification(variables: dict[str, Any]) -> str:
+    """Return the URL by which testinfra reaches a host of an inventory; its backend always authenticates by NTLM.
+
+    Parameters:
+        variables: of the host: ansible_host, ansible_port, ansible_user, ansible_password, and those of winrm.
+    """
+    user, password = (quote(variables[f"ansible_{name}"], safe="") for name in ("user", "password"))
+    http = variables.get("ansible_winrm_scheme") == "http"
+    port = variables.get("ansible_port", 5985 if http else 5986)
+    unchecked = variables.get("ansible_winrm_server_cert_validation") == "ignore"
+    options = [name for name, wanted in (("no_ssl", http), ("no_verify_ssl", unchecked)) if wanted]
+    query = "&".join(f"{name}=true" for name in options)
+    return f"winrm://{user}:{password}@{variables['ansible_host']}:{port}?{query}"
+
+
+HOSTS = pytest.StashKey[dict[str, dict[str, Any]]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the hosts as --hosts would."""
+    config.stash[HOSTS] = inventory()
+    config.option.hosts = ",".join(host_specification(variables) for variables in config.stash[HOSTS].values())
+
+
+@pytest.fixture
+def variables(host: Host, pytestconfig: pytest.Config) -> dict[str, Any]:
+    """The host's variables in the inventory: what the tests expect."""
+    address = host.backend.get_hostname()
+    return next(found for found in pytestconfig.stash[HOSTS].values() if found["ansible_host"] == address)
+
+
+@pytest.fixture
+def powershell(host: Host) -> PowerShell:
+    """A function that runs a script in Windows PowerShell and returns what it prints; a script that fails is an error.
+
+    `host.run` hands a command to cmd.exe, as WinRM does, so PowerShell has to be called by name. testinfra's own
+    `host.service` and `host.file` do not do that, or quote for another shell: neither works over winrm
+    (https://github.com/pytest-dev/pytest-testinfra/issues/330 and /pull/808).
+    """
+
+    def run(script: str) -> str:
+        complete = f"$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; {script}"
+        encoded = base64.b64encode(complete.encode("utf-16-le")).decode("ascii")
+        return host.check_output(f"powershell.exe -NoProfile -NonInteractive -EncodedCommand {encoded}")
+
+    return run
