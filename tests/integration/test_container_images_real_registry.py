@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""container_images with the real registry (Debian's docker-registry): manifest lists by OS version, tags and digests."""
+"""container_images with the real registry (Debian's docker-registry): manifest lists by OS version, tags, digests."""
 
 from __future__ import annotations
 

@@ -157,6 +157,29 @@ def test_a_registry_with_a_user(make_node: Callable[..., Node], auth: str) -> No
         assert bool(registry.counters["tokens"]) is (auth == "bearer")
 
 
+def test_cri_gives_its_own_credentials(make_node: Callable[..., Node]) -> None:
+    with Registry(images=blobs(), user="ci:secret", auth="bearer") as registry:
+        node = make_node()
+        hosts(node, registry)
+        node.start_containerd()
+        node.put(r"C:\crictl.exe", "crictl", "1.34.0")
+        refused = node.run(r"C:\crictl.exe", "pull", APP)
+        assert (refused.exit_code, "failed to fetch anonymous token" in refused.stderr) == (1, True)
+        assert node.run(r"C:\crictl.exe", "pull", "--creds", "ci:secret", APP).exit_code == 0
+
+
+@pytest.mark.parametrize("containerd", ["1.7.35", "2.4.2"])
+def test_ctr_reads_hosts_toml_only_where_it_is_told_to(
+    make_node: Callable[..., Node], private: Registry, containerd: str
+) -> None:
+    node = make_node(containerd=containerd)
+    hosts(node, private)
+    node.start_containerd()
+    node.put(r"C:\crictl.exe", "crictl", "1.34.0")
+    assert "lookup app.example: no such host" in node.ctr("images", "pull", APP).stderr
+    assert node.run(r"C:\crictl.exe", "pull", APP).exit_code == 0
+
+
 def test_a_private_ca(make_node: Callable[..., Node]) -> None:
     authority = PrivateCA()
     with Registry(images=blobs(), tls=authority.server_context(["127.0.0.1"])) as registry:
