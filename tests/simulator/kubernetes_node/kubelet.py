@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _TICK = 0.5  # seconds between two looks at what the node's state depends on
 _PODS_IDLE, _PODS_BUSY = 1.0, 0.5  # seconds between two listings of the node's pods
 _LEASE = 10.0
+_COMES_UP = 1.0
 
 
 class Kubelet:
@@ -100,6 +101,11 @@ class Kubelet:
         Raises: KubeletError.
         """
         endpoint = self.settings.runtime_endpoint
+        # It comes to this about a second after its start, which a runtime that starts with it has time enough to use.
+        end = time.monotonic() + _COMES_UP
+        while connect(self._machine, endpoint) is None and time.monotonic() < end:
+            if self._stop.wait(0.1):
+                return
         if self._stop.is_set() or connect(self._machine, endpoint) is not None:
             return
         why = "error reading server preface: http2: frame too large"
