@@ -38,7 +38,7 @@ def registry() -> Iterator[Registry]:
         blobs.add(f"{host}/app:1", ["2019", "2022", "2025"], linux=True)
         blobs.add(f"{host}/app:2", ["2022"])
         blobs.add(f"{host}/old:1", ["2022"])
-        blobs.add(f"{host}/only-2019:1", ["2019"])
+        blobs.add(f"{host}/newer:1", ["2025"])
         blobs.add(f"{host}/pause:3.10.2", ["2019", "2022"], linux=True, programs={"pause.exe": "pause"})
         blobs.add(f"{host}/nanoserver:insider", ["2022"])
         yield found
@@ -80,11 +80,11 @@ def test_docker_holds_what_is_listed_and_loses_what_nobody_uses(
     machine, host = docker_machine(machines, registry, version), f"127.0.0.1:{registry.port}"
     given: dict[str, Any] = {"runtime": "docker", "docker": rf"{DOCKER}\docker.exe"}
     listed = [{"name": f"{host}/app:1", "aliases": ["mirror.local/app:latest"]}, f"{host}/app:2"]
-    first = converge(machine, [*listed, f"{host}/only-2019:1", f"{host}/none:1"], **given)
+    first = converge(machine, [*listed, f"{host}/newer:1", f"{host}/none:1"], **given)
     assert statuses(first) == {
         f"{host}/app:1": "pulled",
         f"{host}/app:2": "pulled",
-        f"{host}/only-2019:1": "failed",
+        f"{host}/newer:1": "failed",
         f"{host}/none:1": "failed",
     }
     assert "no build of it for this version of Windows" in first["images"][2]["msg"]

@@ -84,6 +84,11 @@ class DockerStore(Store):
     def pin(self, reference: str) -> tuple[Call, ...]:  # noqa: ARG002 - there are no pins
         return ()
 
+    def removable(self, names: t.Sequence[str], images: t.Mapping[str, Held]) -> list[str]:
+        # Names by digest go with the last tag: after that Docker says that there is no such image.
+        tagged = {images[name].identity for name in names if "@" not in name}
+        return [name for name in names if "@" not in name or images[name].identity not in tagged]
+
     def remove(self, names: t.Sequence[str]) -> tuple[Call, ...]:
         # Without --force: Docker itself refuses what a container uses.
         return (self._docker("remove", "rmi", *names),)

@@ -98,6 +98,10 @@ class Store(abc.ABC):
     def pin(self, reference: str) -> tuple[Call, ...]:
         """Calls that keep it from the kubelet's garbage collection; none where the runtime has no such thing."""
 
+    def removable(self, names: t.Sequence[str], images: t.Mapping[str, Held]) -> list[str]:  # noqa: ARG002 - for Docker
+        """Which of the names have to be taken away so that all of them go."""
+        return list(names)
+
     @abc.abstractmethod
     def remove(self, names: t.Sequence[str]) -> tuple[Call, ...]:
         """Calls that take names away, and what nobody else needs with them."""

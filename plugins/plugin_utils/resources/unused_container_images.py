@@ -46,4 +46,5 @@ class UnusedContainerImages(InStore):
         if not gone:
             return None
         count = len({images[name].identity for name in gone})
-        return remove(self, {"references": gone}, self.store.remove(gone), why=f"{count} container images are unused")
+        calls = self.store.remove(self.store.removable(gone, images))
+        return remove(self, {"references": gone}, calls, why=f"{count} container images are unused")

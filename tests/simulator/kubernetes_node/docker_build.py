@@ -95,6 +95,9 @@ class _Build:
             said.append(f"Step {number}/{len(steps)} : {word} {rest}")
             self._step(word, rest, number)
         stage = self._stages[-1]
+        settings = stage.config.setdefault("config", {})
+        labels = dict(item.partition("=")[::2] for item in self._run.several("label"))
+        settings["Labels"] = {**(settings.get("Labels") or {}), **labels}
         stage.config["created"] = datetime.now(UTC).isoformat()
         config = oci.encode(stage.config)
         self._run.server.images.write(config, stage.layers, tags)

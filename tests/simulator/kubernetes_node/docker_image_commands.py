@@ -122,6 +122,14 @@ def _images(run: DockerRun) -> str:
                 if fnmatch.fnmatch(str(row["Repository"]), value)
                 or fnmatch.fnmatch(f"{row['Repository']}:{row['Tag']}", value)
             ]
+        elif kind == "label":
+            key, equals, wanted = value.partition("=")
+            labels = {
+                image.id: (image.config.get("config") or {}).get("Labels") or {} for image in run.server.images.all()
+            }
+            having = {identity for identity, own in labels.items() if key in own and (not equals or own[key] == wanted)}
+            listed = [row for row in listed if any(found.startswith(str(row["ID"])) or found[7:].startswith(
+                str(row["ID"])) for found in having)]  # fmt: skip
         else:
             raise DockerError(f"invalid filter '{kind}'")
     head = ["REPOSITORY", "TAG", "IMAGE ID", "CREATED", "SIZE"]
