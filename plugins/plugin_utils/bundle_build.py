@@ -142,6 +142,8 @@ class Builder:
                         self.made.entries[entry.path] = entry
                 except BundleError as problem:
                     self.made.failures.append(str(problem))
+                except OSError as error:
+                    self.made.failures.append(f"{error.filename or self._directory}: {error.strerror or error}")
 
     def _file(self, file: WantedFile, kept: t.Mapping[str, Entry]) -> list[Entry]:
         entries = [kept[path] for path in (file.path, *([file.sums.path] if file.sums else [])) if path in kept]
@@ -162,11 +164,13 @@ class Builder:
 
     @staticmethod
     def _places(file: WantedFile) -> list[tuple[Source, Source | None]]:
+        found: list[tuple[Source, Source | None]] = []
         if file.sums is None:
-            return [(source, None) for source in file.sources]
-        # Each place has both, in the same order.
-        pairs = list(zip(file.sources, file.sums.sources, strict=False))
-        return [(source, sums) for source, sums in pairs]
+            found += ((source, None) for source in file.sources)
+        else:
+            # Each place has both, in the same order.
+            found += zip(file.sources, file.sums.sources, strict=True)
+        return found
 
     def _is(self, file: WantedFile, entry: Entry) -> bool:
         """Whether what is there is what is wanted now."""

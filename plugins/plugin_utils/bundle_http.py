@@ -140,25 +140,29 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if file is None:
             self._head(404, {"Content-Length": "0"})
             return
-        with file:
-            size = os.fstat(file.fileno()).st_size
-            tag = f'"{self.server.files.sha256(path)}"'
-            headers = {"ETag": tag, "Accept-Ranges": "bytes", "Content-Type": "application/octet-stream"}
-            if tag in self.headers.get("If-None-Match", ""):
-                self._head(304, headers)
-                return
-            part = wanted_bytes(self.headers.get("Range"), size)
-            if part is not None and self.headers.get("If-Range", tag) != tag:
-                part = None
-            if part is None:
-                self._head(200, {**headers, "Content-Length": str(size)})
-                self._body(file, 0, size)
-            elif not part:
-                self._head(416, {"Content-Range": f"bytes */{size}", "Content-Length": "0"})
-            else:
-                more = {"Content-Range": f"bytes {part.start}-{part.stop - 1}/{size}"}
-                self._head(206, {**headers, **more, "Content-Length": str(len(part))})
-                self._body(file, part.start, len(part))
+        try:
+            self._file(file, f'"{self.server.files.sha256(path)}"')
+        finally:
+            file.close()
+
+    def _file(self, file: t.BinaryIO, tag: str) -> None:
+        size = os.fstat(file.fileno()).st_size
+        headers = {"ETag": tag, "Accept-Ranges": "bytes", "Content-Type": "application/octet-stream"}
+        if tag in self.headers.get("If-None-Match", ""):
+            self._head(304, headers)
+            return
+        part = wanted_bytes(self.headers.get("Range"), size)
+        if part is not None and self.headers.get("If-Range", tag) != tag:
+            part = None
+        if part is None:
+            self._head(200, {**headers, "Content-Length": str(size)})
+            self._body(file, 0, size)
+        elif not part:
+            self._head(416, {"Content-Range": f"bytes */{size}", "Content-Length": "0"})
+        else:
+            more = {"Content-Range": f"bytes {part.start}-{part.stop - 1}/{size}"}
+            self._head(206, {**headers, **more, "Content-Length": str(len(part))})
+            self._body(file, part.start, len(part))
 
     do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
 
