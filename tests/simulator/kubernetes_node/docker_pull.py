@@ -202,9 +202,16 @@ class Transfer:
             chosen, taken = digest, self._fits(place, name, document)
         reference = oci.Reference(name.host, name.path, "", chosen)
         with images.store.lease():
-            pulled, manifest = pull(
-                images.store, self._puller, [place], reference, PullOptions(taken, exact=True), self._alive
-            )
+            before = images.store.get(str(reference))
+            try:
+                pulled, manifest = pull(
+                    images.store, self._puller, [place], reference, PullOptions(taken, exact=True), self._alive
+                )
+            except PullError:
+                # containerd's store names an image before it is unpacked, Docker's afterwards.
+                if before is None:
+                    images.store.delete(str(reference))
+                raise
             identity = str(manifest["config"]["digest"])
             images.keep(identity, pulled.target, [pinned, *([] if name.digest else [str(name)])])
             if pinned != str(reference):

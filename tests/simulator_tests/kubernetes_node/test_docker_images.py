@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -345,3 +346,40 @@ def test_images_outlive_dockerd_and_are_none_of_containerds(make_node: Callable[
     node.machine.services.stop("docker")
     node.machine.services.start("docker")
     assert len(listed(node)) == 1
+
+
+def layer_of(registry: Registry, name: str, windows: str) -> str:
+    """Return the path of an image's layer for a Windows version, as faults name it."""
+    content, tags = registry.images.content, registry.images.tags
+    index = json.loads(content[tags[name]][1])
+    entry = next(item for item in index["manifests"] if item["platform"].get("os.version", "").startswith(windows))
+    (layer,) = json.loads(content[entry["digest"]][1])["layers"]
+    return f"/v2/{name.partition('/')[2].rpartition(':')[0]}/blobs/{layer['digest']}"
+
+
+def test_pulls_that_are_disturbed(make_node: Callable[..., Node]) -> None:
+    """A cut connection is gone on with; too many requests, and a full disk, leave no name in the store."""
+    name = "mcr.microsoft.com/windows/servercore:ltsc2022"
+    with Registry() as registry:
+        wanted = f"{registry.address}:{registry.port}/windows/servercore:ltsc2022"
+        path = layer_of(registry, name, "10.0.20348")
+        node = started(make_node())
+        registry.fault("status", path, status=429, times=6)
+        assert "toomanyrequests" in docker(node, "pull", wanted, code=1)
+        node.machine.files.reserved = node.machine.files.capacity - 100_000
+        assert "There is not enough space on the disk" in docker(node, "pull", wanted, code=1)
+        assert listed(node) == []
+        node.machine.files.reserved = 0
+        registry.fault("cut", path, at=10_000, times=2)
+        docker(node, "pull", wanted)
+        assert [(row["Tag"], row["Size"] != "0B") for row in listed(node)] == [("ltsc2022", True)]
+
+
+def test_several_pulls_at_once(make_node: Callable[..., Node], registry: Registry) -> None:
+    node = started(make_node())
+    base = f"{registry.address}:{registry.port}"
+    wanted = [f"{base}/pause:{tag}" for tag in ("3.8", "3.9", "3.10", "3.10.1", "3.10.2")]
+    with ThreadPoolExecutor(5) as pool:
+        results = list(pool.map(lambda name: node.run(rf"{DOCKER}\docker.exe", "pull", "-q", name), wanted * 2))
+    assert [result.exit_code for result in results] == [0] * 10
+    assert sorted(f"{row['Repository']}:{row['Tag']}" for row in listed(node)) == sorted(wanted)
