@@ -176,9 +176,8 @@ def _inspect(run: DockerRun) -> str:
 def _tag(run: DockerRun) -> str:
     source = _argument(run, "tag", 2)
     if not normal(run.arguments[1]):
-        raise UsageError(
-            f'Error parsing reference: "{run.arguments[1]}" is not a valid repository/tag: invalid reference format'
-        )
+        problem = "is not a valid repository/tag: invalid reference format"
+        raise UsageError(f'Error parsing reference: "{run.arguments[1]}" {problem}')
     run.server.images.tag(source, run.arguments[1])
     return ""
 
@@ -287,9 +286,8 @@ def _manifest(run: DockerRun) -> str:
     try:
         document, manifests = run.server.transfer(docker_credentials.of(run, reference.host)).manifests(reference)
     except DockerError as error:
-        raise UsageError(
-            f"no such manifest: {familiar(str(reference))}" if "not found" in str(error) else str(error)
-        ) from error
+        said = f"no such manifest: {familiar(str(reference))}" if "not found" in str(error) else str(error)
+        raise UsageError(said) from error
     if not run.on("v", "verbose"):
         return json.dumps({key: value for key, value in document.items() if key != "digest"}, indent=3) + "\n"
     entries: list[dict[str, Any]] = list(document.get("manifests") or [])
