@@ -220,6 +220,8 @@ def _source(url: str, checksum_url: str, site: artifacts_sites.Site) -> dict[str
         described["proxy"] = site.proxy
     if site.no_proxy is not None:
         described["no_proxy"] = site.no_proxy
+    if site.ignore_revocation:
+        described["ignore_revocation"] = True
     return described
 
 

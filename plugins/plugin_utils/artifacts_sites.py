@@ -16,7 +16,7 @@ from .artifacts_catalogue import ArtifactError
 from .resources import _curl
 
 SITES_VARIABLE = "artifact_sites"
-_KEYS = ("url", "query", "headers", "proxy", "no_proxy", "overrides")
+_KEYS = ("url", "query", "headers", "proxy", "no_proxy", "overrides", "ignore_revocation")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,8 @@ class Site:
     no_proxy: str | None = None
     overrides: bool = False
     """It holds users' own URLs too (a bundle of all that a play needs)."""
+    ignore_revocation: bool = False
+    """Nobody tells whether its certificate was revoked: a private authority's."""
 
     def at(self, url: str) -> str:
         """Where a publisher's URL is found here, with the signature."""
@@ -89,8 +91,15 @@ def _site(item: object, where: str) -> Site:
         headers=_headers(item.get("headers"), f"{where}.headers"),
         proxy=_proxy(item.get("proxy"), f"{where}.proxy"),
         no_proxy=_no_proxy(item.get("no_proxy"), f"{where}.no_proxy"),
-        overrides=item.get("overrides") is True,
+        overrides=_flag(item.get("overrides"), f"{where}.overrides"),
+        ignore_revocation=_flag(item.get("ignore_revocation"), f"{where}.ignore_revocation"),
     )
+
+
+def _flag(value: object, where: str) -> bool:
+    if value not in (None, True, False):
+        raise ArtifactError(where, value, "accepted are true and false")
+    return value is True
 
 
 def _is_base(url: str) -> bool:

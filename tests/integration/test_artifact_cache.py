@@ -26,7 +26,6 @@ from simulator.artifacts.archives import tar_gz, zip_archive
 from simulator.artifacts.certificates import PrivateCA
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
-from simulator.windows import certificate_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache")]
 
@@ -342,7 +341,9 @@ def test_a_server_that_is_busy_is_asked_again(old_and_new: DirectNode, server: A
 
 def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNode) -> None:
     unknown, known = PrivateCA(), PrivateCA()
-    certificate_store.add(node.machine, "Root", certificate_store.load(known.pem)[0])
+    trust = [{"type": "CertificateImport", "name": "ours", "content": known.pem.decode()}]
+    assert len(Convergence(node, load(trust)).run().changes) == 1
+    assert Convergence(node, load(trust)).run().changes == []
     with (
         ArtifactServer(tls=unknown.server_context(["127.0.0.1"])) as first,
         ArtifactServer(tls=known.server_context(["127.0.0.1"], expired=True)) as second,

@@ -15,6 +15,7 @@ from .archive import Archive
 from .artifact import Artifact
 from .artifact_cache import ArtifactCache
 from .built_container_image import BuiltContainerImage
+from .certificate_import import CertificateImport
 from .computer_name import ComputerName
 from .container_image import ContainerImage
 from .defender_exclusion import DefenderExclusion
@@ -42,6 +43,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             Artifact,
             BuiltContainerImage,
             ArtifactCache,
+            CertificateImport,
             ComputerName,
             ContainerImage,
             DefenderExclusion,

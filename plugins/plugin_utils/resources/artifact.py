@@ -33,6 +33,7 @@ class Site:
     no_proxy: tuple[str, ...] = dataclasses.field(
         default=(), metadata={"help": "Instead of the artifact's exceptions, where any are given."}
     )
+    ignore_revocation: bool = dataclasses.field(default=False, metadata={"help": "As the artifact's, for this one."})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -195,6 +196,7 @@ class Artifact(Resource):
                         proxy=self.proxy if site.proxy is None else site.proxy or None,
                         no_proxy=site.no_proxy or self.no_proxy,
                         headers=site.headers or self.headers,
+                        ignore_revocation=site.ignore_revocation or self.ignore_revocation,
                     ),
                 )
                 for site in self.sites

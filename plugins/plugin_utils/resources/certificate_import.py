@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Certificates in the machine's stores, such as those of a site's own authority."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import hashlib
+import re
+import typing as t
+
+from ..calls import Call, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import objects, update
+
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_STORES = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates"
+"""Where Windows keeps them: https://learn.microsoft.com/windows/win32/seccrypto/system-store-locations"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CertificateImport(Resource):
+    r"""Puts certificates into a store of the machine, where Windows' own programs look (curl.exe, WinHTTP, Go's).
+
+    What is in the store already, and what else is there, is left alone.
+    """
+
+    type: t.ClassVar[str] = "CertificateImport"
+    name: str = dataclasses.field(metadata={"help": "A label."})
+    content: str = dataclasses.field(metadata={"help": "The certificates in PEM, one or more; no private key."})
+    store: t.Literal["Root", "CA", "TrustedPublisher", "TrustedPeople"] = dataclasses.field(
+        default="Root", metadata={"help": "The store: `Root` holds trusted authorities, `CA` those between."}
+    )
+
+    def __post_init__(self) -> None:
+        if "PRIVATE KEY" in self.content:
+            raise ResourceError("content", "(hidden)", "wanted certificates only: a private key has no business here")
+        if not self.thumbprints:
+            raise ResourceError(
+                "content", self.content[:60], "wanted a certificate in PEM (-----BEGIN CERTIFICATE-----)"
+            )
+
+    @property
+    def thumbprints(self) -> tuple[str, ...]:
+        """SHA-1 of each certificate, as Windows names it."""
+        found = []
+        for body in _PEM.findall(self.content):
+            try:
+                der = base64.b64decode("".join(body.split()), validate=True)
+            except binascii.Error:
+                return ()
+            # A certificate is a SEQUENCE.
+            if not der.startswith(b"0"):
+                return ()
+            found.append(hashlib.sha1(der, usedforsecurity=False).hexdigest().upper())
+        return tuple(found)
+
+    def observe(self) -> tuple[Call, ...]:
+        values: list[Json] = [
+            {"path": f"{_STORES}\\{self.store.upper()}\\Certificates\\{mark}", "name": "Blob"}
+            for mark in self.thumbprints
+        ]
+        parameters: dict[str, Json] = {"values": values}
+        select = ("path", "exists")
+        return (Call(id="store", command="@read-registry", parameters=parameters, select=select, on_error="continue"),)
+
+    def plan(self, seen: Results) -> Change | None:
+        there = {
+            str(item.get("path")).rpartition("\\")[2] for item in objects(self, seen, "store") if item.get("exists")
+        }
+        missing = [mark for mark in self.thumbprints if mark not in there]
+        path = f"C:\\ProgramData\\winkube\\certificates\\{self.thumbprints[0]}.pem"
+        write: dict[str, Json] = {"path": path, "content": self.content}
+        take: dict[str, Json] = {"FilePath": path, "CertStoreLocation": f"Cert:\\LocalMachine\\{self.store}"}
+        gone: dict[str, Json] = {"LiteralPath": path, "Force": True}
+        calls = [
+            Call(id="write", command="@write-file", parameters=write, select=()),
+            Call(id="import", command="Import-Certificate", parameters=take, select=("Thumbprint",)),
+            Call(id="clean", command="Remove-Item", parameters=gone, select=(), needs=("write",), always=True),
+        ]
+        return update(
+            self, {"missing": missing}, {"missing": []}, calls, why=f"not in {self.store}: {', '.join(missing)}"
+        )

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Certificates of a site's own authority: imported once, never with a private key."""
+
+from __future__ import annotations
+
+import pytest
+from unit.resource_answers import answer, call, commands, must, one, planned
+
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from simulator.artifacts.certificates import PrivateCA
+from simulator.windows import certificate_store
+
+PEM = PrivateCA().pem.decode()
+MARK = certificate_store.thumbprint(certificate_store.load(PEM.encode())[0])
+
+
+def entry(mark: str, exists: bool) -> dict[str, object]:
+    return {"path": f"HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\ROOT\\Certificates\\{mark}", "exists": exists}
+
+
+def test_what_is_trusted_already_is_left_alone() -> None:
+    resource = one(type="CertificateImport", name="ours", content=PEM)
+    assert resource.thumbprints == (MARK,)
+    assert planned(resource, store=answer(entry(MARK, True))) is None
+
+
+def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
+    other = PrivateCA().pem.decode()
+    resource = one(type="CertificateImport", name="ours", content=f"our authority\n{PEM}\n{other}")
+    change = must(resource, store=answer(entry(MARK, True), entry(resource.thumbprints[1], False)))
+    assert change.before == {"missing": [resource.thumbprints[1]]}
+    assert commands(change) == ["@write-file", "Import-Certificate", "Remove-Item"]
+    assert call(change, "import").parameters["CertStoreLocation"] == "Cert:\\LocalMachine\\Root"
+    assert call(change, "clean").always
+
+
+@pytest.mark.parametrize(
+    ("content", "accepted"),
+    [
+        ("", "a certificate in PEM"),
+        ("C:\\ca.pem", "a certificate in PEM"),
+        ("-----BEGIN CERTIFICATE-----\n???\n-----END CERTIFICATE-----", "a certificate in PEM"),
+        (f"{PEM}\n-----BEGIN EC PRIVATE KEY-----\nx\n-----END EC PRIVATE KEY-----", "certificates only"),
+    ],
+)
+def test_what_is_no_certificate_is_refused(content: str, accepted: str) -> None:
+    with pytest.raises(ResourceError, match=accepted):
+        one(type="CertificateImport", name="ours", content=content)
