@@ -27,6 +27,8 @@ def registry_files(
     """Resources of type File for registries: what containerd, or Docker, reads of them."""
     try:
         found = registries.read(plain(given))
+        if runtime == "buildkit":
+            return registries.buildkit_files(found, str(config_dir))
         if runtime == "containerd":
             return registries.containerd_files(found, str(config_dir))
         return registries.docker_files(found, str(config_dir) or registries.DOCKER_CONFIG)

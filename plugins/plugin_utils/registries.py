@@ -23,6 +23,7 @@ PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
 """For SYSTEM and Administrators: the runtimes run as SYSTEM."""
 DOCKER_CERTS = "C:\\ProgramData\\docker\\certs.d"
 DOCKER_CONFIG = "C:\\ProgramData\\winkube\\docker"
+BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _CAPABILITIES = ("pull", "resolve", "push")
 _HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -118,7 +119,6 @@ def docker_files(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONF
         RegistryError: Docker has no such setting.
     """
     files: Files = []
-    logins: dict[str, t.Any] = {}
     for registry in registries:
         where, server = f"registries.{registry.host}", registry.server
         if server.override_path or server.capabilities or any(_is_rich(mirror) for mirror in registry.mirrors):
@@ -133,15 +133,75 @@ def docker_files(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONF
         if server.ca:
             path = f"{DOCKER_CERTS}\\{registry.host.replace(':', '')}\\ca.crt"
             files.append({"type": "File", "name": path, "content": "\n".join(server.ca)})
-        for name, value in server.headers.items():
-            if name.casefold() != "authorization" or not value.startswith("Basic "):
-                raise RegistryError(f"{where}.headers: Docker sends none; it takes username and password")
-            logins[_HUB if registry.host == "docker.io" else registry.host] = {"auth": value.removeprefix("Basic ")}
-    if logins:
-        text = json.dumps({"auths": logins}, indent=2) + "\n"
-        name = f"{config_dir}\\config.json"
-        files.append({"type": "File", "name": name, "content": text, "acl": PRIVATE, "no_log": True})
-    return files
+        sent = server.headers.items()
+        if any(name.casefold() != "authorization" or not value.startswith("Basic ") for name, value in sent):
+            raise RegistryError(f"{where}.headers: Docker sends none; it takes username and password")
+    return [*files, *_logins(registries, config_dir)]
+
+
+def buildkit_files(registries: t.Sequence[Registry], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
+    """Resources of type File: buildkitd.toml, and credentials for buildctl.exe.
+
+    BuildKit reads none of containerd's files (moby/buildkit docs/buildkitd.toml.md); certificates lie beside these.
+
+    Args:
+        registries: as read.
+        folder: containerd's `config_path`.
+        config_dir: of Docker's config.json, which buildctl reads (DOCKER_CONFIG).
+    """
+    try:
+        text = _buildkitd_toml(registries, folder)
+    except ValueError as error:
+        raise RegistryError("registries: a value has a quote or a control character") from error
+    toml = {"type": "File", "name": BUILDKIT_CONFIG, "content": text, "restarts": ["buildkitd"]}
+    return [toml, *_logins(registries, config_dir)]
+
+
+def _buildkitd_toml(registries: t.Sequence[Registry], folder: str) -> str:
+    # What is built has to be where the kubelet looks.
+    lines = ["[worker.containerd]", "  namespace = 'k8s.io'"]
+    tables: dict[str, list[str]] = {}
+    for registry in registries:
+        if registry.host == "_default":
+            continue
+        own = tables.setdefault(registry.host, [])
+        if registry.mirrors:
+            own.append(f"  mirrors = [{', '.join(literal(_bare(mirror.url)) for mirror in registry.mirrors)}]")
+        for name, place in (
+            (registry.host, registry.server),
+            *((_bare(mirror.url), mirror) for mirror in registry.mirrors),
+        ):
+            table = tables.setdefault(name.partition("/")[0], [])
+            more = ["  http = true"] if place.url.startswith("http://") else []
+            more += ["  insecure = true"] if place.skip_verify else []
+            if place.ca:
+                base = f"{folder}\\{_folder(registry.host)}"
+                paths = [f"{base}\\{_ca_name(text)}" if _PEM in text else text for text in place.ca]
+                more.append(f"  ca = [{', '.join(literal(path) for path in paths)}]")
+            table += [line for line in more if line not in table]
+    for name, settings in tables.items():
+        if settings:
+            lines += ["", f"[registry.{literal(name)}]", *settings]
+    return "\n".join(lines) + "\n"
+
+
+def _bare(url: str) -> str:
+    return url.partition("://")[2]
+
+
+def _logins(registries: t.Sequence[Registry], config_dir: str) -> Files:
+    """Docker's config.json with the credentials of registries, where there are any."""
+    logins = {
+        _HUB if registry.host == "docker.io" else registry.host: {"auth": value.removeprefix("Basic ")}
+        for registry in registries
+        for name, value in registry.server.headers.items()
+        if name.casefold() == "authorization" and value.startswith("Basic ")
+    }
+    if not logins:
+        return []
+    text = json.dumps({"auths": logins}, indent=2) + "\n"
+    name = f"{config_dir}\\config.json"
+    return [{"type": "File", "name": name, "content": text, "acl": PRIVATE, "no_log": True}]
 
 
 def docker_settings(registries: t.Sequence[Registry]) -> dict[str, list[str]]:

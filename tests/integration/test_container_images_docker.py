@@ -6,15 +6,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from integration import imaging
 from integration.actions import connect, run_action, spare_time_not_memory
-from integration.imaging import Machines, converge, put, statuses
+from integration.imaging import CERTS, Machines, converge, put, statuses
 
+from ansible_collections.winkube.node.plugins.plugin_utils import registries
 from simulator.kubernetes_node import docker_fixtures, dockerd
 from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images")]
@@ -28,6 +33,9 @@ FROM ${BASE}
 COPY --from=upstream /pause.exe /pause.exe
 ENTRYPOINT ["/pause.exe"]
 """
+
+
+ROLE = Path(__file__).resolve().parents[2] / "roles" / "image_cache" / "vars" / "main" / "images.yml"
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +155,35 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     broken = state({**wanted, "dockerfile": "FROM ${BASE}\nCOPY nothing.exe /x.exe\n"})
     assert "BuiltContainerImage" in broken["msg"]
     assert not machine.files.listing(r"C:\ProgramData\winkube\builds")
+
+
+def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(machines: Machines, registry: Registry) -> None:
+    machine, host = machines.next(), f"127.0.0.1:{registry.port}"
+    for name in ("buildctl", "buildkitd"):
+        put(machine, rf"C:\Program Files\buildkit\{name}.exe", make(name, "0.29.0"))
+    settings = registries.buildkit_files(registries.read({"r.example": {"mirrors": [registry.url]}}), CERTS)
+    text = yaml.safe_load(ROLE.read_text(encoding="utf-8"))["image_cache_pause_build"]["dockerfile"]
+    service = {
+        "type": "Service", "name": "buildkitd", "path": r"C:\Program Files\buildkit\buildkitd.exe",
+        "arguments": ["--run-service"], "dependencies": ["containerd"], "start_mode": "demand", "state": "running",
+    }  # fmt: skip
+    pause = {
+        "type": "BuiltContainerImage", "name": "registry.k8s.io/pause:3.10.2", "dockerfile": text, "pinned": True,
+        "build_args": {"BASE": f"{host}/nanoserver:insider", "PAUSE": f"{host}/pause:3.10.2"},
+        "delay": 0.01, "retries": 1,
+    }  # fmt: skip
+    resources = [*settings, service, pause]
+
+    def state(wanted: list[dict[str, Any]]) -> dict[str, Any]:
+        with connect(machine) as connection:
+            return run_action(connection, "node_state", {"resources": wanted})
+
+    first = state(resources)
+    assert not first.get("failed"), first.get("msg")
+    assert imaging.names(machine) == {"registry.k8s.io/pause:3.10.2"}
+    assert "io.cri-containerd.pinned=pinned" in imaging.ctr(machine, "images", "list")
+    again = state(resources)
+    assert (again["changed"], again["remote_commands"]) == (False, 1)
+    # A file below C:\ takes ContainerAdministrator.
+    broken = state([{**pause, "dockerfile": text.replace("USER ContainerAdministrator\n", "")}])
+    assert "Access is denied" in broken["msg"]

@@ -130,6 +130,8 @@ class BuiltContainerImage(InStore):
             id="build",
             command=command,
             arguments=arguments,
+            # buildctl has no option for it.
+            environment={"DOCKER_CONFIG": self.docker_config} if self.docker_config else {},
             retries=self.retries,
             delay=self.delay,
             timeout=self.timeout,

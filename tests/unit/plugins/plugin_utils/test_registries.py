@@ -96,12 +96,29 @@ def test_docker_has_files_and_settings_of_its_own() -> None:
     assert registries.docker_settings([]) == {}
 
 
+def test_buildkit_has_a_file_of_its_own() -> None:
+    toml, config = registries.buildkit_files(registries.read(FULL), FOLDER)
+    assert (toml["name"], toml["restarts"]) == ("C:\\ProgramData\\buildkitd\\buildkitd.toml", ["buildkitd"])
+    found = tomllib.loads(toml["content"])
+    assert found["worker"]["containerd"] == {"namespace": "k8s.io"}
+    own = found["registry"]["registry.example:5000"]
+    assert own["mirrors"] == ["plain.example:5000", "mirror.example/v2/cache"]
+    certificate = registries.containerd_files(registries.read(FULL), FOLDER)[0]["name"]
+    assert own["ca"] == [certificate]
+    assert found["registry"]["plain.example:5000"] == {"http": True}
+    assert found["registry"]["mirror.example"] == {"insecure": True, "ca": ["C:\\ca.pem", certificate]}
+    assert list(json.loads(config["content"])["auths"]) == ["registry.example:5000"]
+    (only,) = registries.buildkit_files([], FOLDER)
+    assert only["content"] == "[worker.containerd]\n  namespace = 'k8s.io'\n"
+
+
 @pytest.mark.parametrize(
     "given_",
     [
         {"registry.k8s.io": {"mirrors": ["http://m:5000"]}},
         {"r.example": {"override_path": True}},
         {"r.example": {"headers": {"X-Token": "x"}}},
+        {"r.example": {"headers": {"Authorization": "Bearer x"}}},
         {"r.example": {"ca": "C:\\ca.pem"}},
         {"_default": {"mirrors": ["http://m:5000"]}},
         {"docker.io": {"mirrors": [{"url": "http://m:5000", "username": "u", "password": "p"}]}},
