@@ -171,13 +171,38 @@ def test_the_second_run_changes_nothing(mixed: tuple[Site, PlayRun]) -> None:
 
 
 @pytest.mark.xdist_group("test_docker_runtime-moby")
-def test_a_node_is_not_switched(mixed: tuple[Site, PlayRun]) -> None:
+def test_a_node_is_switched_after_its_reset_only(mixed: tuple[Site, PlayRun]) -> None:
     site, _ = mixed
     before = state_of(site.machine("moby"))
     run = site.run("site.yml", "--limit", "moby", variables={"container_runtime": "containerd"}).expect(2)
     assert "runs its pods on docker; drain it" in run.messages("moby")
     assert site.counters("moby")["remote_commands"] == 1
     assert state_of(site.machine("moby")) == before
+
+    machine = site.machine("moby")
+    machine.programs.run("powershell.exe", ["-Command", "Stop-Service kubelet -Force"])
+    reset = machine.programs.run(
+        r"C:\k\kubeadm.exe", ["reset", "--force", "--cri-socket", "npipe:////./pipe/cri-dockerd"]
+    )
+    assert reset.exit_code == 0, reset.stderr
+    # kubeadm refuses to join over a node that the cluster still takes for Ready.
+    client.CoreV1Api(cluster_api(site)).delete_node(node_name("moby"))
+    del site.host_variables["moby"]
+    site.run("site.yml", "--limit", "moby").expect()
+    wait_for(
+        lambda: cluster_nodes(site)[node_name("moby")]["runtime"] == "containerd://2.3.7",
+        "the node runs containerd",
+        30,
+    )
+    running = {"flannel-windows": "Running", "kube-proxy-windows": "Running"}
+    wait_for(lambda: pods_on(site, "moby") == running, "its pods run", 60)
+    left = services(site, "moby")
+    assert set(left) == {"docker", "cri-dockerd", "kubelet"}
+    assert (left["cri-dockerd"].state, left["cri-dockerd"].start_mode) == ("Stopped", "Disabled")
+    assert left["kubelet"].dependencies == ["containerd"]
+    assert not [
+        account for account in SECRETS.values() if machine.files.exists(rf"C:\etc\kubernetes\{account}.kubeconfig")
+    ]
 
 
 @pytest.mark.xdist_group("test_docker_runtime-docker")
