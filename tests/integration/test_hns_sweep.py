@@ -8,6 +8,7 @@ happened to, a further run changes nothing, and (scope stale) no pod that runs o
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,7 @@ SCOPES: Mapping[str, Mapping[str, Any]] = {
 }
 CUTS = ("before", "during", "after")
 QUICK = {"grace": 0.01, "timeout": 60, "port_pool_timeout": 2, "network_timeout": 0, "reboot_timeout": 60}
+BOOTED_AT_ONCE = 15
 SWEEPS = [
     *((scope, kind, CUTS) for scope in SCOPES for kind in CONNECTIONS),
     ("all", "winrm", ("reboot",)),
@@ -194,11 +196,15 @@ def test_it_converges_wherever_it_is_hit(
         assert not unfaulted.get("failed"), unfaulted
         wanted = state_of(machine, scene)
     faults = [Point(kind, request) for request in range(1, requests + 1) for kind in points]
-    with sweep.start(len(faults)) as fleet, ThreadPoolExecutor(8) as pool:
-        outcomes = pool.map(
-            lambda pair: trouble(sweep, fleet, pair[0], pair[1], wanted), zip(fleet.nodes, faults, strict=True)
-        )
-        found = dict(zip(map(str, faults), outcomes, strict=True))
+    with contextlib.ExitStack() as fleets, ThreadPoolExecutor(8) as pool:
+        tasks = {}
+        for begin in range(0, len(faults), BOOTED_AT_ONCE):
+            chosen = faults[begin : begin + BOOTED_AT_ONCE]
+            # They boot while those before them are being hit.
+            fleet = fleets.enter_context(sweep.start(len(chosen)))
+            for name, point in zip(fleet.nodes, chosen, strict=True):
+                tasks[str(point)] = pool.submit(trouble, sweep, fleet, name, point, wanted)
+        found = {point: task.result() for point, task in tasks.items()}
     bad = {point: why for point, why in found.items() if why}
     record_property("hns_faults", [len(faults), len(faults) - len(bad)])
     with capsys.disabled():

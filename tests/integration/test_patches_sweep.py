@@ -131,13 +131,14 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path) ->
         wrong = [text for text, bad in problems.items() if bad]
         return f"{cut}: {wrong}; first {first.get('msg')}; second {second.get('msg')}" if wrong else ""
 
-    found: list[str] = []
-    for begin in range(0, len(planned), AT_ONCE):
-        chosen = planned[begin : begin + AT_ONCE]
-        fleet = start(len(chosen))
-        with ThreadPoolExecutor(WORKERS) as pool:
-            found += pool.map(hurt, chosen, [(fleet, name) for name in fleet.nodes])
-        fleet.stop()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        tasks = []
+        for begin in range(0, len(planned), AT_ONCE):
+            chosen = planned[begin : begin + AT_ONCE]
+            # They boot while those before them are being hurt.
+            fleet = start(len(chosen))
+            tasks += [pool.submit(hurt, cut, (fleet, name)) for cut, name in zip(chosen, fleet.nodes, strict=True)]
+        found = [task.result() for task in tasks]
     files.stop()
     wrong = [text for text in found if text]
     print(f"faults injected {len(planned)}, converged {len(planned) - len(wrong)}", *wrong, sep="\n")
