@@ -135,8 +135,8 @@ class ContainerImage(InStore):
     def joined(self, other: t.Self) -> t.Self | None:
         """Of two lists that name it, one may pin it and the other not."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
-        shared = {"pinned": self.pinned or other.pinned, "aliases": aliases}
-        mine, others = (dataclasses.replace(one, **shared) for one in (self, other))
+        pinned = self.pinned or other.pinned
+        mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))
         return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:

@@ -94,11 +94,11 @@ def _step(stages: list[Built], word: str, rest: str, sources: Sources) -> None:
         settings[_TEXTS[word]] = rest
     elif word in _LISTS:
         settings[_LISTS[word]] = json.loads(rest) if rest.startswith("[") else ["cmd", "/S", "/C", rest]
-    elif word in ("ENV", "LABEL"):
+    elif word == "ENV":
+        settings["Env"] = [*(settings.get("Env") or []), rest]
+    elif word == "LABEL":
         name, _, value = rest.partition("=")
-        key = "Env" if word == "ENV" else "Labels"
-        known = settings.get(key) or ([] if word == "ENV" else {})
-        settings[key] = [*known, rest] if word == "ENV" else {**known, name: value}
+        settings["Labels"] = {**(settings.get("Labels") or {}), name: value}
     else:
         raise BuildError(f"the simulator does not model {word} of a Dockerfile")
 
