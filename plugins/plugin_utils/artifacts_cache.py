@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from . import artifacts, header
+from . import artifacts, artifacts_catalogue, artifacts_sites, header
 from .artifacts_catalogue import ArtifactError
 from .calls import Batch, Call, CallResult, Observation, Progress
 from .converge import NodeLike
@@ -50,6 +50,9 @@ def wanted(
     Raises:
         ArtifactError: one of these cannot be.
     """
+    # These are wrong for all versions, not for the first one.
+    artifacts_catalogue.kinds(options.get("kinds"))
+    artifacts_sites.parse(options.get("sites"), options.get("mirror") or "")
     if not isinstance(lists, t.Mapping):
         raise ArtifactError(where, lists, "accepted is a mapping of kinds to lists of versions")
     found: dict[str, dict[str, t.Any]] = {}
