@@ -33,6 +33,9 @@ class ImageArchive:
     windows: tuple[str, ...] = dataclasses.field(
         default=(), metadata={"help": "Versions of Windows Server whose build is in it; empty: any."}
     )
+    ignore_revocation: bool = dataclasses.field(
+        default=False, metadata={"help": "Do not ask whether the server's certificate was revoked."}
+    )
 
     def __post_init__(self) -> None:
         if not _curl.is_url(self.url):
@@ -67,7 +70,7 @@ def fetched(archive: ImageArchive, store: Store, how: Pulling, name: str) -> tup
     key = hashlib.sha256(f"{archive.sha256.lower()} {name}".encode()).hexdigest()[:24]
     path = f"{FOLDER}\\{key}.tar"
     # A file: URL is this machine's, and nobody's proxy has it.
-    route = _curl.Route(no_proxy=("*",))
+    route = _curl.Route(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
     download = _curl.download("download", archive.url, f"{path}.part", route, timeout=how.timeout)
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}
     return (
