@@ -13,9 +13,10 @@ from simulator.kubernetes_node.shims import Container, Sandbox
 
 
 def image_view(server: Runtime, image: Image) -> dict[str, Any]:
-    """Return an image as CRI shows it: all names of one configuration together."""
+    """Return an image as CRI shows it: all names of one configuration together; one that is pinned pins it."""
     identity = server.image_id(image)
-    names = [item.name for item in server.store.images() if server.image_id(item) == identity]
+    same = [item for item in server.store.images() if server.image_id(item) == identity]
+    names = [item.name for item in same]
     return {
         "id": identity,
         "repoTags": [name for name in names if "@" not in name and not name.startswith("sha256:")],
@@ -24,7 +25,7 @@ def image_view(server: Runtime, image: Image) -> dict[str, Any]:
         "uid": None,
         "username": "",
         "spec": None,
-        "pinned": image.labels.get("io.cri-containerd.pinned") == "pinned",
+        "pinned": any(item.labels.get("io.cri-containerd.pinned") == "pinned" for item in same),
     }
 
 

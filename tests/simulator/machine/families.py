@@ -86,6 +86,7 @@ NAMES = (
     "simulator.kubernetes_node.hns_scenes",
     "simulator.kubernetes_node.ctr",
     "simulator.kubernetes_node.crictl",
+    "simulator.kubernetes_node.image_gc",
     "simulator.kubernetes_node.buildkit",
     "simulator.kubernetes_node.dockerd_service",
     "simulator.kubernetes_node.docker",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from simulator.artifacts.certificates import PrivateCA
+from simulator.kubernetes_node import image_gc
 from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.unpacking import SIZE
 from simulator.kubernetes_node.upstream_images import Blobs
@@ -293,3 +294,15 @@ def test_an_image_is_pushed(app_node: Node, private: Registry) -> None:
     app_node.ctr("images", "remove", "--sync", APP)
     private.images.tags[remote] = private.images.tags[f"{private.address}:{private.port}/kept/app:2"]
     assert app_node.ctr(*PULL, remote).exit_code == 0
+
+
+def test_the_kubelet_collects_what_is_unused_and_not_pinned(app_node: Node, private: Registry) -> None:
+    other = "app.example/team/other:1"
+    private.images.add(other, ["2022"])
+    for name in (APP, other):
+        assert app_node.run(r"C:\crictl.exe", "pull", name).exit_code == 0
+    app_node.ctr("images", "label", APP, "io.cri-containerd.pinned=pinned")
+    assert other in image_gc.collect(app_node.machine)
+    kept = app_node.ctr("images", "list", "-q").stdout.split()
+    assert APP in kept
+    assert other not in kept
