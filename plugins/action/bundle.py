@@ -58,7 +58,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
             parallel=options["parallel"], refresh=options["refresh"], prune=options["prune"], check_mode=check_mode
         )
         folder = pathlib.Path(options["path"])
-        done = Builder(folder, key, Fetcher(attempts=options["attempts"]), how, Display().display).run(wanted)
+        fetcher = Fetcher(attempts=options["attempts"], say=Display().display)
+        done = Builder(folder, key, fetcher, how, Display().display).run(wanted)
         result.update(
             changed=bool(done.fetched or done.removed or done.signed or made),
             path=str(folder),

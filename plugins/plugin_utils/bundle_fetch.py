@@ -29,6 +29,8 @@ _BLOCK = 1024 * 1024
 _TIMEOUT = (30.0, 60.0)
 """Seconds to connect, and between two pieces of an answer."""
 _REDIRECTS = 10
+_TELL = 10.0
+"""Seconds between two lines about a download."""
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LONGEST_PAUSE = 120.0
 _SMALL = 4 * 1024 * 1024
@@ -90,12 +92,21 @@ class Fetcher:
 
     Parameters:
         attempts: for each source.
-        sleep: waits some seconds; for tests.
+        say: shows a line to whoever runs this, while a long download runs.
+        sleep, clock: for tests.
     """
 
-    def __init__(self, *, attempts: int = 5, sleep: t.Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        *,
+        attempts: int = 5,
+        say: t.Callable[[str], None] | None = None,
+        sleep: t.Callable[[float], None] = time.sleep,
+        clock: t.Callable[[], float] = time.monotonic,
+    ) -> None:
         self._attempts = attempts
-        self._sleep = sleep
+        self._say = say
+        self._sleep, self._clock = sleep, clock
         self._authorities = _Authorities()
         self.bytes = 0
         """Of bodies, about: threads may count at once."""
@@ -169,11 +180,24 @@ class Fetcher:
             if answer.status_code == 206 and not going_on:
                 raise FetchError(source.url, "it answered with another part than was asked for")
             tag[:] = [value for value in (answer.headers.get("ETag"),) if value]
+            have = have if going_on else 0
+            length = answer.headers.get("Content-Length", "")
+            total = have + int(length) if length.isdecimal() else 0
+            told = self._clock()
             with target.open("ab" if going_on else "wb") as file:
                 for block in self._blocks(source, answer, _BLOCK):
                     file.write(block)
+                    have += len(block)
+                    if self._clock() - told > _TELL:
+                        told = self._clock()
+                        self._tell(source.url, have, total)
                 file.flush()
                 os.fsync(file.fileno())
+
+    def _tell(self, url: str, have: int, total: int) -> None:
+        if self._say is not None:
+            of = f" of {total / 1e6:.0f}" if total else ""
+            self._say(f"bundle: {bare(url)}: {have / 1e6:.0f}{of} MB")
 
     def _checked(self, source: Source, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
         sums = {"SHA256": hashlib.sha256(), "SHA512": hashlib.sha512()}

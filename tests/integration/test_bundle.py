@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import random
 import tarfile
@@ -17,7 +18,7 @@ import pytest
 from integration.bundling import PAUSE, Controller
 
 from ansible_collections.winkube.node.plugins.plugin_utils import bundle_content, bundle_verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_fetch import Source
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle_fetch import Fetcher, Source
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import BundleError
 from ansible_collections.winkube.node.plugins.plugin_utils.patches_input import read_patches
 from simulator.artifacts.certificates import PrivateCA
@@ -174,6 +175,17 @@ def test_a_server_that_is_busy_is_given_the_time_it_asks_for(controller: Control
     controller.server.fault("status", "*tool.zip", status=429, retry_after=17, times=2)
     assert controller.make([controller.own("tool.zip", b"x" * 100)]).failures == []
     assert controller.pauses == [17.0, 17.0]
+
+
+def test_a_long_download_tells_how_far_it_is(controller: Controller, tmp_path: Path) -> None:
+    said: list[str] = []
+    ticks = itertools.count(step=6)
+    controller.server.put("files.example/long.zip", b"x" * 3_000_000)
+    source = Source(url=f"{controller.server.url}/files.example/long.zip?sig=s3cret")
+    Fetcher(say=said.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
+    bare = f"bundle: {controller.server.url}/files.example/long.zip"
+    assert said
+    assert set(said) <= {f"{bare}: {number} of 3 MB" for number in range(4)}
 
 
 def test_sites_are_asked_in_order_and_the_publisher_last(controller: Controller) -> None:

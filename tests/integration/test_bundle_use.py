@@ -74,7 +74,7 @@ def url(bundle: Bundle) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Machines]:
-    with Machines(4) as found:
+    with Machines(5) as found:
         yield found
 
 
@@ -302,6 +302,23 @@ class TestNodes:
         check_node(machine, bundle)
         # The archive is in the store; a copy would take the disk twice.
         assert not any(".tar" in entry.name for entry in machine.files.listing(r"C:\ProgramData\winkube\images"))
+
+    def test_over_https_by_an_authority_without_revocation_lists(
+        self, controller: Controller, bundle: Bundle, machines: Machines, tmp_path: Path
+    ) -> None:
+        machine, authority = machines.next(), PrivateCA()
+        (tmp_path / "both.pem").write_bytes(b"".join(authority.issue(["127.0.0.1"])))
+        served = bundle_server.start(bundle, bind="127.0.0.1", certificate=str(tmp_path / "both.pem"))
+        trust = {"type": "CertificateImport", "name": "site", "content": authority.pem.decode()}
+        try:
+            with connect(machine) as connection:
+                server = {**server_result(bundle, connection, controller), "urls": {"win": served.url("127.0.0.1")}}
+                wanted = [trust, *resources(facts(connection, server))]
+                result = run_action(connection, "node_state", {"resources": wanted})
+        finally:
+            bundle_server.stop(served.pid)
+        assert not result.get("failed"), result["msg"]
+        check_node(machine, bundle)
 
     def test_a_node_that_cannot_reach_the_controller_has_it_pushed(
         self, controller: Controller, bundle: Bundle, machines: Machines, monkeypatch: pytest.MonkeyPatch
