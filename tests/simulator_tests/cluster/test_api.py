@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -324,6 +325,24 @@ def test_the_token_of_a_service_account_has_the_rights_of_its_roles(
     assert (code, body["status"]["allowed"]) == (201, True)
     code, body = client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
+
+
+def test_the_token_in_a_secret_lasts_as_long_as_the_secret(cluster: Cluster, admin: Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/secrets"
+    secret = {
+        "type": "kubernetes.io/service-account-token",
+        "metadata": {"name": "token", "annotations": {"kubernetes.io/service-account.name": "default"}},
+    }
+    code, body = admin.request("POST", path, secret)
+    assert code == 201, body
+    data = eventually(lambda: (d := admin.get(f"{path}/token").get("data") or {}).get("token") and d, "it has a token")
+    assert set(data) == {"token", "ca.crt", "namespace"}
+    client = Client(cluster, token=base64.b64decode(data["token"]).decode())
+    code, body = client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+    assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
+    admin.request("DELETE", f"{path}/token")
+    # A real API server remembers for some seconds what it has authenticated.
+    eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
 
 
 def test_nobody_sees_little(cluster: Cluster) -> None:
