@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import json
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,9 +16,11 @@ from integration.actions import spare_time_not_memory
 from integration.imaging import CERTS, HOSTS, PAUSE, Machines, converge, ctr, mirrors, names, put, statuses
 
 from simulator.artifacts.certificates import PrivateCA
+from simulator.kubernetes_node import oci
 from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.runtime import PodConfig, connect
 from simulator.kubernetes_node.shims import Command
+from simulator.kubernetes_node.unpacking import SIZE
 from simulator.kubernetes_node.upstream_images import Blobs
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images")]
@@ -38,7 +41,7 @@ PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Machines]:
-    with Machines(18) as found:
+    with Machines(21) as found:
         yield found
 
 
@@ -271,6 +274,48 @@ def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
         told = converge(machine, [{"name": "r.example/large:1", "size": 10**10}], **given)
         assert "35.0 GB" in told["msg"]
     assert names(machine) == {"r.example/small:1"}
+
+
+def large(blobs: Blobs, name: str, size: int) -> None:
+    """Add an image that is small on the wire and of this size when it is unpacked."""
+    blobs.add(name, ["2022"], size=400)
+    index = json.loads(blobs.content[blobs.tags[name]][1])
+    (entry,) = index["manifests"]
+    document = json.loads(blobs.content[entry["digest"]][1])
+    document["layers"][0]["annotations"] = {SIZE: str(size)}
+    entry |= {**blobs.put(entry["mediaType"], oci.encode(document)), "platform": entry["platform"]}
+    blobs.tags[name] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
+
+
+def test_a_full_disk_is_said_and_mended_when_there_is_room(machines: Machines) -> None:
+    machine, blobs = machines.next(), Blobs()
+    large(blobs, "r.example/large:1", 3 * 10**9)
+    taken = machine.files.free_space() - 2 * 10**9
+    machine.files.reserved += taken
+    with Registry(images=blobs) as registry:
+        # Its manifest says nothing of what becomes of it.
+        given = {"registries": mirrors(registry, "r.example"), "retries": 0}
+        full = converge(machine, ["r.example/large:1"], **given)
+        assert statuses(full) == {"r.example/large:1": "failed"}
+        assert "the disk is full" in full["msg"]
+        machine.files.reserved -= taken
+        assert statuses(converge(machine, ["r.example/large:1"], **given)) == {"r.example/large:1": "pulled"}
+
+
+def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> None:
+    blobs = Blobs()
+    images = [f"r.example/app-{number}:1" for number in range(6)]
+    for name in images:
+        blobs.add(name, ["2022"], size=30_000)
+    at_once = {}
+    for parallel in (1, 4):
+        machine = machines.next()
+        with Registry(images=blobs, rate=150_000) as registry:
+            converge(machine, images, registries=mirrors(registry, "r.example"), parallel=parallel)
+            at_once[parallel] = registry.counters["most_at_once"]
+        assert names(machine) == set(images)
+    # One pull asks for several parts of its image at the same time.
+    assert at_once[4] > at_once[1] > 0
 
 
 @pytest.mark.parametrize(
