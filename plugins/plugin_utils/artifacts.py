@@ -113,7 +113,7 @@ def locate(
             raise ArtifactError(f"url of {kind} {version}", _curl.redacted(url), "accepted is an http or https URL")
         published, sums = url, ""
         sources = [Source(url=site.at(url), site=site) for site in places if site.overrides] + [Source(url=url)]
-        folders = (entry.name, "custom", custom_key(url))
+        folders = [entry.name, "custom", custom_key(url)]
     else:
         published = entry.filled(entry.url, version)
         sums = published + entry.checksum_suffix if entry.checksum_suffix else entry.filled(entry.checksum_url, version)
@@ -122,7 +122,7 @@ def locate(
         ]
         if upstream or not sources:
             sources.append(Source(url=published, checksum_url=sums))
-        folders = (entry.name, version)
+        folders = [entry.name, version]
         pinned = pinned or entry.digests.get(version, "")
     return ArtifactSource(
         kind=entry,

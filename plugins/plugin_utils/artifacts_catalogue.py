@@ -113,7 +113,7 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     return {**catalogue(), **own}
 
 
-def find(name: str, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
+def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
     """A kind by its name.
 
     Args:
@@ -124,9 +124,10 @@ def find(name: str, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Ki
     Raises:
         UnknownKindError: there is no such kind, or it has no URL of its own.
     """
-    kind = known.get(name) if isinstance(name, str) else None
-    if kind is None and has_url and isinstance(name, str) and _NAME.fullmatch(name):
-        return Kind(name=name)
+    text = name if isinstance(name, str) else ""
+    kind = known.get(text)
+    if kind is None and has_url and _NAME.fullmatch(text):
+        return Kind(name=text)
     if kind is None:
         close = difflib.get_close_matches(str(name), sorted(known), n=1)
         hint = f"did you mean {close[0]}? " if close else ""

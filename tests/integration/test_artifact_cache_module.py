@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""artifact_cache over Ansible's real connection: how many commands it takes, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from integration.actions import connect, run_action, spare_time_not_memory
+from integration.imaging import Machines
+from integration.test_artifact_cache import CACHE, TOOL, archive, offer, requests
+
+from simulator.artifacts import ArtifactServer
+from simulator.machine.machine import Machine
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache_module")]
+
+# Upstream's own archives, and small ones: 25 together.
+LISTS: Mapping[str, list[str]] = {
+    "crictl": ["1.35.0", "1.36.0", "1.37.0"],
+    "cni-plugins": ["1.8.0", "1.9.0"],
+    "flannel": ["0.28.0"],
+    "tool": [f"1.0.{number}" for number in range(19)],
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ArtifactServer]:
+    with ArtifactServer() as server:
+        for version in LISTS["tool"]:
+            offer(server, version, archive(version))
+        yield server
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    with Machines(1) as machines:
+        yield machines.bare()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    spare_time_not_memory(monkeypatch)
+
+
+def cached(machine: Machine, server: ArtifactServer, check_mode: bool = False, **options: Any) -> dict[str, Any]:
+    arguments = {"artifacts": LISTS, "kinds": TOOL, "mirror": server.url, "upstream": False, **options}
+    with connect(machine) as connection:
+        return run_action(connection, "artifact_cache", arguments, check_mode=check_mode)
+
+
+def test_25_artifacts_come_in_few_commands_and_are_looked_at_in_one(machine: Machine, server: ArtifactServer) -> None:
+    looked = cached(machine, server, check_mode=True)
+    assert {entry["status"] for entry in looked["artifacts"]} == {"missing"}
+    assert looked["remote_commands"] == 1
+    first = cached(machine, server)
+    assert "failed" not in first, first.get("msg")
+    assert len(first["artifacts"]) == 25
+    assert {entry["status"] for entry in first["artifacts"]} == {"fetched"}
+    # Observe, measure, start, collect; a second look where the machine is busy.
+    assert first["remote_commands"] <= 5
+    assert [text for text in first["warnings"] if "flannel 0.28.0 is accepted unverified" in text]
+    server.reset()
+    second = cached(machine, server)
+    assert (second["changed"], second["remote_commands"], requests(server)) == (False, 1, 0)
+    assert [entry["sha256"] for entry in second["artifacts"]] == [entry["sha256"] for entry in first["artifacts"]]
+
+
+def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server: ArtifactServer) -> None:
+    result = cached(machine, server, artifacts={"crictl": ["1.37.0"], "tool": ["9.9.9"]})
+    assert result["failed"]
+    assert "Artifact tool 9.9.9" in result["msg"]
+    assert "HTTP 404" in result["msg"]
+    assert [entry["status"] for entry in result["artifacts"]] == ["cached", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"artifacts": {"kubernets": ["1.37.1"]}}, "did you mean kubernetes?"),
+        ({"sites": [{"url": "http://h?sig=s3cret"}]}, "belongs into query"),
+        ({"kinds": {"tool": {"url": "http://h/x"}}}, "{version}"),
+        ({"limit_rate": "fast"}, "limit_rate"),
+        ({"parallel": 0}, "parallel"),
+        ({"cache_dir": "C:\\", "prune": True, "artifacts": {}}, "whole drive"),
+    ],
+)
+def test_bad_input_is_one_message_and_no_node_is_touched(
+    machine: Machine, server: ArtifactServer, options: dict[str, Any], words: str
+) -> None:
+    with connect(machine) as connection:
+        arguments = {"artifacts": LISTS, "kinds": TOOL, "mirror": server.url, **options}
+        result = run_action(connection, "artifact_cache", arguments)
+        assert not connection._connected
+    assert result["failed"]
+    assert words in result["msg"]
+    assert "\n" not in result["msg"]
+    assert "s3cret" not in str(result)
+
+
+def test_what_is_not_listed_goes_on_request(machine: Machine, server: ArtifactServer) -> None:
+    result = cached(machine, server, artifacts={"crictl": ["1.37.0"]}, prune=True)
+    assert result["changed"]
+    left = {entry.path for entry in machine.files.walk(CACHE) if not entry.is_directory}
+    assert {path.removeprefix(CACHE).split("\\")[1] for path in left} == {"crictl"}
+    assert cached(machine, server, artifacts={"crictl": ["1.37.0"]}, prune=True)["changed"] is False
