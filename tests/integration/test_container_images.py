@@ -16,7 +16,7 @@ from integration.actions import spare_time_not_memory
 from integration.imaging import CERTS, HOSTS, PAUSE, Machines, converge, ctr, mirrors, names, put, statuses
 
 from simulator.artifacts.certificates import PrivateCA
-from simulator.kubernetes_node import oci
+from simulator.kubernetes_node import image_gc, oci
 from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.runtime import PodConfig, connect
 from simulator.kubernetes_node.shims import Command
@@ -41,7 +41,7 @@ PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Machines]:
-    with Machines(21) as found:
+    with Machines(22) as found:
         yield found
 
 
@@ -195,6 +195,15 @@ def test_only_what_nobody_wants_uses_or_pins_goes(machines: Machines, registry: 
     assert result["changed"]
     again = converge(machine, [wanted], prune=True, **given)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
+
+
+def test_what_is_pinned_outlives_the_kubelets_garbage_collection(machines: Machines, registry: Registry) -> None:
+    machine = machines.next()
+    images = [{"name": PAUSE, "pinned": True, "aliases": ["mirror.local/pause:1"]}, f"{NANO}:ltsc2022"]
+    converge(machine, images, registries=mirrors(registry))
+    image_gc.collect(machine)
+    assert PAUSE in names(machine)
+    assert f"{NANO}:ltsc2022" not in names(machine)
 
 
 def test_absent_images_leave_nothing_of_them(machines: Machines, registry: Registry) -> None:
