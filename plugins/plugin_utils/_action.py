@@ -14,13 +14,15 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from . import _memory
-from ._aside import aside
+from ._aside import Slots, aside
 from ._link import plain
 from .converge import Convergence, NodeLike, Outcome
 from .node import Node, NodeError, Patience
 from .resources._base import Resource, ResourceError
 
 _memory.share()
+
+_SLOTS = Slots()
 
 NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "reboot": {"type": "bool", "default": True},
@@ -61,7 +63,9 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             What the option is, as JSON knows it.
         """
         template = super().finalize_task_arg
-        return aside(lambda: template(name, value, *more)) if _may_be_template(value) else template(name, value, *more)
+        if not _may_be_template(value):
+            return template(name, value, *more)
+        return aside(_SLOTS, lambda: template(name, value, *more))
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         """Does the action's work.

@@ -4,18 +4,22 @@
 
 A worker shares its memory with Ansible's main process, page by page, until it writes to a page; Python does whenever it
 looks at something. What a worker looked at once to template a long list it would keep, as all other workers do, for
-the many minutes that it waits for its node. A process forked for that alone gives it all back. (More than one may do so
-at a time: for its short life such a process needs less than the worker will need later for its connection.)
+the many minutes that it waits for its node. A process forked for that alone gives it all back. Not more of them run at
+once than there are cores: that would take memory and save no time.
 
 Private to the collection.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import json
 import os
 import signal
+import tempfile
+import time
 import typing as t
 
 from ansible.utils.display import Display
@@ -24,14 +28,50 @@ from ._link import plain
 
 _NOTICES = ("warning", "deprecated", "error_as_warning", "_deprecated_with_plugin_info")
 """Ansible's ways to tell users something that belongs to a task's result, by methods of Display."""
+_PAUSE = 0.01
+"""Seconds between two looks for a free slot."""
 
 
-def aside(compute: t.Callable[[], t.Any]) -> t.Any:
+class Slots:
+    """So many processes at once; made before they are forked.
+
+    A slot is a byte of a file without a name, locked by a process: whoever dies gives it back (fcntl(2), record locks).
+
+    Parameters:
+        number: how many; by default as many as there are cores, but at least two.
+    """
+
+    def __init__(self, number: int | None = None) -> None:
+        self._number = number or max(2, os.cpu_count() or 1)
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the process lives
+
+    @contextlib.contextmanager
+    def one(self) -> t.Iterator[None]:
+        """Waits for a free slot, and holds it."""
+        slot = self._take()
+        while slot is None:
+            time.sleep(_PAUSE)
+            slot = self._take()
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, slot)
+
+    def _take(self) -> int | None:
+        for slot in range(self._number):
+            with contextlib.suppress(OSError):
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
+                return slot
+        return None
+
+
+def aside(slots: Slots, compute: t.Callable[[], t.Any]) -> t.Any:
     """Computes in a process of its own, or here if that does not work out.
 
     What fails there, or has something to tell, is done again here: that is where Ansible listens.
 
     Parameters:
+        slots: how many do so at once.
         compute: changes nothing that lasts; may be called twice.
 
     Returns:
@@ -40,7 +80,8 @@ def aside(compute: t.Callable[[], t.Any]) -> t.Any:
     Raises:
         Exception: what `compute` raises.
     """
-    answer = _ask(compute)
+    with slots.one():
+        answer = _ask(compute)
     return json.loads(answer) if answer else compute()
 
 

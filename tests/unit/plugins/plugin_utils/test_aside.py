@@ -16,7 +16,7 @@ from ansible.template import Templar, trust_as_template
 from ansible.utils.display import Display
 
 from ansible_collections.winkube.node.plugins.action.node_state import ActionModule
-from ansible_collections.winkube.node.plugins.plugin_utils._aside import aside
+from ansible_collections.winkube.node.plugins.plugin_utils._aside import Slots, aside
 
 
 def test_the_answer_comes_from_a_process_that_leaves_nothing_behind() -> None:
@@ -26,7 +26,7 @@ def test_the_answer_comes_from_a_process_that_leaves_nothing_behind() -> None:
         done.append(os.getpid())
         return {"pid": os.getpid(), "text": "ä" * 300_000}
 
-    answer = aside(compute)
+    answer = aside(Slots(), compute)
     assert answer["text"] == "ä" * 300_000
     assert answer["pid"] != os.getpid()
     assert done == []
@@ -55,17 +55,35 @@ def test_trouble_there_has_it_computed_here(trouble: Callable[[], None]) -> None
             trouble()
         return os.getpid()
 
-    assert aside(compute) == here
+    assert aside(Slots(), compute) == here
 
 
 def test_an_answer_that_json_does_not_know_is_computed_here() -> None:
     known = object()
-    assert aside(lambda: known) is known
+    assert aside(Slots(), lambda: known) is known
 
 
 def test_an_error_is_raised_here() -> None:
     with pytest.raises(RuntimeError, match="only there"):
-        aside(_raise)
+        aside(Slots(), _raise)
+
+
+def test_no_more_compute_at_once_than_there_are_slots() -> None:
+    slots = Slots(1)
+    reader, writer = os.pipe()
+    with slots.one():
+        child = os.fork()
+        if not child:
+            with slots.one():
+                os.write(writer, b"got it")
+            os._exit(0)
+        os.set_blocking(reader, False)
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 10)
+    os.waitpid(child, 0)
+    assert os.read(reader, 10) == b"got it"
+    os.close(reader)
+    os.close(writer)
 
 
 def _finalized(value: object, **variables: object) -> Any:
