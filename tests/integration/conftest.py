@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from integration import actions
 from integration.networks import free_network
 from integration.playbooks import Site, describe
 
@@ -38,6 +39,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             ),
         ]
         metafunc.parametrize("cluster_kind", kinds, scope="module")
+
+
+@pytest.fixture(autouse=True)
+def spared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Actions in this process collect no garbage after each command; what a playbook's workers do stays as it is."""
+    actions.spare_time_not_memory(monkeypatch)
 
 
 @pytest.fixture(scope="module")
