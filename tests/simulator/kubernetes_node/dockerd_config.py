@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PROGRAM_DATA = r"C:\ProgramData\docker"
 PIPE = "npipe:////./pipe/docker_engine"
+_PROXIES = ("http-proxy", "https-proxy", "no-proxy")
 _LEVELS = ("debug", "info", "warn", "error", "fatal", "panic", "trace")
 
 
@@ -152,17 +153,26 @@ def _shown(value: Any) -> str:
     return f"[{' '.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
+_TYPES: Mapping[str, tuple[type, str]] = {
+    "list": (list, "[]string"),
+    "bool": (bool, "bool"),
+    "string": (str, "string"),
+    "int32": (int, "int"),
+    "map": (dict, "map[string]string"),
+}
+_MAPS = ("log-opts", "default-network-opts", "features", "builder")
+
+
 def _check_type(key: str, value: Any, about: Mapping[str, Any]) -> None:
-    wanted: dict[str, tuple[type, str]] = {
-        "list": (list, "[]string"),
-        "bool": (bool, "bool"),
-        "string": (str, "string"),
-        "int32": (int, "int"),
-    }
-    kind, name = wanted.get(str(about.get("type")), (object, ""))
-    if key in ("log-opts", "default-network-opts", "features", "builder"):
-        kind, name = dict, "map[string]string"
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+    """Refuse a value that Go cannot unmarshal into its field; null it takes for any. Raises DockerdError."""
+    if value is None:
+        return
+    kind, name = _TYPES.get("map" if key in _MAPS else str(about.get("type")), (object, ""))
+    wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+    if not wrong and kind is list:
+        value = next((item for item in value if not isinstance(item, str | None)), "")
+        wrong, name = not isinstance(value, str), "string"
+    if wrong:
         shown = {str: "string", list: "array", dict: "object", bool: "bool"}.get(type(value), "number")
         raise DockerdError(f"json: cannot unmarshal {shown} into Go struct field Config.{key} of type {name}")
 
@@ -174,7 +184,7 @@ def _merge(document: Mapping[str, Any], flags: Flags, version: str, path: str) -
         return str(flat.get(name) or flags.text(name, default))
 
     def several(flag: str, key: str) -> tuple[str, ...]:
-        return tuple(flat.get(key) or flags.get(flag) or ())
+        return tuple(item or "" for item in flat.get(key) or flags.get(flag) or ())
 
     level = text("log-level")
     if level and level.casefold() not in _LEVELS:
@@ -183,7 +193,9 @@ def _merge(document: Mapping[str, Any], flags: Flags, version: str, path: str) -
     for url in mirrors:
         if not str(url).startswith(("http://", "https://")):
             raise DockerdError(f'invalid mirror: no scheme specified for "{url}": must use either https:// or http://')
-    proxies = {name.replace("-", "_"): text(name) for name in ("http-proxy", "https-proxy", "no-proxy") if text(name)}
+    # Only below `proxies`: beside the other keys they are known, and stand for nothing.
+    own = document.get("proxies") or {}
+    proxies = {name.replace("-", "_"): str(own.get(name) or flags.text(name)) for name in _PROXIES}
     hosts = tuple(PIPE if item in ("npipe://", "") else str(item) for item in several("host", "hosts"))
     for host in hosts:
         if not host.startswith(("npipe://", "tcp://")):
@@ -193,7 +205,7 @@ def _merge(document: Mapping[str, Any], flags: Flags, version: str, path: str) -
         hosts=hosts or (PIPE,),
         bridge=text("bridge"),
         fixed_cidr=text("fixed-cidr"),
-        proxies=proxies,
+        proxies={name: value for name, value in proxies.items() if value},
         mirrors=mirrors,
         insecure=several("insecure-registry", "insecure-registries"),
         debug=bool(flat.get("debug")) or flags.on("debug"),

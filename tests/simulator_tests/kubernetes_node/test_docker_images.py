@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from simulator.kubernetes_node import cri, dockerd, hns
+from simulator.kubernetes_node import cri, dockerd, dockerd_config, hns
 from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.upstream_images import Blobs
 from simulator.machine.objects import ProgramResult
@@ -109,6 +113,26 @@ def test_dockerd_reads_its_configuration(make_node: Callable[..., Node]) -> None
     assert node.machine.files.is_directory(r"C:\docker\windowsfilter")
     assert "does not model docker swarm" in docker(node, "swarm", "init", code=1)
     assert "unknown flag: --frob" in docker(node, "image", "ls", "--frob", code=125)
+
+
+KEYS = ["hosts", "labels", "debug", "proxies", "http-proxy", "data-root", "log-opts", "mtu", "registry-mirrors", "x"]
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(document=JSON_VALUES | st.dictionaries(st.sampled_from(KEYS), JSON_VALUES) | st.binary(max_size=12))
+def test_whatever_daemon_json_holds_is_taken_or_refused(document: Any) -> None:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    files = SimpleNamespace(is_file=lambda _: True, read_bytes=lambda _: data)
+    machine: Any = SimpleNamespace(files=files)
+    with contextlib.suppress(dockerd_config.DockerdError):
+        found = dockerd_config.read(machine, dockerd_config.read_flags(["--run-service"], "28.5.1"), "28.5.1")
+        assert all(host.startswith(("npipe://", "tcp://")) for host in found.hosts)
+        assert all(isinstance(item, str) for item in (*found.mirrors, *found.labels, *found.proxies.values()))
 
 
 def test_flags_come_and_go_with_versions(make_node: Callable[..., Node]) -> None:
