@@ -33,6 +33,8 @@ HNS = "hns"
 RELATED = (*_START, HNS, "vmcompute")
 _KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
 _START_MODES = {2: "automatic", 3: "manual", 4: "disabled"}
+_START_DELAY = 3.0
+"""Seconds between attempts to start a service."""
 _PATIENCE = 120.0
 """Seconds for a service to stop or start."""
 
@@ -141,7 +143,7 @@ def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
             on_error="continue",
             always=True,
             retries=3,
-            delay=3.0,
+            delay=_START_DELAY,
             timeout=_PATIENCE,
         )
         for name in names

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from integration.actions import connect, run_action
 from integration.networks import free_network
+from integration.patching import no_pauses
 
+from ansible_collections.winkube.node.plugins.plugin_utils import hns_services
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns, shims
 from simulator.kubernetes_node import hns_fixtures as fixtures
@@ -23,7 +25,8 @@ from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns_hang")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns_hang"), pytest.mark.usefixtures("no_pauses")]
+__all__ = ["no_pauses"]
 
 JOURNAL = r"C:\ProgramData\winkube\hns\cleanup.json"
 QUICK = {"grace": 0.05, "hns_timeout": 0.5, "timeout": 60, "restart_timeout": 5, "port_pool_timeout": 2}
@@ -138,13 +141,13 @@ def test_only_with_leave_it_reboots(node: NodeFactory) -> None:
     fixtures.populate(machine, "flannel-host-gw", running=2)
     boots = machine.power.boots
     hang(machine, until="reboot", stop_fails=True)
-    refused = cleanup(machine, "all")
+    refused = cleanup(machine, "all", restart_timeout=1)
     assert refused["failed"]
     assert "allow_reboot is false" in refused["msg"]
     assert steps(refused) == ["wait", "restart hns"]
     assert machine.power.boots == boots
     assert running(machine) == EVERYTHING
-    result = cleanup(machine, "all", allow_reboot=True)
+    result = cleanup(machine, "all", allow_reboot=True, restart_timeout=1)
     assert not result.get("failed"), result
     assert result["rebooted"]
     assert steps(result)[:3] == ["wait", "restart hns", "reboot"]
@@ -153,7 +156,10 @@ def test_only_with_leave_it_reboots(node: NodeFactory) -> None:
     assert running(machine) == EVERYTHING
 
 
-def test_a_service_that_does_not_start_is_named_and_the_next_run_starts_it(node: NodeFactory) -> None:
+def test_a_service_that_does_not_start_is_named_and_the_next_run_starts_it(
+    node: NodeFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hns_services, "_START_DELAY", 0.1)
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=1)
     inject(machine, {"kind": "service_hangs", "name": "kube-proxy"})
