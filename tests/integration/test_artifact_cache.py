@@ -14,25 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from integration.caching import CACHE, SECRET, TOOL, archive, cache, content, files, machine_of, offer, requests
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils import artifacts_cache
-from ansible_collections.winkube.node.plugins.plugin_utils.artifacts_cache import Entry, Recorder
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts import ArtifactServer
-from simulator.artifacts.archives import tar_gz, zip_archive
+from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.certificates import PrivateCA
-from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache")]
-
-CACHE = "C:\\ProgramData\\winkube\\cache"
-TOOL = {"tool": {"url": "https://files.example/tool/{version}/tool.tar.gz", "checksum_suffix": ".sha256"}}
-"""A kind of one's own, whose files are as small as a test wants."""
-SECRET = "s3cret-signature"
 
 
 @pytest.fixture(params=["2019", "2022"])
@@ -51,77 +42,10 @@ def old_and_new(tmp_path: Path, windows: str) -> Iterator[DirectNode]:
     yield from machine_of(tmp_path, windows)
 
 
-def machine_of(folder: Path, windows: str) -> Iterator[DirectNode]:
-    entry = {"name": "node-1", "address": "127.0.0.11", "windows": windows, "time_scale": 0.001}
-    machine = Machine(Settings.read(entry), folder / "machine")
-    machine.power_on()
-    yield DirectNode(machine)
-    machine.power.power_off()
-
-
 @pytest.fixture
 def server() -> Iterator[ArtifactServer]:
     with ArtifactServer() as server:
         yield server
-
-
-class Run(t.NamedTuple):
-    """What came of one run of artifact_cache."""
-
-    outcome: Outcome
-    table: list[Entry]
-    commands: int
-
-    def shown(self) -> str:
-        """All that a user may see of it."""
-        return json.dumps(self.outcome.to_result(diff=True)) + repr(self.table)
-
-    def status(self) -> dict[str, str]:
-        return {f"{entry.kind} {entry.version}": entry.status for entry in self.table}
-
-
-def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | None = None, **options: t.Any) -> Run:
-    """One run, from the server only unless told otherwise."""
-    if server is not None:
-        options = {"mirror": server.url, "upstream": False, **options}
-    check_mode = options.pop("check_mode", False)
-    resources = load(artifacts_cache.wanted(lists, cache_dir=CACHE, **options))
-    before = node.remote_commands
-    told = Recorder(node)
-    work = Convergence(told, resources, check_mode=check_mode)
-    try:
-        outcome = work.run()
-    except NodeError as error:
-        work.outcome.failures.append(str(error))
-        outcome = work.outcome
-    version = outcome.header.version if outcome.header else None
-    return Run(outcome, artifacts_cache.table(resources, told, version), node.remote_commands - before)
-
-
-def offer(server: ArtifactServer, version: str, content: bytes, kind: str = "tool") -> str:
-    """Puts a version of the small kind on the server; returns its path there."""
-    path = f"files.example/{kind}/{version}/{kind}.tar.gz"
-    server.put(path, content)
-    server.put(f"{path}.sha256", hashlib.sha256(content).hexdigest().encode())
-    return path
-
-
-def archive(version: str, size: int = 1000) -> bytes:
-    return tar_gz({"tool.exe": hashlib.sha256(version.encode()).digest() * (size // 32)})
-
-
-def files(node: DirectNode) -> list[str]:
-    """Everything in the cache, relative to it."""
-    root = node.machine.files.real(CACHE)
-    return sorted(str(path.relative_to(root)).replace("/", "\\") for path in root.rglob("*") if path.is_file())
-
-
-def content(node: DirectNode, path: str) -> bytes:
-    return node.machine.files.read_bytes(path)
-
-
-def requests(server: ArtifactServer) -> int:
-    return sum(server.status()["requests"].values())
 
 
 # Every kind that upstream publishes, in the form of checksum that it has.

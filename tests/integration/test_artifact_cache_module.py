@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from integration.actions import connect, run_action, spare_time_not_memory
+from integration.caching import CACHE, TOOL, archive, offer, requests
 from integration.imaging import Machines
-from integration.test_artifact_cache import CACHE, TOOL, archive, offer, requests
 
 from simulator.artifacts import ArtifactServer
 from simulator.machine.machine import Machine

@@ -73,9 +73,9 @@ def download(
 ) -> Call:
     """The call that fetches a URL into a file, going on where an earlier attempt broke off.
 
-    curl itself repeats what servers call transient (408, 5xx, and 429 from 7.66 on) and refused connections, after 1, 2
-    and 4 seconds, or when the server says (Retry-After); a transfer that breaks in the middle is continued by the
-    call's own retries.
+    curl itself repeats what servers call transient (408, 5xx, and 429 from 7.67 on) and refused connections, after 1, 2
+    and 4 seconds, or when the server says (Retry-After, from 7.75 on). A transfer that breaks in the middle is continued
+    by the call's own retries.
 
     Args:
         call_id: its id.
@@ -106,8 +106,8 @@ def download(
         ("write-out", "%{http_code} %{content_type}"),
         *route.options(version),
     ]
-    # Before 7.66 curl does not repeat a 429 by itself: the call waits longer for it.
-    old = bool(version) and version < (7, 66)
+    # Before 7.67 curl does not repeat a 429 by itself: the call waits longer for it.
+    old = bool(version) and version < (7, 67)
     return Call(
         id=call_id,
         command="curl.exe",

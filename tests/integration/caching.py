@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A simulated server's cache of artifacts, driven by the engine itself, and small files for an artifact server."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils import artifacts_cache
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts_cache import Entry, Recorder
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from simulator.artifacts import ArtifactServer
+from simulator.artifacts.archives import tar_gz
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+CACHE = "C:\\ProgramData\\winkube\\cache"
+TOOL = {"tool": {"url": "https://files.example/tool/{version}/tool.tar.gz", "checksum_suffix": ".sha256"}}
+"""A kind of one's own, whose files are as small as a test wants."""
+SECRET = "s3cret-signature"
+
+
+def machine_of(folder: Path, windows: str) -> Iterator[DirectNode]:
+    entry = {"name": "node-1", "address": "127.0.0.11", "windows": windows, "time_scale": 0.001}
+    machine = Machine(Settings.read(entry), folder / "machine")
+    machine.power_on()
+    yield DirectNode(machine)
+    machine.power.power_off()
+
+
+class Run(t.NamedTuple):
+    """What came of one run of artifact_cache."""
+
+    outcome: Outcome
+    table: list[Entry]
+    commands: int
+
+    def shown(self) -> str:
+        """All that a user may see of it."""
+        return json.dumps(self.outcome.to_result(diff=True)) + repr(self.table)
+
+    def status(self) -> dict[str, str]:
+        return {f"{entry.kind} {entry.version}": entry.status for entry in self.table}
+
+
+def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | None = None, **options: t.Any) -> Run:
+    """One run, from the server only unless told otherwise."""
+    if server is not None:
+        options = {"mirror": server.url, "upstream": False, **options}
+    check_mode = options.pop("check_mode", False)
+    resources = load(artifacts_cache.wanted(lists, cache_dir=CACHE, **options))
+    before = node.remote_commands
+    told = Recorder(node)
+    work = Convergence(told, resources, check_mode=check_mode)
+    try:
+        outcome = work.run()
+    except NodeError as error:
+        work.outcome.failures.append(str(error))
+        outcome = work.outcome
+    version = outcome.header.version if outcome.header else None
+    return Run(outcome, artifacts_cache.table(resources, told, version), node.remote_commands - before)
+
+
+def offer(server: ArtifactServer, version: str, content: bytes, kind: str = "tool") -> str:
+    """Puts a version of the small kind on the server; returns its path there."""
+    path = f"files.example/{kind}/{version}/{kind}.tar.gz"
+    server.put(path, content)
+    server.put(f"{path}.sha256", hashlib.sha256(content).hexdigest().encode())
+    return path
+
+
+def archive(version: str, size: int = 1000) -> bytes:
+    return tar_gz({"tool.exe": hashlib.sha256(version.encode()).digest() * (size // 32)})
+
+
+def files(node: DirectNode) -> list[str]:
+    """Everything in the cache, relative to it."""
+    root = node.machine.files.real(CACHE)
+    return sorted(str(path.relative_to(root)).replace("/", "\\") for path in root.rglob("*") if path.is_file())
+
+
+def content(node: DirectNode, path: str) -> bytes:
+    return node.machine.files.read_bytes(path)
+
+
+def requests(server: ArtifactServer) -> int:
+    return sum(server.status()["requests"].values())
