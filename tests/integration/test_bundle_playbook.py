@@ -14,11 +14,16 @@ from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
+from integration.patching import QUICK, state
 from integration.playbooks import PlayRun, Site
+
+from simulator.windows import update_package
+from simulator.windows.update_catalogue import Update
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_playbook")]
 
 SECRET = "s3cret-signature"
+FIX = Update("KB5999001", builds=(20348,), reboots=0)
 ROLE = {"name": "winkube.node.node_prepare"}
 ROLES = ["container_runtime", "cni", "image_cache"]
 # As site.yml, without a cluster to join.
@@ -37,7 +42,8 @@ PREPARE: list[dict[str, Any]] = [
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
     """One plain server."""
-    return start_site({"name": "win22", "windows": "2022", "features": ["Containers"]}, node_prepare_roles=ROLES)
+    node = {"name": "win22", "windows": "2022", "features": ["Containers"], **QUICK}
+    return start_site(node, node_prepare_roles=ROLES)
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +61,10 @@ def variables(site: Site) -> dict[str, Any]:
 def first(site: Site, variables: dict[str, Any]) -> PlayRun:
     """The first run of bundle.yml."""
     assert site.world.artifacts is not None
-    own = site.world.artifacts
-    own.put("files.example/windows10.0-kb5046616-x64.msu", b"patch" * 100)
-    digest = hashlib.sha256(b"patch" * 100).hexdigest()
-    url = f"{own.url}/files.example/windows10.0-kb5046616-x64.msu?sig={SECRET}"
-    variables["windows_patches_private"] = [{"url": url, "sha256": digest}]
+    data = update_package.make(FIX, "msu")
+    site.world.artifacts.put("files.example/windows10.0-kb5999001-x64.msu", data)
+    url = f"{site.world.artifacts.url}/files.example/windows10.0-kb5999001-x64.msu?sig={SECRET}"
+    variables["windows_patches_private"] = [{"url": url, "sha256": hashlib.sha256(data).hexdigest()}]
     return site.run("bundle.yml", "-vvv", variables=variables).expect()
 
 
@@ -97,10 +102,15 @@ def test_a_second_run_changes_nothing_and_asks_nobody(site: Site, first: PlayRun
 
 def test_a_node_is_prepared_with_the_network_shut(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
     before = asked(site)
-    run = site.run(PREPARE, "-v", variables={**variables, "artifact_mirror": ""}).expect()
+    patch = {"name": "Patch", "ansible.builtin.import_role": {"name": "winkube.node.windows_patches"}}
+    tasks = PREPARE[0]["tasks"]
+    play = {**PREPARE[0], "tasks": [*tasks[:2], patch, *tasks[2:]]}
+    quick = {"artifact_mirror": "", "windows_patches_update_server": "none", "windows_patches_settle_timeout": 4}
+    run = site.run([play], "-v", variables={**variables, **quick}).expect()
     assert asked(site) == before
     assert "Service containerd" in run.changes("win22")
     assert site.machine("win22").services.get("containerd").state == "Running"  # type: ignore[union-attr]
+    assert dict(state(site.machine("win22"))["updates"])[FIX.kb] == "Installed"
     assert servers(site) == []
 
 
