@@ -63,15 +63,18 @@ def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteFactory
         yield start
 
 
+SWEEPS = {"hns_faults": "hns_cleanup", "image_faults": "container_images", "artifact_faults": "artifacts"}
+"""What a sweep is called in the summary, by the property in which its test reports [injected, converged]."""
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many faults the sweeps have injected (test_hns_sweep.py), also where other processes ran them."""
-    counts = [
-        value
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        for name, value in getattr(report, "user_properties", ())
-        if name == "hns_faults" and report.when == "call"
-    ]
-    if counts:
-        injected, converged = (sum(column) for column in zip(*counts, strict=True))
-        terminalreporter.write_line(f"hns_cleanup: faults injected {injected}, converged {converged}")
+    """Say how many faults the sweeps have injected, also where other processes ran them."""
+    counts: dict[str, list[list[int]]] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name in SWEEPS and report.when == "call":
+                    counts.setdefault(name, []).append(value)
+    for name, found in counts.items():
+        injected, converged = (sum(column) for column in zip(*found, strict=True))
+        terminalreporter.write_line(f"{SWEEPS[name]}: faults injected {injected}, converged {converged}")

@@ -97,13 +97,13 @@ def test_it_converges_wherever_a_pull_is_cut(
             found = dict(zip(map(str, faults), outcomes, strict=True))
     bad = {point: why for point, (_, why) in found.items() if why}
     broken = sum(failed for failed, _ in found.values())
+    record_property("image_faults", [len(faults), len(faults) - len(bad)])
     with capsys.disabled():
         print(f"\ncontainer_images: faults injected {len(faults)}, runs that failed {broken}, "
               f"converged {len(faults) - len(bad)}")  # fmt: skip
     assert not bad
     # What goes wrong only once, and cuts that let a part of the rest through, the first run overcomes.
     assert broken >= 8
-    record_property("image_faults", [len(faults), len(faults)])
 
 
 def test_a_pull_goes_on_where_it_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
