@@ -10,9 +10,10 @@ from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
 from ..plugin_utils import logs_debug_scripts
+from ..plugin_utils._link import plain
 
 
-def sdn_debug_scripts(commit: str, **options: str) -> list[dict[str, t.Any]]:
+def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:
     """Resources that bring Microsoft's SDN debug scripts to a node."""
     if not options.get("sha256"):
         Display().warning(
@@ -20,7 +21,7 @@ def sdn_debug_scripts(commit: str, **options: str) -> list[dict[str, t.Any]]:
             "hns_debug_scripts_sha256 verifies them"
         )
     try:
-        return logs_debug_scripts.resources(commit, **options)
+        return logs_debug_scripts.resources(str(commit), **plain(options))
     except (TypeError, ValueError) as error:
         raise AnsibleFilterError(str(error)) from error
 

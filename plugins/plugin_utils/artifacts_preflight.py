@@ -34,7 +34,8 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     found: dict[str, Problem] = {}
     for name, sources in values.items():
         if name.endswith("_artifact_sources") and isinstance(sources, t.Mapping):
-            for problem in _source_problems(sources):
+            mirror = values.get(name.replace("_artifact_sources", "_artifact_mirror")) or ""
+            for problem in _source_problems(sources, str(mirror)):
                 found.setdefault(str(problem), problem)
     if not found:
         try:
@@ -73,9 +74,9 @@ def _wanted(lists: object, where: str, sources: t.Mapping[str, t.Any]) -> list[d
     return artifacts_cache.wanted(lists, where, cache_dir="C:\\cache", kinds=kinds)
 
 
-def _source_problems(sources: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[Problem]:
     for look in (
-        lambda: artifacts_sites.parse(sources.get("sites")),
+        lambda: artifacts_sites.parse(sources.get("sites"), mirror),
         lambda: artifacts_catalogue.kinds(sources.get("kinds")),
     ):
         try:

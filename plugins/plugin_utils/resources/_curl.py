@@ -74,8 +74,8 @@ def download(
     """The call that fetches a URL into a file, going on where an earlier attempt broke off.
 
     curl itself repeats what servers call transient (408, 5xx, and 429 from 7.67 on) and refused connections, after 1, 2
-    and 4 seconds, or when the server says (Retry-After, from 7.75 on). A transfer that breaks in the middle is continued
-    by the call's own retries.
+    and 4 seconds, or when the server says (Retry-After, from 7.75 on). A transfer that breaks in the middle is
+    continued by the call's own retries.
 
     Args:
         call_id: its id.

@@ -224,6 +224,10 @@ def test_preflight_names_the_sites_own_variable() -> None:
     sources = {"sites": [{"urls": "http://h"}], "kinds": {}, "limit_rate": "fast"}
     found = artifacts_preflight.problems({"cni_artifact_sources": sources, "image_cache_artifact_sources": sources})
     assert [problem.variable for problem in found] == ["artifact_sites[0].urls", "artifact_limit_rate"]
+    mirrored = {"cni_artifact_sources": {"sites": []}, "cni_artifact_mirror": f"http://user:{SECRET}@m?{SECRET}"}
+    (problem,) = artifacts_preflight.problems(mirrored)
+    assert problem.variable == "artifact_mirror.url"
+    assert SECRET not in str(problem)
     assert artifacts_preflight.problems({"image_cache_kube_node_versions": ["1.37.1"]}) == []
 
 

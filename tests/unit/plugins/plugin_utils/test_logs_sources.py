@@ -141,7 +141,7 @@ def test_debug_scripts_are_resources_of_one_cached_archive() -> None:
     options = {"directory": r"C:\k\debug", "cache_dir": r"C:\cache", "mirror": "http://mirror:8080"}
     artifact, *archives = load(logs_debug_scripts.resources("", **options))
     assert artifact.allow_unverified
-    assert artifact.urls[0].startswith("http://mirror:8080/github.com/microsoft/SDN/archive/")
+    assert artifact.sites[0].url.startswith("http://mirror:8080/github.com/microsoft/SDN/archive/")
     assert {archive.path for archive in archives} == {artifact.path}
     scripts = [file for archive in archives for file in archive.check]
     assert {"collectlogs.ps1", "hns.psm1"} <= set(scripts)
