@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.registry import Registry
 
 WINDOWS = ("2022", "2025")
+ARTIFACTS = {"crictl": "1.37.0", "cni-plugins": "1.9.0"}
 PAUSE = "registry.k8s.io/pause:3.10.2"
 CACHE = r"C:\ProgramData\winkube\cache"
 
@@ -88,3 +90,22 @@ class Controller:
     def requests(self) -> int:
         """How many requests artifact server and registry have had."""
         return sum(self.server.status()["requests"].values()) + self.registry.counters["requests"]
+
+
+def made_and_cut_off(folder: Path) -> Controller:
+    """A controller with a bundle of two artifacts, a container image and an own file; where they came from is gone."""
+    with ArtifactServer() as server, Registry() as registry:
+        made = Controller(folder, server, registry)
+        own = made.own("tool.zip", b"tool" * 1000)
+        result = made.make([*(made.artifact(*pair) for pair in ARTIFACTS.items()), made.image(), own])
+        assert result.failures == []
+    return made
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Wait for what comes soon."""
+    for _ in range(600):
+        if done():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come")

@@ -8,11 +8,11 @@ import hashlib
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from integration.bundling import until
 from integration.conftest import SiteFactory
 from integration.patching import QUICK, state
 from integration.playbooks import PlayRun, Site
@@ -145,12 +145,3 @@ def servers(site: Site) -> list[int]:
         except OSError:
             continue
     return found
-
-
-def until(done: Any) -> None:
-    """Wait for what comes soon."""
-    for _ in range(600):
-        if done():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not come")
