@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import http.server
 import json
@@ -22,6 +23,7 @@ from simulator.kubernetes_node.runtime import PodConfig, connect
 from simulator.kubernetes_node.shims import Command
 from simulator.kubernetes_node.unpacking import SIZE
 from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images")]
 
@@ -116,6 +118,11 @@ def test_a_tag_that_moved_is_pulled_by_digest_and_keeps_its_names(machines: Mach
     assert new in lines["r.example/app:1"]
 
 
+def holds_secret(machine: Machine, path: str) -> bool:
+    data = machine.files.read_bytes(path)
+    return SECRET.encode() in data or base64.b64encode(f"node:{SECRET}".encode()) in data
+
+
 def test_credentials_and_a_private_authority_are_files_that_others_cannot_read(
     machines: Machines, tmp_path: Any
 ) -> None:
@@ -139,6 +146,9 @@ def test_credentials_and_a_private_authority_are_files_that_others_cannot_read(
         )
     assert "private authority" in refused["msg"]
     assert SECRET not in str(refused)
+    for folder in (r"C:\ProgramData\winkube", r"C:\Users", r"C:\Windows\Temp"):
+        files = machine.files.walk(folder) if machine.files.is_directory(folder) else ()
+        assert not [entry.path for entry in files if not entry.is_directory and holds_secret(machine, entry.path)]
     toml = rf"{CERTS}\r.example_5443_\hosts.toml"
     assert "Basic " in machine.files.read_text(toml)
     assert PRIVATE in machine.files.sddl(toml)

@@ -84,8 +84,10 @@ class InStore(Resource):
         """How it pulls."""
         return Pulling(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
 
-    def explain(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002 - what was said is enough
+    def explain(self, call_id: str, result: CallResult) -> str | None:
         """What a runtime's message means."""
+        if call_id == "check":
+            return "the archive holds no container image of this name for this version of Windows"
         error = result.error.message if result.error else ""
         return meaning(f"{result.stderr} {result.stdout} {error}")
 

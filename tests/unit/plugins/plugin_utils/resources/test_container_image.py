@@ -257,6 +257,11 @@ def test_what_runtimes_say_is_said_in_plain_words(said: str, meant: str) -> None
     assert image().explain("pull", CallResult(ok=False, stderr="something else")) is None
 
 
+def test_an_archive_without_the_name_is_not_the_registrys_fault() -> None:
+    said = CallResult(ok=False, stderr=f'ctr: image "{PAUSE}": not found', error=CallError(message="exit code 1"))
+    assert "the archive holds no container image of this name" in str(image().explain("check", said))
+
+
 def test_archives_fit_by_windows() -> None:
     any_windows = ImageArchive(url="http://c/a.tar", sha256="a" * 64)
     only = ImageArchive(url="http://c/b.tar", sha256="b" * 64, windows=("2025",))
