@@ -1,174 +1,25 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe's container images, and dockerd's configuration: what it takes, what it refuses, what it pulls."""
+"""docker.exe's container images: which are pulled, what they are called, archives, builds, credentials."""
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from simulator.kubernetes_node import cri, dockerd, dockerd_config, hns
+from simulator.kubernetes_node import cri, dockerd
 from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.upstream_images import Blobs
-from simulator.machine.objects import ProgramResult
-from simulator.machine.services import ServiceError
-from simulator.windows import event_log_store
 
 from .conftest import Node
+from .docker_nodes import DOCKER, docker, listed, started
 
-DOCKER, JSON = r"C:\Program Files\docker", r"C:\ProgramData\docker\config\daemon.json"
 PAUSE = "pause:3.10.2"
-
-
-def put(node: Node, version: str = "28.5.1", **daemon: Any) -> None:
-    """Put dockerd and docker on a machine, with a daemon.json if it is to have one."""
-    for name in ("docker", "dockerd"):
-        node.put(rf"{DOCKER}\{name}.exe", name, version)
-    if daemon:
-        node.write(JSON, json.dumps(daemon))
-
-
-def started(node: Node, version: str = "28.5.1", **daemon: Any) -> Node:
-    put(node, version, **daemon)
-    node.machine.services.create("docker", rf'"{DOCKER}\dockerd.exe" --run-service', Start=2)
-    node.machine.services.start("docker")
-    return node
-
-
-def docker(node: Node, *words: str, code: int = 0, **options: Any) -> str:
-    result = node.run(rf"{DOCKER}\docker.exe", *words, **options)
-    assert result.exit_code == code, result
-    return result.stdout if code == 0 else result.stderr
-
-
-def listed(node: Node, *more: str) -> list[dict[str, str]]:
-    lines = docker(node, "image", "ls", "--digests", "--no-trunc", "--format", "{{json .}}", *more).splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def dockerd_exe(node: Node, *words: str) -> ProgramResult:
-    """Run dockerd.exe, which has to end by itself."""
-    return node.run(rf"{DOCKER}\dockerd.exe", *words, timeout=5)
-
-
-# -- dockerd
-
-
-@pytest.mark.parametrize(
-    ("daemon", "flags", "said"),
-    [
-        ({"storage-driver": "overlay2"}, [], "the following directives don't match any configuration option"),
-        ({"live-restore": True}, [], "don't match any configuration option: live-restore"),
-        ({"debug": True}, ["-D"], "specified both as a flag and in the configuration file"),
-        ({"hosts": ["npipe://"]}, ["-H", "npipe://"], "hosts: (from flag: npipe://, from file: [npipe://])"),
-        ({"registry-mirrors": "http://m"}, [], "cannot unmarshal string into Go struct field"),
-        ({"registry-mirrors": ["mirror.example"]}, [], "invalid mirror: no scheme"),
-        ({"hosts": ["unix:///var/run/docker.sock"]}, [], "invalid bind address"),
-        ({"log-level": "loud"}, [], "invalid logging level: loud"),
-        ({"bridge": "lab"}, [], "network lab not found"),
-        ({}, ["--config-file", r"C:\none.json"], r"open C:\none.json: The system cannot find the file"),
-        ({}, ["--iptables=false"], "unknown flag: --iptables"),
-        ({}, ["now"], 'unknown command "now"'),
-    ],
-)
-def test_dockerd_refuses(make_node: Callable[..., Node], daemon: dict[str, Any], flags: list[str], said: str) -> None:
-    """On a command line it says so; as a service it ends before it reports, and the reason is in the events."""
-    node = make_node()
-    put(node, **daemon)
-    if "--config-file" in flags:
-        node.write(r"C:\ProgramData\docker\config\daemon.json", '{"wrong": 1}')
-    result = dockerd_exe(node, *flags)
-    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
-    line = " ".join([rf'"{DOCKER}\dockerd.exe"', "--run-service", *flags])
-    node.machine.services.create("docker", line, Start=2)
-    with pytest.raises(ServiceError) as raised:
-        node.machine.services.start("docker")
-    assert raised.value.code == 1053
-    assert said in node.machine.services.events[-1]
-    (event,) = event_log_store.events(node.machine, "Application")
-    assert (event.provider, event.level, said in event.message) == ("docker", 2, True)
-
-
-def test_dockerd_reads_its_configuration(make_node: Callable[..., Node]) -> None:
-    node = make_node()
-    options = {"log-driver": "json-file", "log-opts": {"max-size": "50m"}, "features": {"x": True}, "debug": True}
-    started(
-        node,
-        **options,
-        **{"data-root": r"C:\docker", "bridge": "none", "labels": ["a=b"], "exec-opts": ["isolation=process"]},
-    )
-    about = json.loads(docker(node, "info", "--format", "{{json .}}"))
-    assert (about["DockerRootDir"], about["Debug"], about["Labels"]) == (r"C:\docker", True, ["a=b"])
-    assert hns.store(node.machine).networks() == []
-    assert node.machine.files.is_directory(r"C:\docker\windowsfilter")
-    assert "does not model docker swarm" in docker(node, "swarm", "init", code=1)
-    assert "unknown flag: --frob" in docker(node, "image", "ls", "--frob", code=125)
-
-
-KEYS = ["hosts", "labels", "debug", "proxies", "http-proxy", "data-root", "log-opts", "mtu", "registry-mirrors", "x"]
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=4), inner),
-    max_leaves=6,
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(document=JSON_VALUES | st.dictionaries(st.sampled_from(KEYS), JSON_VALUES) | st.binary(max_size=12))
-def test_whatever_daemon_json_holds_is_taken_or_refused(document: Any) -> None:
-    data = document if isinstance(document, bytes) else json.dumps(document).encode()
-    files = SimpleNamespace(is_file=lambda _: True, read_bytes=lambda _: data)
-    machine: Any = SimpleNamespace(files=files)
-    with contextlib.suppress(dockerd_config.DockerdError):
-        found = dockerd_config.read(machine, dockerd_config.read_flags(["--run-service"], "28.5.1"), "28.5.1")
-        assert all(host.startswith(("npipe://", "tcp://")) for host in found.hosts)
-        assert all(isinstance(item, str) for item in (*found.mirrors, *found.labels, *found.proxies.values()))
-
-
-def test_flags_come_and_go_with_versions(make_node: Callable[..., Node]) -> None:
-    old, new = make_node(), make_node()
-    put(old, "20.10.24", proxies={"http-proxy": "http://p:3128"})
-    put(new, "28.5.1", proxies={"http-proxy": "http://p:3128"})
-    assert "unknown flag: --validate" in dockerd_exe(old, "--validate").stderr
-    assert dockerd_exe(new, "--validate").stderr == "configuration OK\n"
-    result = dockerd_exe(old)
-    assert "don't match any configuration option: http-proxy" in result.stderr
-
-
-def test_dockerd_needs_the_feature_containers(make_node: Callable[..., Node]) -> None:
-    node = make_node(features=[])
-    put(node)
-    result = dockerd_exe(node)
-    assert (result.exit_code, "ensure that the Containers feature is installed" in result.stderr) == (1, True)
-
-
-def test_dockerd_registers_itself(make_node: Callable[..., Node]) -> None:
-    node = make_node()
-    put(node)
-    assert dockerd_exe(node, "--register-service", "--service-name", "engine", "-D").exit_code == 0
-    service = node.machine.services.get("engine")
-    assert service is not None
-    assert service.argv == [rf"{DOCKER}\dockerd.exe", "--run-service", "--service-name", "engine", "-D"]
-    assert (service.display_name, service.start) == ("Docker Engine", 2)
-    node.machine.services.start("engine")
-    assert dockerd.connect(node.machine) is not None
-    node.machine.services.stop("engine")
-    assert dockerd_exe(node, "--unregister-service", "--service-name", "engine").exit_code == 0
-    assert not node.machine.services.exists("engine")
-    assert dockerd_exe(node, "--unregister-service").exit_code == 1
-
-
-# -- container images
 
 
 @pytest.mark.parametrize(
