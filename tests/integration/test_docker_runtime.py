@@ -75,7 +75,9 @@ def tokens(site: Site) -> dict[str, str]:
 def mixed(start_site: SiteFactory) -> tuple[Site, PlayRun]:
     """A node with Docker's own build and one with containerd, in one cluster; the first host is the one with Docker."""
     site = start_site(
-        {"name": "moby", "windows": "2022"}, {"name": "other", "windows": "2022"}, cluster={"kind": "memory"}
+        {"name": "moby", "windows": "2022", "link_drop_seconds": 0.5},
+        {"name": "other", "windows": "2022", "link_drop_seconds": 0.5},
+        cluster={"kind": "memory"},
     )
     site.host_variables["moby"] = docker_variables(site, container_runtime="moby")
     run = site.run("site.yml").expect()
