@@ -17,11 +17,13 @@ import pytest
 from integration.caching import CACHE, SECRET, TOOL, archive, cache, content, files, machine_of, offer, requests
 from unit.direct_node import DirectNode
 
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.certificates import PrivateCA
+from simulator.machine import faults as machine_faults
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache")]
 
@@ -192,6 +194,7 @@ BROKEN: dict[str, tuple[str, dict[str, t.Any], str]] = {
     "429": ("status", {"status": 429}, "HTTP 429"),
     "loop": ("loop", {}, "curl 47"),
     "cut": ("cut", {"at": 0}, "curl 18"),
+    "sums": ("html", {"suffix": ".sha256"}, "holds no SHA256 checksum"),
 }
 
 
@@ -202,7 +205,8 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
     for name, (kind, options, dummy) in BROKEN.items():
         path = offer(server, name, archive(name))
         if kind:
-            server.fault(kind, f"/{path}", **options)
+            more = dict(options)
+            server.fault(kind, f"/{path}{more.pop('suffix', '')}", **more)
         else:
             server.put(path, archive("another file"))
     offer(server, "good", archive("good"))
@@ -285,6 +289,42 @@ def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNo
         assert "certificate" in text
 
 
+def test_a_disk_that_fills_meanwhile_is_told_and_leaves_nothing_under_a_final_name(
+    node: DirectNode, server: ArtifactServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(server, "1.0.0", archive("1") + bytes(100_000))
+    run = node.run
+
+    def fill_and_run(batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+        if step == "apply":
+            machine_faults.set_fault(node.machine, {"kind": "disk_full", "free": 20_000})
+        return run(batch, step=step, private=private)
+
+    monkeypatch.setattr(node, "run", fill_and_run)
+    broken = cache(node, {"tool": ["1.0.0"]}, server, kinds=TOOL)
+    assert "is the disk full? (curl 23)" in broken.outcome.failures[0]
+    assert not node.machine.files.exists(f"{CACHE}\\tool\\1.0.0\\tool.tar.gz")
+    monkeypatch.undo()
+    machine_faults.set_fault(node.machine, {"kind": "disk_full", "free": None})
+    assert cache(node, {"tool": ["1.0.0"]}, server, kinds=TOOL).status() == {"tool 1.0.0": "fetched"}
+
+
+def test_what_does_not_fit_this_windows_is_left_out(node: DirectNode, server: ArtifactServer) -> None:
+    run = cache(node, {"tool": ["1.0.0"]}, server, kinds={"tool": {**TOOL["tool"], "windows": ["2025"]}})
+    assert (run.status(), run.outcome.failures, requests(server)) == ({"tool 1.0.0": "skipped"}, [], 0)
+
+
+def test_signatures_of_redirects_stay_secret_too(node: DirectNode, server: ArtifactServer) -> None:
+    path = offer(server, "1.0.0", archive("1"))
+    server.put("store/blob", archive("1"))
+    server.fault("redirect", f"/{path}", location=f"{server.url}/store/blob?sig={SECRET}")
+    server.fault("signature", "/store/blob", signature=SECRET)
+    run = cache(node, {"tool": ["1.0.0"]}, server, kinds=TOOL)
+    assert run.status() == {"tool 1.0.0": "fetched"}
+    assert SECRET not in run.shown()
+    assert not [each for each in node.machine.files.real("C:\\").rglob("*") if each.is_file() and holds(each, SECRET)]
+
+
 def test_what_does_not_fit_on_the_disk_is_not_begun(
     node: DirectNode, server: ArtifactServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +346,10 @@ def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
     cuts = {f"1.{at + 1000}": at for at in (*range(-160, 0, 8), *range(12), *range(64, size, 256), size - 2, size - 1)}
     for version, at in cuts.items():
         server.fault("cut", f"/{offer(server, version, data)}", at=at)
+    # And of its checksum file.
+    for at in (-1, -40, 0, 1, 32, 63):
+        cuts[f"2.{at + 1000}"] = at
+        server.fault("cut", f"/{offer(server, f'2.{at + 1000}', data)}.sha256", at=at)
     finals = {version: f"{CACHE}\\tool\\{version}\\tool.tar.gz" for version in cuts}
 
     broken = cache(node, {"tool": list(cuts)}, server, kinds=TOOL, parallel=16)
