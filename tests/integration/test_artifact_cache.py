@@ -337,7 +337,7 @@ def test_what_does_not_fit_on_the_disk_is_not_begun(
 
 
 def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
-    node: DirectNode, server: ArtifactServer, capsys: pytest.CaptureFixture[str]
+    node: DirectNode, server: ArtifactServer, record_property: t.Callable[[str, object], None]
 ) -> None:
     """Every answer of a file is cut at the same byte, of its head or body; the next run has a good link."""
     data = archive("sweep", 4000) + bytes(range(256)) * 40
@@ -364,7 +364,6 @@ def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
     healed = cache(node, {"tool": list(cuts)}, server, kinds=TOOL, parallel=16)
     assert healed.outcome.failures == []
     converged = [version for version, final in finals.items() if content(node, final) == data]
-    with capsys.disabled():
-        print(f"\nfaults injected {len(cuts)}, converged {len(converged)}")
+    record_property("artifact_faults", [len(cuts), len(converged)])
     assert len(converged) == len(cuts)
     assert not [name for name in files(node) if name.endswith(".part")]
