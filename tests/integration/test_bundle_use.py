@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils import (
     pushes,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle_verify import Bundle
+from ansible_collections.winkube.node.plugins.plugin_utils.node import Node
 from simulator.artifacts.certificates import PrivateCA
 from simulator.machine.machine import Machine
 from simulator.transport.faults import Fault
@@ -54,7 +56,7 @@ def url(bundle: Bundle) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Machines]:
-    with Machines(5) as found:
+    with Machines(6) as found:
         yield found
 
 
@@ -210,6 +212,38 @@ class TestNodes:
         # Base64 of all files, less the pieces that were there.
         total = sum(bundle.entries[path].size for path in pushed["pushed"])
         assert sent < total * 4 / 3 + 900_000 - len(pieces) * 50_000
+
+    def test_a_link_that_breaks_at_any_request_of_a_push(
+        self,
+        controller: Controller,
+        bundle: Bundle,
+        machines: Machines,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        # The node has what it needs to unpack, and lacks the container image: two pieces.
+        monkeypatch.setattr(pushes, "PIECE", 12_000)
+        # A simulated link is back at once.
+        monkeypatch.setitem(Node.__init__.__kwdefaults__, "sleep", lambda seconds: time.sleep(seconds / 20))
+        machine, converged, injected = machines.next(), 0, 0
+        node = machines.fleet.nodes[machine.name].server
+        (archive,) = [entry for entry in bundle.entries.values() if entry.name == PAUSE and "2022" in entry.windows]
+        with connect(machine) as connection:
+            wanted = {"server": server_result(bundle, connection, controller), "resources": resources({})[-1:]}
+            for request in range(1, 32, 4):
+                node.set_fault(Fault(kind=("before", "after", "during")[request % 3], request=request))
+                result = run_action(connection, "bundle_push", wanted)
+                injected += not node.faults.pending()
+                node.faults.clear()
+                path = f"{PUSHED}\\{archive.path}".replace("/", "\\")
+                assert not result.get("failed"), (request, result.get("msg"))
+                assert hashlib.sha256(machine.files.read_bytes(path)).hexdigest() == archive.sha256
+                assert machine.files.listing(f"{PUSHED}\\pieces") == []
+                converged += 1
+                machine.files.delete(PUSHED)
+        with capsys.disabled():
+            print(f" bundle pushes: faults injected {injected}, converged {converged}", end="")
+        assert injected >= 6
 
     def test_a_full_disk_is_found_before_the_first_byte(
         self, controller: Controller, bundle: Bundle, machines: Machines
