@@ -113,7 +113,8 @@ def _check_windows(versions: tuple[str, ...], where: str) -> None:
 
 
 def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str) -> object:
-    fields, hints = properties(type_), property_types(type_)
+    known = t.cast("type[object]", type_)  # mypy takes type[Any] for something that cannot be hashed
+    fields, hints = properties(known), property_types(known)
     loaded: dict[str, t.Any] = {}
     for key, value in values.items():
         if key not in fields:
