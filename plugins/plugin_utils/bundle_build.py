@@ -132,18 +132,25 @@ class Builder:
     # --- Fetching.
 
     def _fetch(self, wanted: Wanted, kept: t.Mapping[str, Entry]) -> None:
+        failures: dict[int, str] = {}
         with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
-            files = [pool.submit(self._file, file, kept) for file in wanted.files.values()]
-            images = [pool.submit(self._image, image, kept) for image in wanted.images.values()]
-            # In the order of the list, whatever came first.
-            for job in (*files, *images):
+            jobs = [pool.submit(self._file, file, kept) for file in wanted.files.values()]
+            jobs += [pool.submit(self._image, image, kept) for image in wanted.images.values()]
+            numbers = {job: number for number, job in enumerate(jobs)}
+            for job in concurrent.futures.as_completed(jobs):
                 try:
-                    for entry in job.result():
-                        self.made.entries[entry.path] = entry
+                    new = {entry.path: entry for entry in job.result()}
                 except BundleError as problem:
-                    self.made.failures.append(str(problem))
+                    failures[numbers[job]] = str(problem)
+                    continue
                 except OSError as error:
-                    self.made.failures.append(f"{error.filename or self._directory}: {error.strerror or error}")
+                    failures[numbers[job]] = f"{error.filename or self._directory}: {error.strerror or error}"
+                    continue
+                self.made.entries |= new
+                if any(kept.get(path) != entry for path, entry in new.items()):
+                    # At once: a run that is killed loses what is not whole, and nothing else.
+                    self._sign({**kept, **self.made.entries})
+        self.made.failures += [failures[number] for number in sorted(failures)]
 
     def _file(self, file: WantedFile, kept: t.Mapping[str, Entry]) -> list[Entry]:
         entries = [kept[path] for path in (file.path, *([file.sums.path] if file.sums else [])) if path in kept]
@@ -178,27 +185,31 @@ class Builder:
 
     def _one(self, file: WantedFile, source: Source, sums: Source | None) -> list[Entry]:
         """A file from one place, with its checksum file where it has one."""
-        checksum, found = file.checksum, []
+        checksum, data = file.checksum, b""
         if file.sums is not None and sums is not None:
-            listed, entry = self._sums(file, file.sums, sums)
-            checksum, found = Checksum(algorithm=file.sums.algorithm, digest=listed), [entry]
+            data, checksum = self._sums(file.sums, sums)
         target = self._part(file.path)
         fetched = self._fetcher.file(source, target, checksum)
         if checksum is None:
             self.made.warnings.append(f"{file.name}: nothing verifies it; its SHA-256 is {fetched.sha256}")
         self._place(target, file.path)
-        return [self._entry(file, file.path, file.kind, bundle_index.bare(source.url), fetched), *found]
+        entries = [self._entry(file, file.path, file.kind, bundle_index.bare(source.url), fetched)]
+        if file.sums is not None and sums is not None:
+            # Beside the file that it is of, and not before.
+            beside = self._part(file.sums.path)
+            beside.write_bytes(data)
+            self._place(beside, file.sums.path)
+            fetched = Fetched(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+            entries.append(self._entry(file, file.sums.path, "checksum", bundle_index.bare(sums.url), fetched))
+        return entries
 
-    def _sums(self, file: WantedFile, sums: Sums, source: Source) -> tuple[str, Entry]:
+    def _sums(self, sums: Sums, source: Source) -> tuple[bytes, Checksum]:
+        """A checksum file, and what it says."""
         data, dummy = self._fetcher.document(source)
         listed = checksum_in(data.decode("utf-8", "replace"), sums.name, sums.algorithm)
         if listed is None:
             raise FetchError(source.url, f"it has no {sums.algorithm} of {sums.name}")
-        target = self._part(sums.path)
-        target.write_bytes(data)
-        self._place(target, sums.path)
-        fetched = Fetched(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
-        return listed, self._entry(file, sums.path, "checksum", bundle_index.bare(source.url), fetched)
+        return data, Checksum(algorithm=sums.algorithm, digest=listed)
 
     def _copied(self, file: WantedFile) -> Entry:
         target, source = self._part(file.path), pathlib.Path(file.local)
@@ -336,20 +347,21 @@ class Builder:
                 self.made.failures.append(
                     f"{path} is in bundle_dir and not of the bundle; bundle_prune: true removes it"
                 )
-        data = bundle_index.dump(entries.values())
-        proof = bundle_keys.sign(self._key, data)
-        index, signature = self._directory / INDEX, self._directory / SIGNATURE
-        if not (
-            index.exists() and signature.exists() and (index.read_bytes(), signature.read_bytes()) == (data, proof)
-        ):
-            # The signature last: an index without its own is no bundle.
-            signature.unlink(missing_ok=True)
-            _write(index, data)
-            _write(signature, proof)
-            self.made.signed = True
+        self._sign(entries)
         self.made.entries = entries
         if not self.made.failures:
             shutil.rmtree(self._work)
+
+    def _sign(self, entries: t.Mapping[str, Entry]) -> None:
+        """Writes the index and its signature, where they are not there already."""
+        data = bundle_index.dump(entries.values())
+        proof = bundle_keys.sign(self._key, data)
+        index, signature = self._directory / INDEX, self._directory / SIGNATURE
+        there = [path.read_bytes() if path.exists() else b"" for path in (index, signature)]
+        if there != [data, proof]:
+            _write(index, data)
+            _write(signature, proof)
+            self.made.signed = True
 
     def _replaced(self, entry: Entry) -> bool:
         """Whether another archive has taken the place of this one: its tag moved on."""

@@ -18,6 +18,7 @@ import pytest
 from integration.bundling import PAUSE, Controller
 
 from ansible_collections.winkube.node.plugins.plugin_utils import bundle_content, bundle_verify
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle_build import Builder
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle_fetch import Fetcher, Source
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import BundleError
 from ansible_collections.winkube.node.plugins.plugin_utils.patches_input import read_patches
@@ -137,6 +138,40 @@ def test_a_layer_that_is_cut_goes_on_in_the_next_run(controller: Controller) -> 
         assert registry.counters["bytes"] - sent < 150_000
     (entry,) = controller.verified().entries.values()
     assert entry.windows == ("2022", "2025")
+
+
+def test_a_run_that_is_killed_loses_only_what_is_not_whole(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources = [controller.artifact("crictl", "1.37.0"), controller.image(), controller.own("tool.zip", b"x" * 100)]
+
+    def killed(*_arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Builder, "_finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            controller.make(resources)
+    asked = controller.requests()
+    assert controller.make(resources).fetched == []
+    assert controller.requests() == asked
+    assert len(controller.verified().entries) == 5
+
+
+def test_a_new_checksum_file_comes_with_its_file_only(controller: Controller) -> None:
+    resources = [controller.artifact("crictl", "1.37.0")]
+    controller.make(resources)
+    new = b"another build"
+    controller.server.put(CRICTL, new)
+    controller.server.put(f"{CRICTL}.sha256", hashlib.sha256(new).hexdigest().encode())
+    controller.server.fault("status", "*.tar.gz", status=500)
+    assert controller.make(resources, refresh=True).failures
+    # The old pair is still whole.
+    bundle = controller.verified()
+    assert bundle.file(f"{CRICTL}.sha256").read_text().strip() == bundle.entries[CRICTL].sha256
+    controller.server.faults.clear()
+    assert controller.make(resources, refresh=True).failures == []
+    assert controller.verified().file(CRICTL).read_bytes() == new
 
 
 @pytest.mark.parametrize(
