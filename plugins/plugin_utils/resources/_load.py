@@ -113,7 +113,7 @@ def _check_windows(versions: tuple[str, ...], where: str) -> None:
 
 
 def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str) -> object:
-    known = t.cast("type[object]", type_)  # mypy takes type[Any] for something that cannot be hashed
+    known = t.cast("t.Hashable", type_)  # mypy does not see that a type is
     fields, hints = properties(known), property_types(known)
     loaded: dict[str, t.Any] = {}
     for key, value in values.items():
