@@ -63,7 +63,12 @@ def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteFactory
         yield start
 
 
-SWEEPS = {"hns_faults": "hns_cleanup", "image_faults": "container_images", "artifact_faults": "artifacts"}
+SWEEPS = {
+    "hns_faults": "hns_cleanup",
+    "image_faults": "container_images",
+    "artifact_faults": "artifacts",
+    "bundle_faults": "bundles",
+}
 """What a sweep is called in the summary, by the property in which its test reports [injected, converged]."""
 
 

@@ -10,7 +10,7 @@ import json
 import random
 import tarfile
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,9 @@ def test_an_archive_has_the_registrys_own_index_and_only_the_blobs_that_its_wind
         assert entry.digest == index
 
 
-def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_download_that_is_cut_at_any_byte_goes_on(
+    controller: Controller, record_property: Callable[[str, object], None]
+) -> None:
     content = random.Random(7).randbytes(4000)
     wanted, injected, converged = controller.wanted([controller.own("tool.zip", content)]), 0, 0
     for at in [*range(0, 4000, 97), 3999]:
@@ -117,8 +119,7 @@ def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, caps
         converged += made.failures == [] and controller.verified().file(path).read_bytes() == content
         # What came before the cut is not fetched again.
         assert sum(controller.server.status()["bytes"].values()) - before == 4000
-    with capsys.disabled():
-        print(f" bundle downloads: faults injected {injected}, converged {converged}", end="")
+    record_property("bundle_faults", [injected, converged])
     assert converged == injected
 
 
