@@ -203,8 +203,7 @@ def test_what_cannot_be_fetched_is_one_message_and_the_rest_is_there(
     assert not list(controller.bundle.rglob("bad.zip*"))
     controller.server.faults.clear()
     assert controller.make([good, bad]).failures == []
-    assert len(controller.verified().entries) == 2
-    assert not (controller.bundle / ".work").exists()
+    assert (len(controller.verified().entries), (controller.bundle / ".work").exists()) == (2, False)
 
 
 def test_a_server_that_is_busy_is_given_the_time_it_asks_for(controller: Controller) -> None:
@@ -384,8 +383,8 @@ def test_what_hosts_need_survives_the_way_between_tasks(controller: Controller) 
         [controller.artifact("crictl", "1.37.0", proxy="http://p:1", no_proxy="a,b"), controller.image()], username="me"
     )
     assert bundle_content.from_data(json.loads(json.dumps(bundle_content.to_data(wanted)))) == wanted
-    source: Source = next(iter(wanted.files.values())).sources[0]
-    assert (source.proxy, source.no_proxy) == ("http://p:1", ("a", "b"))
+    (file,) = wanted.files.values()
+    assert {(source.proxy, source.no_proxy) for source in file.sources} == {("http://p:1", ("a", "b"))}
 
 
 def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> None:
