@@ -195,8 +195,8 @@ class Builder:
         self._place(target, file.path)
         entries = [self._entry(file, file.path, file.kind, bundle_index.bare(source.url), fetched)]
         if file.sums is not None and sums is not None:
-            # Beside the file that it is of, and not before.
-            beside = self._part(file.sums.path)
+            # Beside the file that it is of, and not before; two files may share one.
+            beside = self._part(f"{file.path} {file.sums.path}")
             beside.write_bytes(data)
             self._place(beside, file.sums.path)
             fetched = Fetched(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
