@@ -70,11 +70,14 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
         calls: what the measure batch returned.
     """
     found: list[Need] = []
+    brought: dict[str, int] = {}
     for planned in changes:
         room = planned.change.room
         if room is None:
             continue
         size = room.size
+        if size is None and room.unpacks is not None and room.unpacks.casefold() in brought:
+            size = brought[room.unpacks.casefold()] * room.UNPACKED
         if size is None and room.read is not None:
             mine = {call.id: calls[full] for call in room.ask if (full := planned.prefix + call.id) in calls}
             try:
@@ -82,6 +85,8 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
             except (AttributeError, LookupError, TypeError, ValueError):
                 # A server may answer anything: then the size stays unknown.
                 size = None
+        if size is not None:
+            brought[room.path.casefold()] = size
         found.append(Need(title=planned.resource.title, volume=volume(room.path), size=size))
     return found
 

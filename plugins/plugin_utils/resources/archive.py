@@ -11,7 +11,7 @@ import typing as t
 
 from ..calls import Call, CallResult, Input, Json
 from . import _members, _replaced
-from ._base import Change, Resource, ResourceError, Results
+from ._base import Change, Resource, ResourceError, Results, Room
 from ._paths import make_directory, move_path, remove_path
 from ._state import create, objects, only, update
 from .service import running
@@ -174,16 +174,21 @@ class Archive(Resource):
         staged = bool(records.get(self._staging.casefold(), {}).get("exists"))
         had_record = any(item.get("exists") for path, item in records.items() if path != self._staging.casefold())
         calls = list(self._unpack(had_record, staged))
+        there = files.get(self.path.casefold(), {})
+        size = int(there.get("size") or 0) * Room.UNPACKED if there.get("exists") else None
+        room = Room(path=self.folder, size=size, unpacks=self.path)
         how = _parsed(recorded(f"{self.record}\\archive.json"))
         if not how:  # it is written last
             why = "was unpacked only in part" if had_record or staged else "was not unpacked"
-            return create(self, {"path": self.path, "destination": self.folder}, calls, why=why)
+            change = create(self, {"path": self.path, "destination": self.folder}, calls, why=why)
+            return dataclasses.replace(change, room=room)
         # An archive that was cleaned away leaves its record standing.
         archive = self.sha256 or now.pop(self.path) or unpacked[self.path]
         before = {**how, "sha256": unpacked.pop(self.path) or None, "changed_files": []}
         after = {**self._wanted(), "sha256": archive.lower() or None, "changed_files": []}
         before["changed_files"] = [path for path, sha256 in unpacked.items() if not sha256 or now.get(path) != sha256]
-        return update(self, before, after, calls)
+        changed = update(self, before, after, calls)
+        return dataclasses.replace(changed, room=room) if changed is not None else None
 
     def _unpack(self, had_record: bool, staged: bool) -> t.Iterator[Call]:
         direct = not (self.members or self.exclusive)
