@@ -44,10 +44,19 @@ class Slots:
     def __init__(self, number: int | None = None) -> None:
         self._number = number or max(2, os.cpu_count() or 1)
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the process lives
+        try:
+            with self.one():
+                pass
+        except OSError:
+            # A file system without locks: then all of them at once.
+            self._number = 0
 
     @contextlib.contextmanager
     def one(self) -> t.Iterator[None]:
         """Waits for a free slot, and holds it."""
+        if not self._number:
+            yield
+            return
         slot = self._take()
         while slot is None:
             time.sleep(_PAUSE)
@@ -59,7 +68,7 @@ class Slots:
 
     def _take(self) -> int | None:
         for slot in range(self._number):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(BlockingIOError, PermissionError):
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
                 return slot
         return None

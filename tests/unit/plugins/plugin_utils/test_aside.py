@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 from collections.abc import Callable
@@ -84,6 +86,16 @@ def test_no_more_compute_at_once_than_there_are_slots() -> None:
     assert os.read(reader, 10) == b"got it"
     os.close(reader)
     os.close(writer)
+
+
+def test_a_file_system_without_locks_sets_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    slots = Slots(1)
+    with slots.one(), slots.one():
+        assert aside(slots, lambda: 1) == 1
 
 
 def _finalized(value: object, **variables: object) -> Any:
