@@ -52,16 +52,17 @@ class Probe(ActionBase):  # type: ignore[misc]  # ansible ships no type informat
         return {}
 
 
-@pytest.fixture
-def fleet() -> t.Iterator[Fleet]:
-    """One server, and so many more that a fault for each request of a batch finds one that nobody hurt yet."""
+def servers(*names: str) -> Fleet:
     network = free_network()
-    names = ["LINK", *(f"LINK-{number}" for number in range(1, 9))]
-    servers = [
+    return Fleet(
         Settings(name=name, address=f"{network}.{number}", password=PASSWORD, reboot_seconds=0.5)
         for number, name in enumerate(names, start=1)
-    ]
-    with Fleet(servers) as fleet:
+    )
+
+
+@pytest.fixture
+def fleet() -> t.Iterator[Fleet]:
+    with servers("LINK") as fleet:
         yield fleet
 
 
@@ -115,10 +116,12 @@ def break_link(fleet: Fleet, kind: str, request: int, **more: t.Any) -> None:
 
 @pytest.mark.parametrize("long", [False, True], ids=["direct", "detached"])
 @pytest.mark.parametrize("kind", ["before", "after", "during"])
-def test_a_batch_runs_once_wherever_the_link_breaks(fleet: Fleet, kind_of_link: str, kind: str, long: bool) -> None:
-    def hurt(request: int) -> None:
-        name = f"LINK-{request}"
-        server = fleet.nodes[name].server
+def test_a_batch_runs_once_wherever_the_link_breaks(kind_of_link: str, kind: str, long: bool) -> None:
+    # An execution is four requests; a detached batch is two executions. Each is hurt on a server of its own.
+    names = {f"LINK-{request}": request for request in range(1, 9 if long else 5)}
+
+    def hurt(name: str) -> None:
+        request, server = names[name], fleet.nodes[name].server
         with linked(fleet, name, kind_of_link) as node:
             node.observe((Call(id="free", command="@free-space", parameters={"path": "C:\\"}),))
             server.set_fault(Fault(kind=kind, request=request))
@@ -132,9 +135,8 @@ def test_a_batch_runs_once_wherever_the_link_breaks(fleet: Fleet, kind_of_link: 
                 assert fleet.machine(name).registry.key_exists("HKLM:\\SOFTWARE\\Once-1")
             assert not server.faults.pending(), request
 
-    # An execution is four requests; a detached batch is two executions.
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(hurt, range(1, 9 if long else 5)))
+    with servers(*names) as fleet, ThreadPoolExecutor(8) as pool:
+        list(pool.map(hurt, names))
 
 
 def test_nothing_is_left_on_the_node(node: Node, fleet: Fleet) -> None:
