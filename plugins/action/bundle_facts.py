@@ -30,7 +30,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         folder = bundle_use.file_url(bundle_use.PUSHED)
         url = folder if options["pushed"] else server["urls"][variables["inventory_hostname"]]
         facts: dict[str, t.Any] = {
-            "bundle_sites": [bundle_use.site(url)],
+            "bundle_sites": [bundle_use.site(url, entries)],
             "bundle_images": bundle_use.images(entries, url),
             # Files of patches are pushed by the action that installs them.
             "bundle_patches": bundle_use.patches(entries, server["path"] if options["pushed"] else url),

@@ -44,7 +44,9 @@ class ArtifactSource:
     """The publisher's own URL, or the user's, whether it is asked or not."""
     upstream_checksum: str = ""
     sha256: str = ""
-    """Pinned, or known from the catalogue."""
+    """Pinned, known from the catalogue, or vouched for by a site."""
+    vouched: bool = False
+    """A site told the SHA-256."""
     custom: bool = False
     """A user's own URL: never the official version of its number."""
 
@@ -124,6 +126,8 @@ def locate(
             sources.append(Source(url=published, checksum_url=sums))
         folders = [entry.name, version]
         pinned = pinned or entry.digests.get(version, "")
+    # Who brings the file may vouch for it, where its user does not.
+    vouched = "" if pinned else next((digest for site in places if (digest := site.digest(published))), "")
     return ArtifactSource(
         kind=entry,
         version=version,
@@ -131,7 +135,8 @@ def locate(
         path="\\".join((cache_dir.rstrip("\\"), *folders, _file_name(published, f"{kind} {version}"))),
         upstream=published,
         upstream_checksum=sums,
-        sha256=pinned,
+        sha256=pinned or vouched,
+        vouched=bool(vouched),
         custom=bool(url),
     )
 
@@ -184,7 +189,7 @@ def resource(
     own = [source for source in found.sources if source.site is None]
     described["urls"] = [source.url for source in own]
     described["upstream"] = found.upstream
-    if found.upstream_checksum and not found.sha256:
+    if found.upstream_checksum and (found.vouched or not found.sha256):
         described["upstream_checksum"] = found.upstream_checksum
     if found.sha256:
         described["sha256"] = found.sha256

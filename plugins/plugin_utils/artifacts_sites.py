@@ -12,11 +12,11 @@ import difflib
 import typing as t
 import urllib.parse
 
-from .artifacts_catalogue import ArtifactError
+from .artifacts_catalogue import ArtifactError, checked_sha256
 from .resources import _curl
 
 SITES_VARIABLE = "artifact_sites"
-_KEYS = ("url", "query", "headers", "proxy", "no_proxy", "overrides", "ignore_revocation")
+_KEYS = ("url", "query", "headers", "proxy", "no_proxy", "overrides", "ignore_revocation", "digests")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,13 @@ class Site:
     """It holds users' own URLs too (a bundle of all that a play needs)."""
     ignore_revocation: bool = False
     """Nobody tells whether its certificate was revoked: a private authority's."""
+    digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """SHA-256 of its files, by path below `url`, where somebody vouches for them (a bundle's signed index)."""
+
+    def digest(self, url: str) -> str:
+        """The SHA-256 that the site vouches for, of a publisher's URL; empty where it does not."""
+        parts = urllib.parse.urlsplit(url)
+        return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 
     def at(self, url: str) -> str:
         """Where a publisher's URL is found here, with the signature."""
@@ -93,6 +100,7 @@ def _site(item: object, where: str) -> Site:
         no_proxy=_no_proxy(item.get("no_proxy"), f"{where}.no_proxy"),
         overrides=_flag(item.get("overrides"), f"{where}.overrides"),
         ignore_revocation=_flag(item.get("ignore_revocation"), f"{where}.ignore_revocation"),
+        digests=_digests(item.get("digests"), f"{where}.digests"),
     )
 
 
@@ -117,6 +125,14 @@ def _headers(value: object, where: str) -> dict[str, str]:
     if any("\n" in part or "\r" in part or not name for name, text in headers.items() for part in (name, text)):
         raise ArtifactError(where, "(hidden)", "accepted are headers of one line each")
     return headers
+
+
+def _digests(value: object, where: str) -> dict[str, str]:
+    if not value:
+        return {}
+    if not isinstance(value, t.Mapping):
+        raise ArtifactError(where, value, "accepted is a mapping of paths below the site to SHA-256")
+    return {str(path): checked_sha256(str(digest), f"{where}.{path}") for path, digest in value.items()}
 
 
 def _proxy(value: object, where: str) -> str | None:

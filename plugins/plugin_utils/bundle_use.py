@@ -24,9 +24,16 @@ def file_url(folder: str) -> str:
     return "file:///" + quoted(folder.replace("\\", "/"))
 
 
-def site(url: str) -> dict[str, t.Any]:
-    """The bundle as one of `artifact_sites`: it has users' own URLs too, and no proxy leads to it."""
-    return {"url": url, "overrides": True, "proxy": "", **_revocation(url)}
+def site(url: str, entries: t.Iterable[Entry]) -> dict[str, t.Any]:
+    """The bundle as one of `artifact_sites`: it has users' own URLs too, and no proxy leads to it.
+
+    Parameters:
+        url: of the bundle, as the node reaches it.
+        entries: of the signed index, which vouches for every file: nothing else that came the same way would.
+    """
+    apart = ("checksum", "container-image", "patch")
+    digests = {entry.path: entry.sha256 for entry in entries if entry.kind not in apart}
+    return {"url": url, "overrides": True, "proxy": "", "digests": digests, **_revocation(url)}
 
 
 def _revocation(url: str) -> dict[str, bool]:

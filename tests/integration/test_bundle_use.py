@@ -26,6 +26,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils import (
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle_verify import Bundle
 from ansible_collections.winkube.node.plugins.plugin_utils.node import Node
+from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
 from simulator.machine.machine import Machine
 from simulator.transport.faults import Fault
@@ -153,10 +154,31 @@ class TestNodes:
             result = run_action(connection, "node_state", {"resources": resources(found, tool)})
             assert not result.get("failed"), result["msg"]
             again = run_action(connection, "node_state", {"resources": resources(found, tool)})
+            # Nor without the bundle, on a day with a network: what it vouched for is what publishers' files say.
+            later = run_action(connection, "node_state", {"resources": resources({})})
         assert (again["changed"], again["remote_commands"]) == (False, 1)
+        assert not later["changed"]
         check_node(machine, bundle)
         # The archive is in the store; a copy would take the disk twice.
         assert not any(".tar" in entry.name for entry in machine.files.listing(r"C:\ProgramData\winkube\images"))
+
+    def test_who_stands_between_changes_nothing_unseen(
+        self, controller: Controller, bundle: Bundle, machines: Machines
+    ) -> None:
+        """Another file, and its own checksum beside it: the signed index has the last word."""
+        machine = machines.next()
+        path, entry = next((path, entry) for path, entry in bundle.entries.items() if entry.kind in ARTIFACTS)
+        with ArtifactServer() as between, connect(machine) as connection:
+            forged = (bundle.directory / path).read_bytes() + b"forged"
+            between.put(path, forged)
+            for suffix in (".sha256", ".sha256sum"):
+                between.put(path + suffix, hashlib.sha256(forged).hexdigest().encode())
+            server = {**server_result(bundle, connection, controller), "urls": {"win": between.url}}
+            (wanted,) = (item for item in resources(facts(connection, server)) if item.get("kind") == entry.kind)
+            result = run_action(connection, "node_state", {"resources": [wanted]})
+        assert result["failed"]
+        assert entry.sha256 in result["msg"]
+        assert not machine.files.exists(wanted["path"])
 
     def test_over_https_by_an_authority_without_revocation_lists(
         self, controller: Controller, bundle: Bundle, machines: Machines, tmp_path: Path

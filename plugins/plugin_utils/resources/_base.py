@@ -43,12 +43,12 @@ class Room:
     read: t.Callable[[Results], int | None] | None = None
     """The size by the results of `ask`; None, or an error: it stays unknown, and counts as nothing."""
     unpacks: str | None = None
-    """The archive, a Windows path, that it unpacks: where an earlier change of the plan brings it (the `path` of its own
-    room), the size follows from that one's, times UNPACKED."""
+    """The archive, a Windows path, that it unpacks: where an earlier change of the plan brings it (the `path` of its
+    room), the size is that one's, times UNPACKED."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """How much larger what is unpacked may be: Go programs, as Kubernetes' and containerd's are, come to 3.2 to 3.8 times
-    their gzip (measured on kubeadm 1.30 to 1.36)."""
+    """How much larger what is unpacked may be: Go programs, as Kubernetes' and containerd's are, come to 3.2 to 3.8
+    times their gzip (measured on kubeadm 1.30 to 1.36)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

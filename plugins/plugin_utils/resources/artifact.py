@@ -374,8 +374,10 @@ class Artifact(Resource):
         )
 
     def _write_checksum(self) -> t.Iterator[Call]:
-        if self.sha512:
-            checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{self.sha512}\n"}
+        # What stands for the publisher's file (a bundle's index): later runs may know of that file only.
+        known = self.sha512 or (self.sha256 if self.upstream_checksum and self.checksum_algorithm == "SHA256" else None)
+        if known:
+            checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{known}\n"}
             yield Call(id="keep-checksum", command="@write-file", parameters=checksum, select=())
 
     def _expected(self, seen: Results) -> str | None:

@@ -15,6 +15,7 @@ from unit.fake_settings import Setting, World, converge, titles
 from ansible_collections.winkube.node.plugins.plugin_utils import room
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
 from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.plan import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, Results, Room
 
 GB = 10**9
@@ -130,3 +131,14 @@ def test_it_fits_exactly_where_sum_and_reserve_are_free(
 )
 def test_amounts(size: int, text: str) -> None:
     assert room.amount(size) == text
+
+
+def test_what_an_archive_unpacks_to_follows_from_what_is_brought() -> None:
+    def planned(position: int, title: str, wanted: Room) -> Planned:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+        return Planned(position=position, resource=Big(name=title), change=change)
+
+    brought = planned(0, "archive", Room(path="C:\\cache\\a.tar.gz", size=100))
+    unpacked = planned(1, "programs", Room(path="D:\\k", size=None, unpacks="c:\\CACHE\\a.tar.gz"))
+    elsewhere = planned(2, "others", Room(path="D:\\o", size=None, unpacks="C:\\cache\\b.zip"))
+    assert [need.size for need in room.needs([brought, unpacked, elsewhere], {})] == [100, 100 * Room.UNPACKED, None]
