@@ -44,12 +44,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Actions in this process collect no garbage after each command; what a playbook's workers do stays as it is.
-
-    A process that was detached on a simulated machine claims its key at once: whoever asks for a key that a broken link
-    kept from the node waits for nothing. (One that comes late all the same is answered `known`, and never runs twice.)
-    """
+    """Actions in this process collect no garbage after each command; what a playbook's workers do stays as it is."""
     actions.spare_time_not_memory(monkeypatch)
+
+
+@pytest.fixture
+def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks a simulated machine for a key that a broken link kept from it hears so after one second, not five.
+
+    A process that was detached there claims its key at once; one that comes late all the same never runs twice.
+    """
     monkeypatch.setattr(detached, "UNCLAIMED", 1.0)
 
 

@@ -28,7 +28,7 @@ from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
 from simulator.windows import event_log_store
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("collect_logs")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("collect_logs"), pytest.mark.usefixtures("prompt")]
 
 BATCHES = r"C:\ProgramData\winkube\batches"
 KUBELET = r"C:\var\log\kubelet\kubelet.log"

@@ -27,7 +27,7 @@ from simulator.fleet import Fleet
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_link")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_link"), pytest.mark.usefixtures("prompt")]
 
 PASSWORD = "Passw0rd!"
 CONNECTIONS: dict[str, dict[str, t.Any]] = {
