@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from simulator.machine.calls import detached
-from simulator.machine.calls.batch import Batch, BatchError, parse
+from simulator.machine.calls.batch import Batch, BatchError, Call, parse
 from simulator.machine.calls.runner import Runner
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
@@ -50,7 +50,13 @@ def _run(machine: Machine, batch: Batch, process: Process, user: str, environmen
         return _envelope(machine, "known")
     runner = Runner(machine, process, user, environment)
     if key:
-        runner.progress = lambda running, done, total: detached.note_progress(machine, key, running, done, total)
+
+        def note(running: Sequence[Call], done: int, total: int) -> None:
+            # One that lost its power writes nothing more, also where its thread still runs.
+            process.check()
+            detached.note_progress(machine, key, running, done, total)
+
+        runner.progress = note
     runner.run(batch.calls)
     process.check()
     observation = _envelope(machine, "finished") | {"calls": runner.results, "stopped": runner.stopped}
