@@ -43,6 +43,7 @@ def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
         ("-----BEGIN CERTIFICATE-----\n???\n-----END CERTIFICATE-----", "a certificate in PEM"),
         (f"{PEM}\n-----BEGIN EC PRIVATE KEY-----\nx\n-----END EC PRIVATE KEY-----", "certificates only"),
     ],
+    ids=["nothing", "a path", "no base64", "a private key"],
 )
 def test_what_is_no_certificate_is_refused(content: str, accepted: str) -> None:
     with pytest.raises(ResourceError, match=accepted):
