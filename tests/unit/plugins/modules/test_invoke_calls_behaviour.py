@@ -7,61 +7,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import shutil
-import stat
-import subprocess
-import sys
 import typing as t
 import uuid
 from pathlib import Path
 
-import ansible.module_utils.powershell
-import pytest
+from unit.powershell_runs import MARKS, Run, program
 
-PWSH = shutil.which("pwsh")
-pytestmark = [pytest.mark.pwsh, pytest.mark.skipif(PWSH is None, reason="PowerShell 7 (pwsh) is not on PATH")]
+pytestmark = MARKS
 
 HOSTILE = ["$(throw 1)", "a b", 'q"uo"te', "back\\slash\\", "`n", "é😀", "x;y|z&&", "%PATH%", "", "-dash", "'"]
-
-Run = t.Callable[..., dict[str, t.Any]]
-
-
-@pytest.fixture
-def run(repository: Path, tmp_path: Path) -> Run:
-    """Return a function that runs a batch, and returns its observation."""
-    parser = Path(ansible.module_utils.powershell.__path__[0]) / "Ansible.ModuleUtils.ArgvParser.psm1"
-    utilities = os.pathsep.join(
-        str(path) for path in [parser, *(repository / "plugins/module_utils").glob("_Call*.psm1")]
-    )
-    module = str(repository / "plugins/modules/invoke_calls.ps1")
-    harness = Path(__file__).parent / "powershell" / "harness.ps1"
-    (tmp_path / "data").mkdir()
-
-    def run_batch(*calls: dict[str, t.Any], **batch: t.Any) -> dict[str, t.Any]:
-        document = tmp_path / f"{uuid.uuid4()}.json"
-        document.write_text(json.dumps({"calls": list(calls), **batch}), encoding="utf-8")
-        done = subprocess.run(
-            [str(PWSH), "-NoProfile", "-NonInteractive", "-File", str(harness), module, utilities, str(document)],
-            capture_output=True,
-            timeout=120,
-            check=False,
-            env={**os.environ, "ProgramData": str(tmp_path / "data"), "NO_COLOR": "1"},
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        answer = json.loads(done.stdout.decode("ascii"))
-        assert answer.keys() == {"changed", "observation"}
-        return t.cast("dict[str, t.Any]", answer["observation"])
-
-    return run_batch
-
-
-def program(folder: Path, name: str, code: str) -> str:
-    """An executable of that name, written in Python."""
-    path = folder / name
-    path.write_text(f"#!{sys.executable}\nimport os, sys, time\n{code}\n", encoding="utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return str(path)
 
 
 def unrolled(value: t.Any) -> t.Any:
@@ -340,77 +294,3 @@ def test_a_cmdlet_that_takes_too_long_is_abandoned_and_the_batch_goes_on(run: Ru
         "PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand",
     )
     assert (seen["unless"]["ok"], seen["unless"]["skipped"]) == (True, "unless quick")
-
-
-MEET = """
-mine, folder, wanted = sys.argv[1], sys.argv[2], int(sys.argv[3])
-open(os.path.join(folder, mine), 'w').close()
-end = time.monotonic() + 20
-while len(os.listdir(folder)) < wanted:
-    if time.monotonic() > end:
-        sys.exit(9)
-    time.sleep(0.05)
-"""
-LIMITED = """
-folder = sys.argv[1]
-mine = os.path.join(folder, sys.argv[2])
-open(mine, 'w').close()
-time.sleep(0.3)
-print(len(os.listdir(folder)))
-os.remove(mine)
-"""
-
-
-def test_programs_run_side_by_side_each_with_its_attempts(run: Run, tmp_path: Path) -> None:
-    meeting = tmp_path / "meeting"
-    meeting.mkdir()
-    meet = program(tmp_path, "meet.exe", MEET)
-    flaky = program(
-        tmp_path,
-        "flaky.exe",
-        f"path = {str(tmp_path / 'flaky')!r}\nseen = os.path.exists(path)\nopen(path, 'w').close()\n"
-        "sys.stdout.write(sys.stdin.read())\nsys.exit(0 if seen else 3)",
-    )
-    late = program(tmp_path, "late.exe", "time.sleep(60)")
-    beside = {"parallel": 5}
-    observation = run(
-        *({"id": f"m{n}", "command": meet, "arguments": [str(n), str(meeting), "3"], **beside} for n in range(3)),
-        {"id": "flaky", "command": flaky, "stdin": "fed", "retries": 2, "delay": 0.1, **beside},
-        {"id": "gone", "command": "/nope/nope.exe", "on_error": "continue", "retries": 1, "delay": 0.1, **beside},
-        {"id": "late", "command": late, "timeout": 1, **beside},
-        {"id": "needs", "command": meet, "needs": ["gone"], **beside},
-        {"id": "after", "command": "@read-file", "parameters": {"paths": [str(meeting)]}},
-        {"id": "cleaning", "command": meet, "arguments": ["c", str(meeting), "1"], "always": True, **beside},
-    )
-    seen = observation["calls"]
-    assert list(seen) == ["m0", "m1", "m2", "flaky", "gone", "late", "cleaning"]
-    assert all(seen[name]["ok"] for name in ("m0", "m1", "m2", "flaky", "cleaning"))
-    assert (seen["flaky"]["attempts"], seen["flaky"]["stdout"]) == (2, "fed")
-    assert (seen["gone"]["attempts"], seen["gone"]["error"]["id"]) == (2, "CommandNotFoundException")
-    assert seen["late"]["error"]["id"] == "ProgramTimeout"
-    assert observation["stopped"] == {"id": "late", "reason": "error"}
-
-
-def test_never_more_than_allowed_run_at_once(run: Run, tmp_path: Path) -> None:
-    rooms = tmp_path / "rooms"
-    rooms.mkdir()
-    limited = program(tmp_path, "limited.exe", LIMITED)
-    calls = [
-        {"id": f"l{n}", "command": limited, "arguments": [str(rooms), str(n)], "parallel": 2 + n % 2} for n in range(6)
-    ]
-    seen = run(*calls)["calls"]
-    assert list(seen) == [f"l{n}" for n in range(6)]
-    assert max(int(result["stdout"]) for result in seen.values()) <= 2
-
-
-def test_progress_tells_how_far_files_have_grown(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "data/winkube/batches"
-    folder.mkdir(parents=True)
-    grown = tmp_path / "grown"
-    grown.write_bytes(b"12345")
-    watched = [{"id": "a", "watch": str(grown)}, {"id": "b", "watch": str(tmp_path / "none")}, {"id": "c"}]
-    (folder / "watched-key.claim").write_text(json.dumps({"process": 4_000_000, "started": "1", "boot": None}))
-    (folder / "watched-key.progress").write_text(json.dumps({"id": "a", "done": 1, "total": 9, "running": watched}))
-    progress = run(mode="collect", key="watched-key", wait=0)["progress"]
-    sizes = [{"id": "a", "size": 5}, {"id": "b", "size": None}, {"id": "c", "size": None}]
-    assert progress == {"id": "a", "done": 1, "total": 9, "running": sizes}
