@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""25 artifacts and 12 container images in one convergence, as role image_cache has them: how many commands it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from integration.actions import connect, run_action, spare_time_not_memory
+from integration.imaging import CERTS, Machines, mirrors, names
+from integration.test_artifact_cache import CACHE, TOOL, archive, offer, requests
+from integration.test_artifact_cache_module import LISTS
+from integration.test_container_images import TWELVE
+
+from ansible_collections.winkube.node.plugins.plugin_utils import artifacts_cache, container_images, registries
+from simulator.artifacts import ArtifactServer
+from simulator.kubernetes_node.registry import Registry
+from simulator.machine.machine import Machine
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cache_budget")]
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    with Machines(1) as machines:
+        yield machines.next()
+
+
+def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spare_time_not_memory(monkeypatch)
+    with ArtifactServer() as server, Registry() as registry, connect(machine) as connection:
+        for version in LISTS["tool"]:
+            offer(server, version, archive(version))
+        files = artifacts_cache.wanted(LISTS, cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
+        hosts = registries.containerd_files(registries.read(mirrors(registry)), CERTS)
+        images = container_images.resources(TWELVE, {"hosts_dir": CERTS, "parallel": 4}, pinned=True)
+        given: dict[str, Any] = {"resources": [*hosts, *files, *images]}
+
+        first = run_action(connection, "node_state", given)
+        assert not first.get("failed"), first["msg"]
+        assert len([item for item in first["changes"] if item["type"] == "Artifact"]) == 25
+        assert names(machine) == set(TWELVE)
+        assert first["remote_commands"] <= 6
+        server.reset()
+        registry.reset()
+
+        second = run_action(connection, "node_state", given)
+        assert not second["changed"]
+        assert second["remote_commands"] <= 2
+        assert (requests(server), registry.counters["requests"]) == (0, 0)
