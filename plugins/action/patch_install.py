@@ -55,7 +55,7 @@ class ActionModule(NodeAction):
         except NodeError as error:
             more = {"failed": True, "msg": str(error)}
         except AnsibleConnectionFailure as error:
-            # What was done before the link broke for good belongs into the result.
+            # What was done before the link broke for good belongs in the result.
             more = {"failed": False, "unreachable": True, "msg": str(error)}
         shown = patches_report.result(
             run,

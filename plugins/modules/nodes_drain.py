@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: nodes_drain
 short_description: Cordon and drain nodes of a cluster, and remember who did it
-version_added: "0.2.0"
+version_added: "0.1.0"
 description:
   - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
     until the pods are gone. An eviction that a budget refuses is tried again until O(timeout).

@@ -30,7 +30,6 @@ options:
       - Whether a node counts only once the pods of its HostProcess DaemonSets (its network, kube-proxy) are ready too.
     type: bool
     default: false
-    version_added: "0.2.0"
   before:
     description:
       - Nodes that have rebooted, each with what RV(winkube.node.nodes_drain#module:nodes) said of it before
@@ -38,7 +37,6 @@ options:
         reported before it; with this, such a node counts only once the kubelet has reported anew.
     type: dict
     default: {}
-    version_added: "0.2.0"
   timeout:
     description: Seconds to wait.
     type: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: nodes_uncordon
 short_description: Uncordon nodes that were cordoned for the same owner
-version_added: "0.2.0"
+version_added: "0.1.0"
 description:
   - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and takes its annotation off.
   - A node that anybody else cordoned stays so.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: service_account_tokens
 short_description: Read long-lived tokens of service accounts
-version_added: "0.2.0"
+version_added: "0.1.0"
 description:
   - Reads the tokens that the cluster has put into Secrets of type C(kubernetes.io/service-account-token), and waits
     until it has, for programs outside of pods such as kube-proxy as a Windows service.

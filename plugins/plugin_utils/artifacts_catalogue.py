@@ -204,7 +204,7 @@ def _check_pattern(pattern: str, where: str) -> None:
         raise ArtifactError(where, _curl.redacted(pattern), accepted) from None
     fits = names <= _FIELDS and names and filled.startswith(("http://", "https://")) and _curl.is_url(filled)
     if not fits or _curl.carries_secret(filled):
-        hint = "; user and query belong into artifact_sites" if _curl.carries_secret(pattern) else ""
+        hint = "; user and query belong in artifact_sites" if _curl.carries_secret(pattern) else ""
         raise ArtifactError(where, _curl.redacted(pattern), accepted + hint)
 
 

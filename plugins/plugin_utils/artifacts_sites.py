@@ -85,7 +85,7 @@ def _site(item: object, where: str) -> Site:
     url = item.get("url")
     if not isinstance(url, str) or not _is_base(url):
         shown = _curl.redacted(url) if isinstance(url, str) else url
-        hint = "; what follows a ? belongs into query" if isinstance(url, str) and "?" in url else ""
+        hint = "; what follows a ? belongs in query" if isinstance(url, str) and "?" in url else ""
         raise ArtifactError(f"{where}.url", shown, f"accepted is an http, https or file:/// URL without query{hint}")
     query = item.get("query") or ""
     if not isinstance(query, str) or any(

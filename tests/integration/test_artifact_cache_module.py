@@ -80,7 +80,7 @@ def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server:
     ("options", "words"),
     [
         ({"artifacts": {"kubernets": ["1.37.1"]}}, "did you mean kubernetes?"),
-        ({"sites": [{"url": "http://h?sig=s3cret"}]}, "belongs into query"),
+        ({"sites": [{"url": "http://h?sig=s3cret"}]}, "belongs in query"),
         ({"kinds": {"tool": {"url": "http://h/x"}}}, "{version}"),
         ({"limit_rate": "fast"}, "limit_rate"),
         ({"parallel": 0}, "parallel"),

@@ -130,7 +130,7 @@ def download(
 def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
     """The call that asks for a file's size and ETag without fetching it, by a request that every server allows.
 
-    Its output holds headers, which may hold signatures (of redirects): it belongs into a private batch.
+    Its output holds headers, which may hold signatures (of redirects): it belongs in a private batch.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),

@@ -161,7 +161,7 @@ _MEANINGS = (
     ),
     (
         r"x509|certificate (has expired|signed by unknown)|tls:",
-        "the registry's certificate is not trusted: a private authority belongs into `ca` of its entry in `registries`",
+        "the registry's certificate is not trusted: a private authority belongs in `ca` of its entry in `registries`",
     ),
     (r"not enough space|no space left|disk is full", "the disk is full"),
     (r"unexpected (commit )?digest|layer verification failed", "what came is not what its digest says"),

@@ -151,7 +151,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
     ),
     ("sites", {"sites": 5}, "artifact_sites", "a list of URLs"),
     ("a site", {"sites": [f"ftp://u:{SECRET}@h"]}, "artifact_sites[0].url", "http, https or file"),
-    ("a site's query", {"sites": [f"http://h?sig={SECRET}"]}, "artifact_sites[0].url", "belongs into query"),
+    ("a site's query", {"sites": [f"http://h?sig={SECRET}"]}, "artifact_sites[0].url", "belongs in query"),
     (
         "a site's key",
         {"sites": [{"url": "http://h", "sas": SECRET}]},
