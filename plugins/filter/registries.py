@@ -18,7 +18,7 @@ def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
         (found,) = registries.read({str(host): plain(registry)})
         return registries.hosts_toml(found)
     except registries.RegistryError as error:
-        raise AnsibleFilterError(str(error)) from error
+        raise AnsibleFilterError(str(error)) from None
 
 
 def registry_files(
@@ -33,7 +33,7 @@ def registry_files(
             return registries.containerd_files(found, str(config_dir))
         return registries.docker_files(found, str(config_dir) or registries.DOCKER_CONFIG)
     except registries.RegistryError as error:
-        raise AnsibleFilterError(str(error)) from error
+        raise AnsibleFilterError(str(error)) from None
 
 
 def docker_registries(given: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
@@ -41,7 +41,7 @@ def docker_registries(given: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
     try:
         return registries.docker_settings(registries.read(plain(given)))
     except registries.RegistryError as error:
-        raise AnsibleFilterError(str(error)) from error
+        raise AnsibleFilterError(str(error)) from None
 
 
 class FilterModule:

@@ -94,8 +94,9 @@ def hosts_toml(registry: Registry) -> str:
             lines += ["", f"[{table}]", *(f"  {line}" for line in _settings(mirror))]
             if mirror.headers:
                 lines += [f"[{table}.header]", *_headers(mirror)]
-    except ValueError as error:
-        raise RegistryError(f"registries.{registry.host}: a value has a quote or a control character") from error
+    except ValueError:
+        # Without its cause, which tells the value: ansible-core 2.19 appends causes to messages.
+        raise RegistryError(f"registries.{registry.host}: a value has a quote or a control character") from None
     return "\n".join(lines) + "\n"
 
 
@@ -151,8 +152,8 @@ def buildkit_files(registries: t.Sequence[Registry], folder: str, config_dir: st
     """
     try:
         text = _buildkitd_toml(registries, folder)
-    except ValueError as error:
-        raise RegistryError("registries: a value has a quote or a control character") from error
+    except ValueError:
+        raise RegistryError("registries: a value has a quote or a control character") from None
     toml = {"type": "File", "name": BUILDKIT_CONFIG, "content": text, "restarts": ["buildkitd"]}
     return [toml, *_logins(registries, config_dir)]
 

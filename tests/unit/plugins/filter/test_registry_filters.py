@@ -34,3 +34,33 @@ def test_each_runtime_has_its_own_files() -> None:
     (config,) = FILTERS["registry_files"](registries, runtime="docker")
     assert config["name"] == "C:\\ProgramData\\winkube\\docker\\config.json"
     assert FILTERS["docker_registries"](registries) == {"insecure-registries": ["r.example:5000"]}
+
+
+def chain(error: BaseException | None) -> list[str]:
+    """The messages that ansible-core shows of an error: its own, and those of what led to it."""
+    texts: list[str] = []
+    while error is not None:
+        texts += [str(error), repr(error)]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return texts
+
+
+SECRET = "s3cr'et"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "more"),
+    [
+        ("hosts_toml", {"headers": {"X-Token": SECRET}}, {"host": "r.example"}),
+        ("hosts_toml", {"mirrors": [{"url": "http://m", "headers": {"X-Token": SECRET}}]}, {"host": "r.example"}),
+        ("registry_files", {"r.example": {"headers": {"X-Token": SECRET}}}, {"config_dir": "C:\\c"}),
+        ("registry_files", {"r.example": {"server": f"http://{SECRET}@[m"}}, {"config_dir": "C:\\c"}),
+        ("registry_files", {"r.example": {"ca": f"C:\\{SECRET}.pem"}}, {"config_dir": "C:\\c", "runtime": "buildkit"}),
+        ("registry_files", {"r.example": {"headers": {"X-Token": SECRET}}}, {"runtime": "docker"}),
+        ("docker_registries", {"r.example": {"username": "u:v", "password": SECRET}}, {}),
+    ],
+)
+def test_no_error_nor_what_led_to_it_tells_a_secret(name: str, given: t.Any, more: dict[str, t.Any]) -> None:
+    with pytest.raises(AnsibleFilterError) as caught:
+        FILTERS[name](given, **more)
+    assert not [text for text in chain(caught.value) if SECRET in text or "s3cr" in text]
