@@ -24,6 +24,7 @@ from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.certificates import PrivateCA
 from simulator.machine import faults as machine_faults
+from simulator.windows import certificate_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache")]
 
@@ -287,6 +288,18 @@ def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNo
     for text, entry in zip(run.outcome.failures, urls, strict=False):
         assert entry["url"] in text
         assert "certificate" in text
+
+
+def test_every_certificate_of_an_item_is_imported(node: DirectNode) -> None:
+    """A root and an intermediate one; then one more behind those that are there."""
+    pems = [PrivateCA().pem.decode() for dummy in range(3)]
+    marks = [certificate_store.thumbprint(certificate_store.load(pem.encode())[0]) for pem in pems]
+    for count in (2, 3):
+        trust = load([{"type": "CertificateImport", "name": "ours", "content": "\n".join(pems[:count])}])
+        assert len(Convergence(node, trust).run().changes) == 1
+        assert [certificate_store.contains(node.machine, "Root", mark) for mark in marks[:count]] == [True] * count
+        assert Convergence(node, trust).run().changes == []
+    assert list(node.machine.files.listing(r"C:\ProgramData\winkube\certificates")) == []
 
 
 def test_a_disk_that_fills_meanwhile_is_told_and_leaves_nothing_under_a_final_name(

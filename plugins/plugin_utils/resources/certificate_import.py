@@ -45,17 +45,23 @@ class CertificateImport(Resource):
     @property
     def thumbprints(self) -> tuple[str, ...]:
         """SHA-1 of each certificate, as Windows names it."""
-        found = []
+        return tuple(self._blocks)
+
+    @property
+    def _blocks(self) -> dict[str, str]:
+        """Each certificate's PEM, by its thumbprint; empty where one of them is none."""
+        found = {}
         for body in _PEM.findall(self.content):
             try:
                 der = base64.b64decode("".join(body.split()), validate=True)
             except binascii.Error:
-                return ()
+                return {}
             # A certificate is a SEQUENCE.
             if not der.startswith(b"0"):
-                return ()
-            found.append(hashlib.sha1(der, usedforsecurity=False).hexdigest().upper())
-        return tuple(found)
+                return {}
+            mark = hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
+            found[mark] = f"-----BEGIN CERTIFICATE-----{body}-----END CERTIFICATE-----\n"
+        return found
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [
@@ -71,15 +77,28 @@ class CertificateImport(Resource):
             str(item.get("path")).rpartition("\\")[2] for item in objects(self, seen, "store") if item.get("exists")
         }
         missing = [mark for mark in self.thumbprints if mark not in there]
-        path = f"C:\\ProgramData\\winkube\\certificates\\{self.thumbprints[0]}.pem"
-        write: dict[str, Json] = {"path": path, "content": self.content}
-        take: dict[str, Json] = {"FilePath": path, "CertStoreLocation": f"Cert:\\LocalMachine\\{self.store}"}
-        gone: dict[str, Json] = {"LiteralPath": path, "Force": True}
-        calls = [
-            Call(id="write", command="@write-file", parameters=write, select=()),
-            Call(id="import", command="Import-Certificate", parameters=take, select=("Thumbprint",)),
-            Call(id="clean", command="Remove-Item", parameters=gone, select=(), needs=("write",), always=True),
-        ]
+        calls = [call for index, mark in enumerate(missing) for call in self._import(mark, str(index))]
         return update(
             self, {"missing": missing}, {"missing": []}, calls, why=f"not in {self.store}: {', '.join(missing)}"
+        )
+
+    def _import(self, mark: str, label: str) -> t.Iterator[Call]:
+        """The calls that import one certificate.
+
+        Of a file in PEM, Import-Certificate takes the first certificate only:
+        https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
+        """
+        path = f"C:\\ProgramData\\winkube\\certificates\\{mark}.pem"
+        write: dict[str, Json] = {"path": path, "content": self._blocks[mark]}
+        take: dict[str, Json] = {"FilePath": path, "CertStoreLocation": f"Cert:\\LocalMachine\\{self.store}"}
+        gone: dict[str, Json] = {"LiteralPath": path, "Force": True}
+        yield Call(id=f"write-{label}", command="@write-file", parameters=write, select=())
+        yield Call(id=f"import-{label}", command="Import-Certificate", parameters=take, select=("Thumbprint",))
+        yield Call(
+            id=f"clean-{label}",
+            command="Remove-Item",
+            parameters=gone,
+            select=(),
+            needs=(f"write-{label}",),
+            always=True,
         )

@@ -65,7 +65,10 @@ def describe(certificate: x509.Certificate, store: str) -> PSObject:
 
 
 def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Import-Certificate."""
+    """Import-Certificate: of a file with several certificates in PEM, the first one only.
+
+    https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
+    """
     store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
     for path in bound.texts("FilePath"):
         if not machine.files.is_file(path):
@@ -80,7 +83,7 @@ def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
         except ValueError as error:
             message = "Cannot find the requested object. (Exception from HRESULT: 0x80092009)"
             raise CmdletError("NotSpecified", "System.Exception", message) from error
-        for certificate in found:
+        for certificate in found[:1]:
             if not bound.flag("WhatIf"):
                 certificate_store.add(machine, store, certificate)
             yield describe(certificate, store)

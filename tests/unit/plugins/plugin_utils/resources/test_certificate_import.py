@@ -31,8 +31,21 @@ def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
     change = must(resource, store=answer(entry(MARK, True), entry(resource.thumbprints[1], False)))
     assert change.before == {"missing": [resource.thumbprints[1]]}
     assert commands(change) == ["@write-file", "Import-Certificate", "Remove-Item"]
-    assert call(change, "import").parameters["CertStoreLocation"] == "Cert:\\LocalMachine\\Root"
-    assert call(change, "clean").always
+    assert call(change, "import-0").parameters["CertStoreLocation"] == "Cert:\\LocalMachine\\Root"
+    assert call(change, "clean-0").always
+
+
+def test_each_missing_one_has_a_file_of_its_own() -> None:
+    """Import-Certificate takes only the first of a file."""
+    other = PrivateCA().pem.decode()
+    resource = one(type="CertificateImport", name="ours", content=f"{PEM}\n{other}\n{PEM}")
+    assert len(resource.thumbprints) == 2
+    change = must(resource, store=answer(*(entry(mark, False) for mark in resource.thumbprints)))
+    assert commands(change) == ["@write-file", "Import-Certificate", "Remove-Item"] * 2
+    for index, mark in enumerate(resource.thumbprints):
+        written = str(call(change, f"write-{index}").parameters["content"])
+        (alone,) = certificate_store.load(written.encode())
+        assert certificate_store.thumbprint(alone) == mark
 
 
 @pytest.mark.parametrize(
