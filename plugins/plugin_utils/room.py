@@ -12,6 +12,7 @@ import typing as t
 
 from .calls import Call, CallResult
 from .plan import Planned
+from .resources._base import Room
 from .weaving import woven
 
 RESERVE = 1_000_000_000
@@ -43,12 +44,10 @@ def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
     for planned in changes:
-        room = planned.change.room
-        if room is None:
-            continue
-        paths.setdefault(volume(room.path), room.path)
-        if room.size is None:
-            lanes.append([_aside(call.prefixed(planned.prefix)) for call in room.ask])
+        for room in planned.change.rooms:
+            paths.setdefault(volume(room.path), room.path)
+            if room.size is None:
+                lanes.append([_aside(call.prefixed(planned.prefix)) for call in room.ask])
     free = [
         Call(id=_FREE + name, command="@free-space", parameters={"path": path}, on_error="continue")
         for name, path in paths.items()
@@ -63,7 +62,7 @@ def _aside(call: Call) -> Call:
 
 
 def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[Need]:
-    """What each change takes, as far as it is known.
+    """What each change takes, as far as it is known: one entry for a change and a volume.
 
     Parameters:
         changes: the plan.
@@ -72,23 +71,31 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
     found: list[Need] = []
     brought: dict[str, int] = {}
     for planned in changes:
-        room = planned.change.room
-        if room is None:
-            continue
-        size = room.size
-        if size is None and room.unpacks is not None and room.unpacks.casefold() in brought:
-            size = brought[room.unpacks.casefold()] * room.UNPACKED
-        if size is None and room.read is not None:
-            mine = {call.id: calls[full] for call in room.ask if (full := planned.prefix + call.id) in calls}
-            try:
-                size = room.read(mine)
-            except (AttributeError, LookupError, TypeError, ValueError):
-                # A server may answer anything: then the size stays unknown.
-                size = None
-        if size is not None:
-            brought[room.path.casefold()] = size
-        found.append(Need(title=planned.resource.title, volume=volume(room.path), size=size))
+        taken: dict[str, int | None] = {}
+        for room in planned.change.rooms:
+            size = _size(planned, room, brought, calls)
+            if size is not None:
+                brought[room.path.casefold()] = size
+            earlier = taken.get(volume(room.path))
+            taken[volume(room.path)] = size if earlier is None else earlier + (size or 0)
+        found += [Need(title=planned.resource.title, volume=name, size=size) for name, size in taken.items()]
     return found
+
+
+def _size(planned: Planned, room: Room, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]) -> int | None:
+    """Bytes of one room: known before, by what an earlier change brings, or by what was asked."""
+    if room.size is not None:
+        return room.size
+    if room.unpacks is not None and room.unpacks.casefold() in brought:
+        return brought[room.unpacks.casefold()] * room.UNPACKED
+    if room.read is None:
+        return None
+    mine = {call.id: calls[full] for call in room.ask if (full := planned.prefix + call.id) in calls}
+    try:
+        return room.read(mine)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # A server may answer anything: then the size stays unknown.
+        return None
 
 
 def free(calls: t.Mapping[str, CallResult]) -> dict[str, int]:

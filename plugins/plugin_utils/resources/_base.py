@@ -64,8 +64,15 @@ class Change:
     """The calls that make it so, ids local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
     """Whether what follows needs a reboot first: never, when an output says RestartNeeded=Yes, or always."""
-    room: Room | None = None
-    """What it takes of a volume; None: next to nothing."""
+    room: Room | tuple[Room, ...] | None = None
+    """What it takes of a volume, or of several; None: next to nothing."""
+
+    @property
+    def rooms(self) -> tuple[Room, ...]:
+        """What it takes of volumes, as a tuple."""
+        if self.room is None:
+            return ()
+        return (self.room,) if isinstance(self.room, Room) else self.room
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

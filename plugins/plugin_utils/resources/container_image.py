@@ -202,8 +202,11 @@ class ContainerImage(InStore):
         chosen = archives.fitting(self.archives, build)
         size = self.size if self.size is not None else chosen.size if chosen is not None else None
         if size is not None or self.archive is not None or chosen is not None:
-            room = Room(path=store.path, size=None if size is None else needed(size))
-            return dataclasses.replace(change, room=room)
+            rooms: tuple[Room, ...] = (Room(path=store.path, size=None if size is None else needed(size)),)
+            if chosen is not None and self.archive is None:
+                # It lies there until the store has all of it.
+                rooms = (Room(path=archives.FOLDER, size=size if chosen.size is None else chosen.size), *rooms)
+            return dataclasses.replace(change, room=rooms)
 
         def read(results: t.Mapping[str, CallResult]) -> int | None:
             told = store.read_size(results, build)

@@ -142,3 +142,17 @@ def test_what_an_archive_unpacks_to_follows_from_what_is_brought() -> None:
     unpacked = planned(1, "programs", Room(path="D:\\k", size=None, unpacks="c:\\CACHE\\a.tar.gz"))
     elsewhere = planned(2, "others", Room(path="D:\\o", size=None, unpacks="C:\\cache\\b.zip"))
     assert [need.size for need in room.needs([brought, unpacked, elsewhere], {})] == [100, 100 * Room.UNPACKED, None]
+
+
+def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -> None:
+    def needs(*wanted: Room) -> list[tuple[str, int | None]]:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+        planned = Planned(position=0, resource=Big(name="a"), change=change)
+        assert len(room.questions([planned])) == len({one.path[0].upper() for one in wanted})
+        return [(need.volume, need.size) for need in room.needs([planned], {})]
+
+    assert needs(Room(path="C:\\a", size=1), Room(path="D:\\a", size=4)) == [("C:", 1), ("D:", 4)]
+    assert needs(Room(path="C:\\a", size=1), Room(path="c:\\b", size=4)) == [("C:", 5)]
+    assert needs(Room(path="C:\\a", size=1), Room(path="C:\\b", size=None)) == [("C:", 1)]
+    assert needs(Room(path="C:\\a", size=None), Room(path="C:\\b", size=2)) == [("C:", 2)]
+    assert needs(Room(path="C:\\a", size=None)) == [("C:", None)]

@@ -159,6 +159,22 @@ def test_the_archive_that_fits_this_windows_is_fetched_verified_imported_and_rem
     assert call(must(wanted, **seen(), windows=other), "pull")
 
 
+def test_an_archive_that_is_fetched_takes_room_until_it_is_imported() -> None:
+    def rooms(**more: t.Any) -> list[tuple[str, int | None]]:
+        change = must(
+            image(store_dir="D:\\containerd", **more), **seen(), **({"windows": answer()} if "archives" in more else {})
+        )
+        return [(room.path[:2], room.size) for room in change.rooms]
+
+    offer = {"url": "file:///C:/bundle/a.tar", "sha256": "a" * 64}
+    assert rooms(archives=[{**offer, "size": 100}]) == [("C:", 100), ("D:", 350)]
+    assert rooms(archives=[offer], size=10) == [("C:", 10), ("D:", 35)]
+    assert rooms(archives=[offer]) == [("C:", None), ("D:", None)]
+    # It is on the node already, or there is none.
+    assert rooms(archive="C:\\pause.tar", archives=[offer], size=10) == [("D:", 35)]
+    assert rooms(size=10) == [("D:", 35)]
+
+
 def test_docker_pulls_tags_and_loads() -> None:
     change = must(docker(docker_config="C:\\d", aliases=["m.local/a/b:1", "m.local/a/b:2"]), **docker_seen())
     assert call(change, "pull").arguments == ("--config", "C:\\d", "pull", PAUSE)
