@@ -14,7 +14,11 @@ from ..plugin_utils.bundle_index import Entry
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
-    """Sets the facts that lead a host's roles to the bundle; no node is contacted."""
+    """Returns what leads a host's roles to the bundle; no node is contacted.
+
+    In a result as any other: facts that a module returns go into Ansible's fact cache (plugins/strategy/__init__.py,
+    set_host_facts), where address and token would outlive the play.
+    """
 
     _requires_connection = False
     _supports_check_mode = True
@@ -25,18 +29,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         dummy, options = self.validate_argument_spec(
             {"server": {"type": "dict", "required": True}, "pushed": {"type": "bool", "default": False}}
         )
-        variables, server = task_vars or {}, options["server"]
+        server = options["server"]
         entries = [Entry(**{**item, "windows": tuple(item["windows"])}) for item in server["entries"]]
         folder = bundle_use.file_url(bundle_use.PUSHED)
-        url = folder if options["pushed"] else server["urls"][variables["inventory_hostname"]]
-        facts: dict[str, t.Any] = {
+        url = folder if options["pushed"] else server["urls"][(task_vars or {})["inventory_hostname"]]
+        found: dict[str, t.Any] = {
             "bundle_sites": [bundle_use.site(url, entries)],
             "bundle_images": bundle_use.images(entries, url),
             # Files of patches are pushed by the action that installs them.
             "bundle_patches": bundle_use.patches(entries, server["path"] if options["pushed"] else url),
             "bundle_pushed": bundle_use.PUSHED if options["pushed"] else "",
         }
-        if "artifact_upstream" not in variables:
-            facts["artifact_upstream"] = False
-        result.update(changed=False, _ansible_no_log=True, ansible_facts=facts)
+        result.update(changed=False, _ansible_no_log=True, **found)
         return result

@@ -100,11 +100,19 @@ def test_a_second_run_changes_nothing_and_asks_nobody(site: Site, first: PlayRun
     assert asked(site) == before
 
 
-def test_a_node_is_prepared_with_the_network_shut(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+def test_a_node_is_prepared_with_the_network_shut(
+    site: Site, first: PlayRun, variables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As kubespray's own ansible.cfg has it, and facts that are no variables.
+    cache = site.folder / "facts"
+    monkeypatch.setenv("ANSIBLE_CACHE_PLUGIN", "jsonfile")
+    monkeypatch.setenv("ANSIBLE_CACHE_PLUGIN_CONNECTION", str(cache))
+    monkeypatch.setenv("ANSIBLE_INJECT_FACT_VARS", "false")
     before = asked(site)
     patch = {"name": "Patch", "ansible.builtin.import_role": {"name": "winkube.node.windows_patches"}}
     tasks = PREPARE[0]["tasks"]
-    play = {**PREPARE[0], "tasks": [*tasks[:2], patch, *tasks[2:]]}
+    noted = {"name": "Note", "ansible.builtin.set_fact": {"noted_for_good": True, "cacheable": True}}
+    play = {**PREPARE[0], "tasks": [*tasks[:2], patch, *tasks[2:], noted]}
     quick = {"artifact_mirror": "", "windows_patches_update_server": "none", "windows_patches_settle_timeout": 4}
     run = site.run([play], "-v", variables={**variables, **quick}).expect()
     assert asked(site) == before
@@ -112,6 +120,11 @@ def test_a_node_is_prepared_with_the_network_shut(site: Site, first: PlayRun, va
     assert site.machine("win22").services.get("containerd").state == "Running"  # type: ignore[union-attr]
     assert dict(state(site.machine("win22"))["updates"])[FIX.kb] == "Installed"
     assert servers(site) == []
+    # A later run without the bundle finds nothing of it: neither an address where nobody listens, nor the token.
+    facts = "".join(path.read_text(encoding="utf-8") for path in cache.rglob("*") if path.is_file())
+    assert "noted_for_good" in facts
+    assert "bundle" not in facts
+    assert "artifact_upstream" not in facts
 
 
 def test_a_killed_play_leaves_no_server(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
