@@ -45,8 +45,6 @@ class ArtifactSource:
     upstream_checksum: str = ""
     sha256: str = ""
     """Pinned, known from the catalogue, or vouched for by a site."""
-    vouched: bool = False
-    """A site told the SHA-256."""
     custom: bool = False
     """A user's own URL: never the official version of its number."""
 
@@ -136,7 +134,6 @@ def locate(
         upstream=published,
         upstream_checksum=sums,
         sha256=pinned or vouched,
-        vouched=bool(vouched),
         custom=bool(url),
     )
 
@@ -189,15 +186,16 @@ def resource(
     own = [source for source in found.sources if source.site is None]
     described["urls"] = [source.url for source in own]
     described["upstream"] = found.upstream
-    if found.upstream_checksum and (found.vouched or not found.sha256):
+    if found.upstream_checksum:
+        # Pinned ones, too: without the pin, later runs know of the publisher's file only.
         described["upstream_checksum"] = found.upstream_checksum
+    if found.kind.algorithm != "SHA256":
+        described["checksum_algorithm"] = found.kind.algorithm
     if found.sha256:
         described["sha256"] = found.sha256
         for site in extra:
             site.pop("checksum_url", None)
     elif found.checksum_url:
-        if found.kind.algorithm != "SHA256":
-            described["checksum_algorithm"] = found.kind.algorithm
         if own:
             described["checksum_url"] = own[0].checksum_url
     else:

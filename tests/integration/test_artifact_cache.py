@@ -290,6 +290,40 @@ def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNo
         assert "certificate" in text
 
 
+def test_a_pinned_file_stays_where_the_pin_goes_and_nobody_can_be_asked(
+    node: DirectNode, server: ArtifactServer
+) -> None:
+    data = archive("1")
+    offer(server, "1.0.0", data)
+    pinned = {"tool": [{"version": "1.0.0", "sha256": hashlib.sha256(data).hexdigest()}]}
+    assert cache(node, pinned, server, kinds=TOOL).status() == {"tool 1.0.0": "fetched"}
+    server.reset()
+    assert cache(node, {"tool": ["1.0.0"]}, server, kinds=TOOL).status() == {"tool 1.0.0": "cached"}
+    assert requests(server) == 0
+
+
+def test_a_sha256_says_nothing_of_a_publishers_sha512(node: DirectNode, server: ArtifactServer) -> None:
+    """What nothing verifies leaves its place, but not the node: with the pin it is back, with the network replaced."""
+    kind = {"tool": {**TOOL["tool"], "checksum_suffix": ".sha512"}}
+    data = archive("1")
+    where = offer(server, "1.0.0", data)
+    site = {"url": server.url, "digests": {where: hashlib.sha256(data).hexdigest()}}
+    vouched = {"kinds": kind, "sites": [site], "upstream": False}
+    assert cache(node, {"tool": ["1.0.0"]}, **vouched).status() == {"tool 1.0.0": "fetched"}
+    path = f"{CACHE}\\tool\\1.0.0\\tool.tar.gz"
+    shut = cache(node, {"tool": ["1.0.0"]}, server, kinds=kind)
+    assert shut.status() == {"tool 1.0.0": "failed"}
+    assert not node.machine.files.exists(path)
+    assert content(node, f"{path}.unverified") == data
+    server.reset()
+    assert cache(node, {"tool": ["1.0.0"]}, **vouched).status() == {"tool 1.0.0": "cached"}
+    assert (content(node, path), requests(server)) == (data, 0)
+    server.put(f"{where}.sha512", hashlib.sha512(data).hexdigest().encode())
+    assert cache(node, {"tool": ["1.0.0"]}, server, kinds=kind).status() == {"tool 1.0.0": "fetched"}
+    assert not node.machine.files.exists(f"{path}.unverified")
+    assert cache(node, {"tool": ["1.0.0"]}, server, kinds=kind).status() == {"tool 1.0.0": "cached"}
+
+
 def test_every_certificate_of_an_item_is_imported(node: DirectNode) -> None:
     """A root and an intermediate one; then one more behind those that are there."""
     pems = [PrivateCA().pem.decode() for dummy in range(3)]

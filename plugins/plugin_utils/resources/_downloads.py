@@ -13,6 +13,7 @@ import typing as t
 from ..calls import Call, CallResult, Json
 from ..patches_codes import curl_words
 from . import _curl, _members
+from ._base import Results, Room
 from ._paths import discard
 
 FETCHED = "fetched"
@@ -97,6 +98,32 @@ def calls(wanted: Wanted, *, broken: bool) -> t.Iterator[Call]:
         select=("exists",),
         unless=(*done, "verify-again"),
     )
+
+
+def room(wanted: Wanted, there: int) -> Room:
+    """What a file takes; the second source is asked only where the first does not tell.
+
+    Args:
+        wanted: what to bring.
+        there: bytes of it that are on the disk already.
+    """
+    # The machine's environment may name a proxy that this very run takes away, after it was measured.
+    first, *others = (
+        _curl.ask(
+            f"size-{index}",
+            place.url,
+            place.route if place.route.proxy else dataclasses.replace(place.route, no_proxy=("*",)),
+            version=wanted.version,
+        )
+        for index, place in enumerate(wanted.places[:2])
+    )
+    asked = (first, *(dataclasses.replace(call, unless=(first.id,)) for call in others))
+
+    def read(results: Results) -> int | None:
+        offers = (_curl.offered(results.get(call.id)) for call in asked)
+        return next((max(offer.size - there, 0) for offer in offers if offer and offer.size is not None), None)
+
+    return Room(path=wanted.path, size=None, ask=asked, read=read)
 
 
 def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:

@@ -12,7 +12,7 @@ from ..calls import Call, Json
 from . import _curl, _downloads
 from ._base import Change, Resource, ResourceError, Results, Room
 from ._checksums import checksum_in, digest
-from ._paths import remove_path
+from ._paths import discard, move_path, remove_path
 from ._state import create, is_missing, objects, only, update
 
 
@@ -43,6 +43,7 @@ class Artifact(Resource):
     A download that breaks off is continued by the next run. With `checksum_url`, the checksum file is kept beside the
     file (`PATH.checksum`), so that later runs verify without the network; `path` should name the version. With `kind`,
     a manifest (`PATH.manifest.json`) tells what it is; where nothing else verifies the file, its hash in there does.
+    A file that nothing verifies yet waits as `PATH.unverified` until another one came or it proves right.
     """
 
     type: t.ClassVar[str] = "Artifact"
@@ -167,6 +168,10 @@ class Artifact(Resource):
         return f"{self.path}.part"
 
     @property
+    def _aside(self) -> str:
+        return f"{self.path}.unverified"
+
+    @property
     def kept_checksum(self) -> str:
         """Where the checksum file is kept."""
         return f"{self.path}.checksum"
@@ -205,7 +210,7 @@ class Artifact(Resource):
         )
 
     def observe(self) -> tuple[Call, ...]:
-        paths: list[Json] = [self.path, self._part]
+        paths: list[Json] = [self.path, self._part, self._aside]
         # What a broken run left is hashed too, which costs little and nothing where there is none.
         calls = [Call(id="file", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue")]
         for wanted, call_id, path in (
@@ -217,10 +222,11 @@ class Artifact(Resource):
                 calls.append(Call(id=call_id, command="@read-file", parameters=kept, on_error="continue"))
         if self.algorithm == "SHA512":
             # @read-file knows SHA-256 only.
-            parameters: dict[str, Json] = {"LiteralPath": self.path, "Algorithm": "SHA512"}
-            calls.append(
-                Call(id="sha512", command="Get-FileHash", parameters=parameters, select=("Hash",), on_error="continue")
-            )
+            for call_id, path in (("sha512", self.path), ("sha512-aside", self._aside)):
+                look: dict[str, Json] = {"LiteralPath": path, "Algorithm": "SHA512"}
+                calls.append(
+                    Call(id=call_id, command="Get-FileHash", parameters=look, select=("Hash",), on_error="continue")
+                )
         if self.kind:
             calls.append(_curl.VERSION_CALL)
         if self._asks:
@@ -235,12 +241,18 @@ class Artifact(Resource):
 
     def _plan(self, seen: Results) -> Change | None:
         only(self, seen, "file")
-        found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
-        here = found.get(self.path.casefold(), {})
-        broken = bool(found.get(self._part.casefold(), {}).get("exists"))
+        here, aside = self._found(seen, self.path), self._found(seen, self._aside)
+        broken = bool(self._found(seen, self._part).get("exists"))
         offer = _curl.offered(seen.get("offer")) or _curl.Offer()
         fetch = (*self._write_checksum(), *_downloads.calls(self._wanted(seen, offer), broken=broken))
+        if aside.get("exists") or here.get("exists"):
+            # Runs only where another one came.
+            fetch = (*fetch, discard(self._aside, "remove-aside"))
         if not here.get("exists"):
+            known = self._expected(seen) if self._verified and aside.get("exists") else None
+            if known and known == self._actual(seen, aside, "-aside"):
+                back = (*self._write_checksum(), move_path(self._aside, self.path, "back"))
+                return update(self, {"path": self._aside}, {"path": self.path}, back, why="it is verified by now")
             after = {"path": self.path, "source": _curl.redacted(self._places[0].url)}
             return create(self, after, fetch, why="is not on the node")
         if not self._verified:
@@ -251,43 +263,23 @@ class Artifact(Resource):
             sums = next((place.checksum_url for place in self._places if place.checksum_url), "")
             why = f"its {self.algorithm} is {actual}, wanted {expected}" if expected else "its checksum file is missing"
             wanted = {"path": self.path, algorithm: expected or f"by {_curl.redacted(sums)}"}
-            # Nobody may use the wrong one meanwhile.
-            return update(
-                self, {"path": self.path, algorithm: actual}, wanted, (remove_path(self.path), *fetch), why=why
-            )
+            away = remove_path(self.path) if expected else self._set_aside()
+            return update(self, {"path": self.path, algorithm: actual}, wanted, (away, *fetch), why=why)
         return self._plan_manifest(seen, here)
 
     def _room(self, seen: Results) -> Room:
         """What the file takes; the second source is asked only where the first does not tell."""
-        found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
         # A part is continued only where something verifies the whole.
-        there = int(found.get(self._part.casefold(), {}).get("size") or 0) if self._verified else 0
-        version = _curl.read_version(seen.get("curl"))
-        # The machine's environment may name a proxy that this very run takes away, after it was measured.
-        first, *others = (
-            _curl.ask(
-                f"size-{index}",
-                place.url,
-                place.route if place.route.proxy else dataclasses.replace(place.route, no_proxy=("*",)),
-                version=version,
-            )
-            for index, place in enumerate(self._places[:2])
-        )
-        asked = (first, *(dataclasses.replace(call, unless=(first.id,)) for call in others))
-
-        def read(results: Results) -> int | None:
-            offers = (_curl.offered(results.get(call.id)) for call in asked)
-            return next((max(offer.size - there, 0) for offer in offers if offer and offer.size is not None), None)
-
-        return Room(path=self.path, size=None, ask=asked, read=read)
+        there = int(self._found(seen, self._part).get("size") or 0) if self._verified else 0
+        return _downloads.room(self._wanted(seen, _curl.Offer()), there)
 
     def held(self, seen: Results) -> dict[str, t.Any]:
         """Hash, size and source of a file that is there and right; empty where it is not."""
         change = self._plan(seen)
         if change is not None and any(call.id == _downloads.FETCHED for call in change.calls):
             return {}
-        found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
-        here = found.get(self.path.casefold(), {})
+        here = self._found(seen, self.path)
+        here = here if here.get("exists") else self._found(seen, self._aside)
         source = self._noted(seen).get("source") if self.kind else None
         return {"sha256": here.get("sha256"), "size": here.get("size"), "source": source}
 
@@ -322,7 +314,8 @@ class Artifact(Resource):
             )
             before = {"path": self.path, "sha256": here.get("sha256")}
             after = {"path": self.path, "sha256": noted.get("sha256") or "as fetched"}
-            return update(self, before, after, (remove_path(self.path), *fetch), why=why)
+            away = remove_path(self.path) if noted else self._set_aside()
+            return update(self, before, after, (away, *fetch), why=why)
         before = {"etag": noted.get("etag") or "", "size": noted.get("size")}
         after = {
             "etag": offer.etag or before["etag"],
@@ -380,6 +373,14 @@ class Artifact(Resource):
             checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{known}\n"}
             yield Call(id="keep-checksum", command="@write-file", parameters=checksum, select=())
 
+    def _set_aside(self) -> Call:
+        """Nobody may use meanwhile what nothing verifies; but nothing says that it is wrong, and it may be the last."""
+        return move_path(self.path, self._aside, "aside")
+
+    def _found(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
+        found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
+        return found.get(path.casefold(), {})
+
     def _expected(self, seen: Results) -> str | None:
         """The wanted hash as far as the node knows it without the network."""
         if self.sha256 or self.sha512:
@@ -387,12 +388,12 @@ class Artifact(Resource):
         content = str(only(self, seen, "checksum").get("content") or "")
         return checksum_in(content, self._name_in_checksum(), self.checksum_algorithm)
 
-    def _actual(self, seen: Results, here: t.Mapping[str, t.Any]) -> str | None:
+    def _actual(self, seen: Results, here: t.Mapping[str, t.Any], which: str = "") -> str | None:
         if self.algorithm == "SHA256":
             return str(here.get("sha256") or "").lower() or None
-        if is_missing(seen.get("sha512")):
+        if is_missing(seen.get(f"sha512{which}")):
             return None
-        return str(only(self, seen, "sha512").get("Hash") or "").lower() or None
+        return str(only(self, seen, f"sha512{which}").get("Hash") or "").lower() or None
 
     def _name_in_checksum(self) -> str:
         return self.checksum_name or _curl.file_name(self._places[-1].url)

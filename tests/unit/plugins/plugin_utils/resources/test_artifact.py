@@ -40,7 +40,7 @@ def files(content: str | None = None, part: str | None = None) -> t.Any:
     [
         ({"sha256": SHA256.upper()}, {}),
         ({"sha256": f"sha256:{SHA256}"}, {}),
-        ({"sha512": SHA512}, {"sha512": answer({"Hash": SHA512.upper()})}),
+        ({"sha512": SHA512}, {"sha512": answer({"Hash": SHA512.upper()}), "sha512-aside": MISSING}),
         (
             {"checksum_url": URL + ".sha256sum"},
             {"checksum": answer(file(PATH + ".checksum", f"{SHA256}  containerd.tar.gz\n"))},
@@ -89,7 +89,7 @@ def test_a_checksum_file_is_fetched_first_and_kept() -> None:
 
 
 def test_a_sha512_is_given_to_the_node_as_a_checksum_file() -> None:
-    change = must(artifact(sha512=SHA512), file=files(), sha512=MISSING)
+    change = must(artifact(sha512=SHA512), file=files(), **{"sha512": MISSING, "sha512-aside": MISSING})
     assert call(change, "keep-checksum").parameters == {"path": PATH + ".checksum", "content": SHA512 + "\n"}
     assert call(change, "verify-0").parameters["algorithm"] == "SHA512"
 
@@ -215,7 +215,22 @@ def test_what_only_the_manifest_verifies_is_fetched_again_where_it_differs() -> 
     other = must(wanted, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
     assert "another SHA256" in other.why
     missing = must(wanted, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
-    assert commands(missing)[:2] == ["Remove-Item", "curl.exe"]
+    # Nothing says that it is wrong, and it may be the last one: it only gets out of the way.
+    assert commands(missing)[:2] == ["@move-path", "curl.exe"]
+
+
+def test_what_waits_unverified_comes_back_only_where_it_proves_right() -> None:
+    aside = file(PATH + ".unverified", "whole")
+    there = answer(file(PATH), file(PATH + ".part"), aside)
+    back = must(artifact(sha256=SHA256), file=there)
+    assert commands(back) == ["@move-path"]
+    other = must(artifact(sha256="0" * 64), file=there)
+    assert "@move-path" not in commands(other)
+    # It goes where another one came: the call before fails wherever none did.
+    assert [each.id for each in other.calls][-2:] == ["fetched", "remove-aside"]
+    summed = artifact(checksum_url=URL + ".sha512", checksum_algorithm="SHA512")
+    unknown = {"checksum": answer(file(PATH + ".checksum")), "sha512": MISSING, "sha512-aside": MISSING}
+    assert "@move-path" not in commands(must(summed, file=there, **unknown))
 
 
 def offer(etag: str, size: int) -> t.Any:
