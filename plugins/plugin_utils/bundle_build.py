@@ -237,9 +237,7 @@ class Builder:
             self._note(image.name)
             return []
         registry = self._registry(image)
-        found = registry.image(image.name, image.windows)
-        if image.digest and found.top.digest != image.digest:
-            raise BundleError(f"{image.name}: the registry has {found.top.digest}, wanted {image.digest}")
+        found = registry.image(image.name, image.windows, image.digest)
         return self._archives(image, found, registry, kept)
 
     def _archives(

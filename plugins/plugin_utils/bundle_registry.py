@@ -23,6 +23,7 @@ from .bundle_index import BundleError
 
 _ACCEPT = ", ".join((*images.INDEXES, *images.MANIFESTS))
 _PARAMETER = re.compile(r'([a-zA-Z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PEM = "-----BEGIN CERTIFICATE-----"
 _DOCKER = ("docker.io", "registry-1.docker.io")
 
 
@@ -35,6 +36,7 @@ class Endpoint:
     password: str = dataclasses.field(default="", repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     ca: str = ""
+    """All authorities in PEM; empty: what the controller trusts."""
     verify: bool = True
     override_path: bool = False
     """Its path already stands for `/v2`."""
@@ -74,19 +76,20 @@ class Registry:
         self._answers: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
-    def image(self, name: str, windows: t.Sequence[str]) -> Image:
+    def image(self, name: str, windows: t.Sequence[str], digest: str = "") -> Image:
         """Reads what is needed to know of an image.
 
         Parameters:
             name: the whole reference.
             windows: versions of Windows Server.
+            digest: `sha256:…` to ask for instead of the name's tag, which may have moved on.
 
         Raises:
             BundleError: no endpoint has it, or what it says cannot be.
         """
         ref = images.reference(name)
         documents: dict[str, bytes] = {}
-        top, found = self._document(ref, ref.wanted, name, documents)
+        top, found = self._document(ref, digest or ref.wanted, name, documents)
         if not images.is_index(found):
             one = self._own_platform(ref, images.manifest(top, found, name), name)
             alone: dict[str, tuple[Manifest, ...]] = {}
@@ -262,18 +265,34 @@ def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool
         raise BundleError(
             f"container_runtime_registries: {host}: {url!r} is not accepted; wanted a URL of http or https"
         )
-    ca = about.get("ca") or ""
-    ca = str(ca[0] if isinstance(ca, list) else ca)
+    verify = not about.get("skip_verify", False)
     return Endpoint(
         url=full,
         username=str(about.get("username") or ""),
         password=str(about.get("password") or ""),
         headers={str(name): _text(value) for name, value in (about.get("headers") or {}).items()},
-        ca=ca,
-        verify=not about.get("skip_verify", False),
+        ca=_authorities(host, about.get("ca")) if verify else "",
+        verify=verify,
         override_path=bool(about.get("override_path", False)),
         mirror=mirror,
     )
+
+
+def _authorities(host: str, given: t.Any) -> str:
+    """All authorities as one text in PEM.
+
+    Raises:
+        BundleError: one of them is a path, which means a file of the node.
+    """
+    texts = [str(text) for text in ([given] if isinstance(given, str) else given or []) if text]
+    for text in texts:
+        if _PEM not in text:
+            raise BundleError(
+                f"container_runtime_registries: {host}: ca {text!r} is a path on the node, and the bundle is made on "
+                f"the controller, which cannot read it; wanted the certificate itself in PEM ({_PEM}…), which nodes "
+                "take too"
+            )
+    return "".join(f"{text.strip()}\n" for text in texts)
 
 
 def _text(value: t.Any) -> str:

@@ -258,69 +258,6 @@ def test_a_proxy_with_a_password_and_a_private_authority(controller: Controller,
         assert "s3cret" not in failure
 
 
-@pytest.mark.parametrize("auth", ["basic", "bearer"])
-def test_registries_that_ask_who_asks(controller: Controller, auth: Any) -> None:
-    blobs = Blobs()
-    blobs.add("r.example/app:1", ["2022"])
-    authority = PrivateCA()
-    context = authority.server_context(["127.0.0.1"])
-    with Registry(images=blobs, user="me:s3cret", auth=auth, tls=context) as registry:
-        controller.registry = registry
-        image, ca = [controller.image("r.example/app:1")], authority.pem.decode()
-        for given in ({}, {"username": "me", "password": "wr0ng"}):
-            (failure,) = controller.make(controller.wanted(image, ca=ca, **given)).failures
-            assert "username and password" in failure or "HTTP 401" in failure
-            assert "wr0ng" not in failure
-        wanted = controller.wanted(image, ca=ca, username="me", password="s3cret")
-        assert controller.make(wanted).failures == []
-        assert "s3cret" not in (controller.bundle / "index.json").read_text()
-
-
-def test_a_layer_that_no_registry_has_comes_from_its_own_url(controller: Controller) -> None:
-    blobs = Blobs()
-    blobs.add("r.example/base:1", ["2022"])
-    index = json.loads(blobs.content[blobs.tags["r.example/base:1"]][1])
-    manifest = json.loads(blobs.content[index["manifests"][0]["digest"]][1])
-    layer = manifest["layers"][0]
-    controller.server.put("layers.example/layer", blobs.content.pop(layer["digest"])[1])
-    layer["mediaType"] = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
-    layer["urls"] = [f"{controller.server.url}/nowhere", f"{controller.server.url}/layers.example/layer"]
-    new = blobs.put(oci.MANIFEST, oci.encode(manifest), platform=index["manifests"][0]["platform"])
-    index["manifests"] = [new]
-    blobs.tags["r.example/base:1"] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
-    with Registry(images=blobs) as registry:
-        controller.registry = registry
-        assert controller.make([controller.image("r.example/base:1")]).failures == []
-    bundle = controller.verified()
-    (path,) = bundle.entries
-    with tarfile.open(bundle.file(path)) as archive:
-        assert f"blobs/sha256/{layer['digest'].partition(':')[2]}" in archive.getnames()
-
-
-@pytest.mark.parametrize("kind", ["manifests", "blobs"])
-def test_a_registry_that_lies_is_found_out(controller: Controller, kind: str) -> None:
-    controller.registry.fault("wrong", f"*/{kind}/*")
-    (failure,) = controller.make([controller.image()]).failures
-    assert PAUSE in failure or "SHA256" in failure or "JSON" in failure
-    assert controller.verified().entries == {}
-
-
-def test_a_tag_that_moved_is_seen_when_asked_to_and_takes_the_place_of_the_old_one(controller: Controller) -> None:
-    blobs = Blobs()
-    blobs.add("r.example/app:1", ["2022", "2025"])
-    with Registry(images=blobs) as registry:
-        controller.registry = registry
-        image = [controller.image("r.example/app:1")]
-        controller.make(image)
-        old = {entry.digest for entry in controller.verified().entries.values()}
-        blobs.add("r.example/app:1", ["2022", "2025"], size=9000)
-        assert controller.make(image).fetched == []
-        assert len(controller.make(image, refresh=True).fetched) == 2
-    new = controller.verified().entries.values()
-    assert len(new) == 2
-    assert old.isdisjoint(entry.digest for entry in new)
-
-
 def test_what_nobody_needs_goes_only_when_asked_to(controller: Controller) -> None:
     crictl, tool = controller.artifact("crictl", "1.37.0"), controller.own("tool.zip", b"x" * 100)
     controller.make([crictl, tool])

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Container images of bundles, from registries that ask who asks, lie, or have moved their tags on."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.bundling import PAUSE, Controller
+
+from simulator.artifacts.certificates import PrivateCA
+from simulator.artifacts.server import ArtifactServer
+from simulator.kubernetes_node import oci
+from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.upstream_images import Blobs
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_registries")]
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Iterator[Controller]:
+    with ArtifactServer() as server, Registry() as registry:
+        yield Controller(tmp_path, server, registry)
+
+
+@pytest.mark.parametrize("auth", ["basic", "bearer"])
+def test_registries_that_ask_who_asks(controller: Controller, auth: Any) -> None:
+    blobs = Blobs()
+    blobs.add("r.example/app:1", ["2022"])
+    authority = PrivateCA()
+    context = authority.server_context(["127.0.0.1"])
+    with Registry(images=blobs, user="me:s3cret", auth=auth, tls=context) as registry:
+        controller.registry = registry
+        image, ca = [controller.image("r.example/app:1")], authority.pem.decode()
+        for given in ({}, {"username": "me", "password": "wr0ng"}):
+            (failure,) = controller.make(controller.wanted(image, ca=ca, **given)).failures
+            assert "username and password" in failure or "HTTP 401" in failure
+            assert "wr0ng" not in failure
+        wanted = controller.wanted(image, ca=ca, username="me", password="s3cret")
+        assert controller.make(wanted).failures == []
+        assert "s3cret" not in (controller.bundle / "index.json").read_text()
+
+
+def test_every_authority_of_a_registry_counts(controller: Controller) -> None:
+    blobs, authority = Blobs(), PrivateCA()
+    blobs.add("r.example/app:1", ["2022"])
+    old, new = PrivateCA("Another CA").pem.decode(), authority.pem.decode()
+    with Registry(images=blobs, tls=authority.server_context(["127.0.0.1"])) as registry:
+        controller.registry = registry
+        image = [controller.image("r.example/app:1")]
+        before = set(Path(tempfile.gettempdir()).glob("winkube-ca-*"))
+        # As a text may have come, without an end of line.
+        assert controller.make(controller.wanted(image, ca=[old.strip(), new.strip()])).failures == []
+        assert set(Path(tempfile.gettempdir()).glob("winkube-ca-*")) <= before
+        (failure,) = controller.make(controller.wanted(image, ca=[old]), attempts=1, refresh=True).failures
+        assert "its certificate is not accepted" in failure
+        asked = controller.requests()
+        for given in (r"C:\certificates\site.pem", [new, r"C:\certificates\site.pem"]):
+            (failure,) = controller.make(controller.wanted(image, ca=given), refresh=True).failures
+            assert r"'C:\\certificates\\site.pem' is a path on the node" in failure
+            assert "wanted the certificate itself in PEM" in failure
+        assert controller.requests() == asked
+        # Where nothing is verified, nothing verifies.
+        unverified = controller.wanted(image, ca=r"C:\certificates\site.pem", skip_verify=True)
+        assert controller.make(unverified, refresh=True).failures == []
+
+
+def test_a_layer_that_no_registry_has_comes_from_its_own_url(controller: Controller) -> None:
+    blobs = Blobs()
+    blobs.add("r.example/base:1", ["2022"])
+    index = json.loads(blobs.content[blobs.tags["r.example/base:1"]][1])
+    manifest = json.loads(blobs.content[index["manifests"][0]["digest"]][1])
+    layer = manifest["layers"][0]
+    controller.server.put("layers.example/layer", blobs.content.pop(layer["digest"])[1])
+    layer["mediaType"] = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
+    layer["urls"] = [f"{controller.server.url}/nowhere", f"{controller.server.url}/layers.example/layer"]
+    new = blobs.put(oci.MANIFEST, oci.encode(manifest), platform=index["manifests"][0]["platform"])
+    index["manifests"] = [new]
+    blobs.tags["r.example/base:1"] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
+    with Registry(images=blobs) as registry:
+        controller.registry = registry
+        assert controller.make([controller.image("r.example/base:1")]).failures == []
+    bundle = controller.verified()
+    (path,) = bundle.entries
+    with tarfile.open(bundle.file(path)) as archive:
+        assert f"blobs/sha256/{layer['digest'].partition(':')[2]}" in archive.getnames()
+
+
+@pytest.mark.parametrize("kind", ["manifests", "blobs"])
+def test_a_registry_that_lies_is_found_out(controller: Controller, kind: str) -> None:
+    controller.registry.fault("wrong", f"*/{kind}/*")
+    (failure,) = controller.make([controller.image()]).failures
+    assert PAUSE in failure or "SHA256" in failure or "JSON" in failure
+    assert controller.verified().entries == {}
+
+
+def test_a_tag_that_moved_is_seen_when_asked_to_and_takes_the_place_of_the_old_one(controller: Controller) -> None:
+    blobs = Blobs()
+    blobs.add("r.example/app:1", ["2022", "2025"])
+    with Registry(images=blobs) as registry:
+        controller.registry = registry
+        image = [controller.image("r.example/app:1")]
+        controller.make(image)
+        old = {entry.digest for entry in controller.verified().entries.values()}
+        blobs.add("r.example/app:1", ["2022", "2025"], size=9000)
+        assert controller.make(image).fetched == []
+        assert len(controller.make(image, refresh=True).fetched) == 2
+    new = controller.verified().entries.values()
+    assert len(new) == 2
+    assert old.isdisjoint(entry.digest for entry in new)
+
+
+def test_a_pinned_digest_is_had_though_its_tag_moved_on(controller: Controller) -> None:
+    blobs = Blobs()
+    blobs.add("r.example/app:1", ["2022"])
+    pinned = blobs.tags["r.example/app:1"]
+    blobs.add("r.example/app:1", ["2022"], size=9000)
+    assert blobs.tags["r.example/app:1"] != pinned
+    with Registry(images=blobs) as registry:
+        controller.registry = registry
+        image = controller.image("r.example/app:1", digest=pinned)
+        assert controller.make([image]).failures == []
+        assert controller.make([image]).fetched == []
+        bundle = controller.verified()
+        (entry,) = bundle.entries.values()
+        assert (entry.name, entry.version, entry.digest) == ("r.example/app:1", "1", pinned)
+        with tarfile.open(bundle.file(entry.path)) as archive:
+            member = archive.extractfile("index.json")
+            assert member is not None
+            (top,) = json.loads(member.read())["manifests"]
+        # What the node imports has the name by which it is asked for.
+        assert (top["digest"], top["annotations"]["io.containerd.image.name"]) == (pinned, "r.example/app:1")
+        del blobs.content[pinned]
+        (failure,) = controller.make([image], refresh=True, attempts=1).failures
+        assert pinned in failure
