@@ -150,8 +150,17 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     assert not machine.files.listing(r"C:\ProgramData\winkube\builds")
     again = state(wanted)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
-    changed = state({**wanted, "dockerfile": f"{DOCKERFILE}LABEL changed=yes\n"})
-    assert [change["action"] for change in changed["changes"]] == ["update"]
+    changed = {**wanted, "dockerfile": f"{DOCKERFILE}LABEL changed=yes\n"}
+    pushed = dict(registry.images.tags)
+    registry.failures["built/built:1"] = 503
+    unpushed = state(changed)
+    assert "BuiltContainerImage" in unpushed["msg"]
+    assert registry.images.tags == pushed
+    registry.failures.clear()
+    repeated = state(changed)
+    assert [change["why"] for change in repeated["changes"]] == ["pushed is false, wanted true"]
+    assert registry.images.tags[f"{host}/built:1"] != pushed[f"{host}/built:1"]
+    assert state(changed)["changed"] is False
     broken = state({**wanted, "dockerfile": "FROM ${BASE}\nCOPY nothing.exe /x.exe\n"})
     assert "BuiltContainerImage" in broken["msg"]
     assert not machine.files.listing(r"C:\ProgramData\winkube\builds")

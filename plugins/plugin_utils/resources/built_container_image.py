@@ -18,14 +18,19 @@ import typing as t
 
 from ..calls import Call
 from ._base import Change, ResourceError, Results
-from ._image_store import is_whole
+from ._containerd_images import PINNED
+from ._image_store import Held, is_whole
 from ._paths import remove_path
+from ._registry_keys import make_key, remove_value, set_value
 from ._state import create, update
 from .container_image import InStore
 
 FOLDER = "C:\\ProgramData\\winkube\\builds"
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = "winkube.node.built-from"
+PUSHED = "HKLM:\\SOFTWARE\\winkube\\pushed"
+"""Holds a value for each name that was pushed from here: its data is what the pushed container image was built from. A
+label cannot tell it: Docker's is in the container image itself, and so there before the push."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,21 +87,46 @@ class BuiltContainerImage(InStore):
             (listing,) = looks
             arguments = (*listing.arguments[:2], "--filter", f"label={self._mark}", *listing.arguments[2:])
             looks += (dataclasses.replace(listing, id="marked", arguments=arguments),)
+        if self.push:
+            values = [{"path": PUSHED, "name": self._note}]
+            looks += (Call(id="pushed", command="@read-registry", parameters={"values": values}, on_error="continue"),)
         return looks
 
     def plan(self, seen: Results) -> Change | None:
         found = self.store.read(seen).get(self.name)
+        note = _noted(seen)
+        after: dict[str, t.Any] = {"built_from": self.source}
+        after |= {"pinned": True} if self.pinned else {}
+        after |= {"pushed": True} if self.push else {}
         if found is None or not found.complete:
-            after = {"built_from": self.source, "pinned": self.pinned or None}
-            return create(self, after, self._calls(), why="was not built here yet")
-        if self.runtime == "docker":
-            marked = self.name in self.store.read({"images": seen["marked"]} if "marked" in seen else {})
-        else:
-            marked = self._mark in found.labels
-        before = {"built_from": self.source if marked else "something else"}
-        return update(self, before, {"built_from": self.source}, self._calls())
+            return create(
+                self, after, [*self._built(note), *self._kept(), *self._pushed()], why="was not built here yet"
+            )
+        built = self._is_built(found, seen)
+        before = {
+            "built_from": self.source if built else "something else",
+            "pinned": PINNED in found.labels,
+            "pushed": built and note == self.source,
+        }
+        calls = [] if built else [*self._built(note)]
+        calls += self._kept() if not built or not before["pinned"] else ()
+        calls += self._pushed() if not before["pushed"] else ()
+        return update(self, before, after, calls)
 
-    def _calls(self) -> t.Iterator[Call]:
+    def _is_built(self, found: Held, seen: Results) -> bool:
+        if self.runtime == "docker":
+            return self.name in self.store.read({"images": seen["marked"]} if "marked" in seen else {})
+        return self._mark in found.labels
+
+    @property
+    def _note(self) -> str:
+        return f"{self.runtime} {self.name}"
+
+    def _built(self, note: str) -> t.Iterator[Call]:
+        """The calls that build it."""
+        if note:
+            # Else a push that fails after a build of what was pushed once would not be repeated.
+            yield remove_value("forget", PUSHED, self._note)
         folder = f"{FOLDER}\\{hashlib.sha256(self.name.encode()).hexdigest()[:24]}"
         file = {"path": f"{folder}\\Dockerfile", "content": self.dockerfile}
         yield Call(id="dockerfile", command="@write-file", parameters=dict(file), select=())
@@ -104,11 +134,17 @@ class BuiltContainerImage(InStore):
         if self.runtime == "containerd":
             label = ("-n", "k8s.io", "images", "label", self.name, self._mark)
             yield Call(id="mark", command=self.ctr, arguments=label, timeout=300)
-            if self.pinned:
-                yield from self.store.pin(self.name)
+        yield dataclasses.replace(remove_path(folder, "discard"), always=True, on_error="continue")
+
+    def _kept(self) -> t.Iterator[Call]:
+        if self.pinned:
+            yield from self.store.pin(self.name)
+
+    def _pushed(self) -> t.Iterator[Call]:
         if self.push:
             yield self.store.push(self.name, self.how)
-        yield dataclasses.replace(remove_path(folder, "discard"), always=True, on_error="continue")
+            yield from make_key(PUSHED)
+            yield set_value("note", PUSHED, self._note, "String", self.source)
 
     def _build(self, folder: str, context: str) -> Call:
         values = sorted(self.build_args.items())
@@ -138,3 +174,10 @@ class BuiltContainerImage(InStore):
             output_limit=8192,
             long=True,
         )
+
+
+def _noted(seen: Results) -> str:
+    """What the pushed container image was built from; empty where none was pushed, or nobody asked."""
+    result = seen.get("pushed")
+    found = result.first if result is not None and result.ok else None
+    return str(found.get("value") or "") if isinstance(found, t.Mapping) else ""

@@ -59,9 +59,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         namespace = parse_qs(parts.query).get("ns", [""])[0]
         name, kind, wanted = route["name"], route["kind"], route["object"]
-        if status := self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{wanted}"):
-            self._fail(status, "UNAVAILABLE", "injected")
-        elif kind == "tags":
+        if self._failing(name, wanted, namespace):
+            return
+        if kind == "tags":
             tags = {"name": name, "tags": self.owner.tags(name, namespace)}
             self._send(200, json.dumps(tags).encode(), "application/json")
         else:
@@ -153,6 +153,8 @@ class Handler(BaseHTTPRequestHandler):
         if not route:
             self._fail(404, "NAME_UNKNOWN", "repository name not known to registry")
             return
+        if self._failing(route["name"], route["object"]):
+            return
         digest = oci.digest_of(data)
         if route["kind"] == "blobs":
             if parse_qs(parts.query).get("digest") != [digest]:
@@ -165,6 +167,13 @@ class Handler(BaseHTTPRequestHandler):
                 self.owner.tag(route["name"], route["object"], digest)
         self.owner.count("pushed")
         self._answer(201, {"Docker-Content-Digest": digest, "Location": parts.path})
+
+    def _failing(self, name: str, wanted: str, namespace: str = "") -> bool:
+        """Refuse what is to fail."""
+        status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{wanted}")
+        if status:
+            self._fail(status, "UNAVAILABLE", "injected")
+        return bool(status)
 
     def _body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
