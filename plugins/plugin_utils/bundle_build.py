@@ -19,11 +19,11 @@ import typing as t
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from . import bundle_archive, bundle_images, bundle_index, bundle_keys, bundle_verify
+from . import bundle_archive, bundle_images, bundle_index, bundle_signing, bundle_verify
 from .bundle_content import Sums, Wanted, WantedFile, WantedImage
 from .bundle_fetch import Checksum, Fetched, Fetcher, FetchError, Source
 from .bundle_images import Manifest
-from .bundle_index import INDEX, SIGNATURE, WORK, BundleError, Entry
+from .bundle_index import WORK, BundleError, Entry
 from .bundle_registry import Image, Registry, endpoints
 from .resources._checksums import checksum_in
 
@@ -116,11 +116,8 @@ class Builder:
 
     def _kept(self) -> dict[str, Entry]:
         """What an earlier run signed and is still so; the rest is fetched anew."""
-        if not (self._directory / INDEX).exists():
-            return {}
-        public = bundle_keys.public_pem(self._key.public_key()).decode()
         try:
-            entries = bundle_verify.read_index(self._directory, public)
+            entries = bundle_signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:
             self.made.warnings.append(f"{problem}; everything is verified and fetched anew")
             return {}
@@ -352,13 +349,7 @@ class Builder:
 
     def _sign(self, entries: t.Mapping[str, Entry]) -> None:
         """Writes the index and its signature, where they are not there already."""
-        data = bundle_index.dump(entries.values())
-        proof = bundle_keys.sign(self._key, data)
-        index, signature = self._directory / INDEX, self._directory / SIGNATURE
-        there = [path.read_bytes() if path.exists() else b"" for path in (index, signature)]
-        if there != [data, proof]:
-            _write(index, data)
-            _write(signature, proof)
+        if bundle_signing.write(self._directory, self._key, entries.values()):
             self.made.signed = True
 
     def _replaced(self, entry: Entry) -> bool:
@@ -383,10 +374,3 @@ class Builder:
     def _tell(self, text: str) -> None:
         if self._say is not None:
             self._say(f"bundle: {text}")
-
-
-def _write(path: pathlib.Path, data: bytes) -> None:
-    """A small file, whole or not at all."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(data)
-    part.replace(path)

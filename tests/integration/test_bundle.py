@@ -335,3 +335,33 @@ def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> 
     finally:
         tracemalloc.stop()
     assert peak < len(content) // 3
+
+
+def test_a_run_that_is_killed_between_index_and_signature_goes_on(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """What nobody catches."""
+
+    resources = [controller.own(f"tool{number}.zip", b"x" * 100 * number) for number in (1, 2, 3)]
+    replace, signatures = Path.replace, 0
+
+    def renaming(path: Path, target: Path) -> Path:
+        nonlocal signatures
+        signatures += path.name == "index.json.sig.part"
+        if signatures == 2:
+            raise Killed
+        return replace(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", renaming)
+        with pytest.raises(Killed):
+            controller.make(resources[:2], parallel=1)
+    # Nobody may use it so.
+    with pytest.raises(BundleError, match="is not the signature of its index"):
+        controller.verified()
+    asked = controller.requests()
+    made = controller.make(resources)
+    assert (made.warnings, made.failures, len(made.fetched)) == ([], [], 1)
+    assert controller.requests() == asked + 1
+    assert len(controller.verified().entries) == 3
