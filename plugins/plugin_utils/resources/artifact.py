@@ -328,7 +328,7 @@ class Artifact(Resource):
         if not self.kind or self._noted(seen).get("sha256") == here.get("sha256"):
             return None
         facts = {key: here.get(key) for key in ("sha256", "size")} | {"time": here.get("modified")}
-        described = {**self._facts(), "source": _curl.redacted(self._places[-1].url), **facts}
+        described = {**self._facts(), "source": None, **facts}  # Nobody knows any more who brought it.
         content: dict[str, Json] = {"path": self.manifest, "content": json.dumps(described, indent=1) + "\n"}
         write = Call(id="manifest", command="@write-file", parameters=content, select=())
         return update(self, {"manifest": "missing or of another file"}, {"manifest": self.manifest}, [write])

@@ -206,7 +206,9 @@ def test_a_manifest_is_written_with_the_file_by_whoever_brought_it() -> None:
 def test_a_manifest_that_does_not_fit_a_verified_file_is_written_anew(noted: dict[str, t.Any]) -> None:
     change = must(artifact(sha256=SHA256, **KIND), file=files("whole"), manifest=manifest(**noted), curl=CURL)
     assert commands(change) == ["@write-file"]
-    assert json.loads(str(change.calls[0].parameters["content"]))["sha256"] == SHA256
+    written = json.loads(str(change.calls[0].parameters["content"]))
+    # Nobody was asked for it: no source is claimed.
+    assert (written["sha256"], written["source"]) == (SHA256, None)
 
 
 def test_what_only_the_manifest_verifies_is_fetched_again_where_it_differs() -> None:
