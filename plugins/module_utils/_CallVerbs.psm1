@@ -103,13 +103,14 @@ function Get-Expected($With, [string]$Algorithm) {
     Assert-Item $With['checksum_path']
     $length = if ($Algorithm -eq 'SHA512') { 128 } else { 64 }
     $bare = $null
-    foreach ($line in [System.IO.File]::ReadAllLines($With['checksum_path'])) {
-        if ($line -notmatch "^\s*([0-9a-fA-F]{$length})(?:\s+[*]?(\S.*?))?\s*`$") { continue }
+    $lines = @([System.IO.File]::ReadAllLines($With['checksum_path']) -notmatch '^[ \t]*$')
+    foreach ($line in $lines) {
+        if ($line -notmatch "^[ \t]*([0-9a-fA-F]{$length})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*`$") { continue }
         $hash = $Matches[1].ToLowerInvariant()
-        if (-not $Matches[2]) { if (-not $bare) { $bare = $hash } }
+        if (-not $Matches[2]) { $bare = $hash }
         elseif (($Matches[2] -split '[\\/]')[-1] -eq $With['checksum_name']) { return $hash }
     }
-    if ($bare) { return $bare }
+    if ($bare -and $lines.Count -eq 1) { return $bare }
     $message = "$($With['checksum_path']) holds no $Algorithm checksum of $($With['checksum_name'])"
     throw (New-Failure 'InvalidData' 'ChecksumNotFound' $message)
 }

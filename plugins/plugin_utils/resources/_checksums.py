@@ -15,18 +15,19 @@ _LENGTHS = {"SHA256": 64, "SHA512": 128}
 
 
 def checksum_in(content: str, name: str, algorithm: str) -> str | None:
-    """The hash that a checksum file gives for a name: a bare hash, or lines `HASH  NAME` (`*NAME` for binary)."""
-    length = _LENGTHS[algorithm]
-    lines = [line.split() for line in content.lstrip("\ufeff").splitlines() if line.strip()]
-    for words in lines:
-        if len(words) >= 2 and _is_hash(words[0], length) and _base_name(words[1]) == name:
-            return words[0].lower()
-    bare = [words[0] for words in lines if len(words) == 1 and _is_hash(words[0], length)]
-    return bare[0].lower() if len(bare) == 1 == len(lines) else None
+    r"""The hash that a checksum file gives for a name; `@commit-file` reads it by the same rules (`_CallVerbs.psm1`).
 
-
-def _base_name(name: str) -> str:
-    return re.split(r"[\\/]", name.lstrip("*"))[-1]
+    Either the file holds a bare hash and nothing else, or lines `HASH  NAME` (`*NAME` for binary), of which the first
+    one counts whose name, behind its last `/` or `\\`, is the wanted one; case does not matter, as in Windows' names.
+    """
+    line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
+    # .NET knows no further ends of lines.
+    lines = [text for text in re.split(r"[\r\n]+", content.removeprefix("\ufeff")) if text.strip(" \t")]
+    found = [match for match in map(line.fullmatch, lines) if match]
+    for match in found:
+        if match[2] and re.split(r"[\\/]", match[2])[-1].casefold() == name.casefold():
+            return match[1].lower()
+    return found[0][1].lower() if len(lines) == 1 and found and not found[0][2] else None
 
 
 def _is_hash(word: str, length: int) -> bool:

@@ -37,14 +37,25 @@ def expected(machine: Machine, parameters: Mapping[str, Any]) -> tuple[str, str 
 
 
 def find(text: str, name: str | None, length: int) -> str | None:
-    """Return the hash of a file in a checksum file's text, in lower case."""
-    pattern = re.compile(rf"^\s*([0-9a-fA-F]{{{length}}})(?:\s+[*]?(\S.*?))?\s*$", re.MULTILINE)
-    lines = [(match[1].lower(), match[2]) for match in pattern.finditer(text)]
-    for checksum, file_name in lines:
-        if name and file_name and re.split(r"[\\/]", file_name)[-1].casefold() == name.casefold():
-            return checksum
-    bare = [checksum for checksum, file_name in lines if file_name is None]
-    return bare[0] if bare else None
+    """Return the hash of a file in a checksum file's text, in lower case: the rules of `@commit-file` (docs/wire.md).
+
+    A bare hash counts only where there is no other line; a name is what is behind the last slash of either kind, in
+    any case.
+    """
+    bare: list[str] = []
+    lines = [line for line in text.removeprefix("\ufeff").replace("\r", "\n").split("\n") if line.strip(" \t")]
+    for line in lines:
+        checksum, *rest = re.split(r"[ \t]+", line.strip(" \t"), maxsplit=1)
+        if not re.fullmatch(rf"[0-9a-fA-F]{{{length}}}", checksum):
+            continue
+        if not rest:
+            bare.append(checksum.lower())
+            continue
+        # An asterisk marks binary files; alone it is a name.
+        named = rest[0][1:] if re.match(r"[*][^ \t]", rest[0]) else rest[0]
+        if name and named.replace("\\", "/").rpartition("/")[2].casefold() == name.casefold():
+            return checksum.lower()
+    return bare[0] if bare and len(lines) == 1 else None
 
 
 def _error(category: str, error_id: str, message: str) -> CmdletError:
