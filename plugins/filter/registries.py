@@ -24,14 +24,15 @@ def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
 def registry_files(
     given: t.Mapping[str, t.Any], config_dir: str = "", runtime: str = "containerd"
 ) -> list[dict[str, t.Any]]:
-    """Resources of type File for registries: what containerd, or Docker, reads of them."""
+    """Resources of type File for registries: what containerd, or Docker, reads of them, and what is to go."""
     try:
         found = registries.read(plain(given))
         if runtime == "buildkit":
-            return registries.buildkit_files(found, str(config_dir))
+            return [*registries.buildkit_files(found, str(config_dir)), *registries.forgotten(found)]
         if runtime == "containerd":
-            return registries.containerd_files(found, str(config_dir))
-        return registries.docker_files(found, str(config_dir) or registries.DOCKER_CONFIG)
+            return [*registries.containerd_files(found, str(config_dir)), *registries.forgotten(found)]
+        folder = str(config_dir) or registries.DOCKER_CONFIG
+        return [*registries.docker_files(found, folder), *registries.forgotten(found, folder)]
     except registries.RegistryError as error:
         raise AnsibleFilterError(str(error)) from None
 

@@ -190,19 +190,34 @@ def _bare(url: str) -> str:
     return url.partition("://")[2]
 
 
+def forgotten(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONFIG) -> Files:
+    """Resources of type File: Docker's config.json is taken away where a site's registries have no credentials (more).
+
+    For a site's whole description only, and in the collection's own folder only: another may be somebody else's.
+    """
+    if _auths(registries) or config_dir.rstrip("\\").casefold() != DOCKER_CONFIG.casefold():
+        return []
+    return [{"type": "File", "name": f"{DOCKER_CONFIG}\\config.json", "state": "absent", "no_log": True}]
+
+
 def _logins(registries: t.Sequence[Registry], config_dir: str) -> Files:
     """Docker's config.json with the credentials of registries, where there are any."""
-    logins = {
-        _HUB if registry.host == "docker.io" else registry.host: {"auth": value.removeprefix("Basic ")}
-        for registry in registries
-        for name, value in registry.server.headers.items()
-        if name.casefold() == "authorization" and value.startswith("Basic ")
-    }
+    logins = _auths(registries)
     if not logins:
         return []
     text = json.dumps({"auths": logins}, indent=2) + "\n"
     name = f"{config_dir}\\config.json"
     return [{"type": "File", "name": name, "content": text, "acl": PRIVATE, "no_log": True}]
+
+
+def _auths(registries: t.Sequence[Registry]) -> dict[str, dict[str, str]]:
+    """Credentials by registry, as Docker's config.json has them."""
+    return {
+        _HUB if registry.host == "docker.io" else registry.host: {"auth": value.removeprefix("Basic ")}
+        for registry in registries
+        for name, value in registry.server.headers.items()
+        if name.casefold() == "authorization" and value.startswith("Basic ")
+    }
 
 
 def docker_settings(registries: t.Sequence[Registry]) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.winkube.node.plugins.filter.registries import FilterModule
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 
 FILTERS: dict[str, t.Any] = FilterModule().filters()
 
@@ -34,6 +35,25 @@ def test_each_runtime_has_its_own_files() -> None:
     (config,) = FILTERS["registry_files"](registries, runtime="docker")
     assert config["name"] == "C:\\ProgramData\\winkube\\docker\\config.json"
     assert FILTERS["docker_registries"](registries) == {"insecure-registries": ["r.example:5000"]}
+
+
+@pytest.mark.parametrize("runtime", ["containerd", "docker", "moby", "buildkit"])
+def test_credentials_that_are_no_longer_given_leave_the_node(runtime: str) -> None:
+    path = "C:\\ProgramData\\winkube\\docker\\config.json"
+    folder = "" if runtime in ("docker", "moby") else "C:\\certs.d"
+
+    def states(**given: t.Any) -> list[str]:
+        files = FILTERS["registry_files"]({"r.example": given}, folder, runtime=runtime)
+        load(files)
+        return [file.get("state", "present") for file in files if file["name"] == path]
+
+    assert states() == ["absent"]
+    assert states(username="u", password="p") == ([] if runtime == "containerd" else ["present"])
+    assert FILTERS["registry_files"]({}, folder, runtime=runtime)[-1]["state"] == "absent"
+
+
+def test_a_folder_that_is_not_the_collections_keeps_its_credentials() -> None:
+    assert FILTERS["registry_files"]({}, "C:\\Users\\me\\.docker", runtime="docker") == []
 
 
 def chain(error: BaseException | None) -> list[str]:
