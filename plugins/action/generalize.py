@@ -27,6 +27,8 @@ class ActionModule(NodeAction):
         "reset_winrm": {"type": "bool", "default": True},
         "shutdown": {"type": "bool", "default": True},
         "cloudbase_init": {"type": "bool", "default": True},
+        "registry_credentials": {"type": "str", "choices": ["remove", "keep"], "default": "remove"},
+        "registry_config_dir": {"type": "str", "default": generalize.CERTS_D},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
@@ -42,7 +44,11 @@ class ActionModule(NodeAction):
                     f"{node.name}: {generalize.CLOUDBASE} has no Unattend.xml; the image starts without one"
                 )
         calls = generalize.generalize_calls(
-            options["clean_paths"], unattend, options["timeout"], machine.cloudbase_start_mode
+            options["clean_paths"],
+            unattend,
+            options["timeout"],
+            machine.cloudbase_start_mode,
+            self._secrets(node, options["registry_config_dir"]) if options["registry_credentials"] == "remove" else (),
         )
         seen = node.run(Batch(calls=calls), step="generalize")
         sealed_before = seen.stopped is not None and seen.stopped.id == "stop-if-sealed"
@@ -89,6 +95,22 @@ class ActionModule(NodeAction):
                 return
             time.sleep(1)
         raise NodeError(f"{node.name}: shut down: it is generalized, but still answers after {seconds:.0f} s")
+
+    @staticmethod
+    def _secrets(node: Node, folder: str) -> list[str]:
+        """Files with credentials of registries, which go before the machine is generalized.
+
+        Raises:
+            NodeError: they cannot be told.
+        """
+        step = "look for credentials of registries"
+        try:
+            hosts, files = generalize.registry_files(node.observe(generalize.registry_calls(folder), step=step))
+        except ValueError as error:
+            raise NodeError(f"{node.name}: generalize: {error}") from None
+        if hosts:
+            files += generalize.sending(node.observe((generalize.content_call(hosts),), step=step, private=True))
+        return files
 
     @staticmethod
     def _look(node: Node) -> generalize.Machine:

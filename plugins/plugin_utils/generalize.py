@@ -9,12 +9,15 @@ options, Windows Setup states); `ImageState` tells the end, not the program's ex
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
-from . import kubeadm
+from . import kubeadm, registries
 from .calls import Call, Input, Json, Observation
 from .resources import _notes
+from .resources._paths import remove_path
 from .resources._registry_keys import remove_value
+from .resources._state import is_missing
 
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
@@ -31,6 +34,11 @@ CLOUDBASE = "cloudbase-init"
 cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html (Sysprepping). The playbook
 keeps it disabled while the image is built: it would take the builder's own start for a first boot."""
 _CLOUDBASE_NOTE = {"path": _notes.KEY, "name": f"Service {CLOUDBASE}"}
+CERTS_D = "C:\\Program Files\\containerd\\certs.d"
+"""Where containerd finds its registries, unless a site says otherwise."""
+_LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
+_HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
+"""A table of headers in a hosts.toml: credentials are in headers (containerd docs/hosts.md)."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -96,6 +104,47 @@ def look(seen: Observation) -> Machine:
     )
 
 
+def registry_calls(folder: str) -> tuple[Call, ...]:
+    """What to ask for files that may hold credentials of registries.
+
+    Args:
+        folder: containerd's `config_path`.
+    """
+    parameters: dict[str, Json] = {"LiteralPath": folder, "Filter": "hosts.toml", "Recurse": True, "File": True}
+    return (
+        Call(id="hosts", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
+        Call(id="logins", command="@read-file", parameters={"paths": [_LOGINS]}, select=("path", "exists")),
+    )
+
+
+def registry_files(seen: Observation) -> tuple[list[str], list[str]]:
+    """Files by the answer to `registry_calls`: those hosts.toml that are there, and those that hold credentials anyway.
+
+    Raises:
+        ValueError: the folder cannot be listed, although it is there.
+    """
+    hosts = seen["hosts"]
+    if not hosts.ok and not is_missing(hosts):
+        raise ValueError(f"registries' files cannot be listed: {hosts.error}")
+    logins = [str(item["path"]) for item in seen["logins"].output if item["exists"]]
+    return [str(item["FullName"]) for item in hosts.output], logins
+
+
+def content_call(paths: t.Sequence[str]) -> Call:
+    """Reads hosts.toml files; what they say is for `sending` only."""
+    return Call(id="contents", command="@read-file", parameters={"paths": list(paths), "content": True})
+
+
+def sending(seen: Observation) -> list[str]:
+    """Files that send headers, or whose content nobody could read, by the answer to `content_call`."""
+    return [str(item["path"]) for item in seen["contents"].output if _sends_headers(item)]
+
+
+def _sends_headers(item: t.Mapping[str, t.Any]) -> bool:
+    content = item.get("content")
+    return bool(item["exists"]) and (not isinstance(content, str) or bool(_HEADER.search(content)))
+
+
 def _image_state(call_id: str, **more: t.Any) -> Call:
     return Call(
         id=call_id,
@@ -141,7 +190,11 @@ def _wait_for_agents() -> tuple[Call, ...]:
 
 
 def generalize_calls(
-    clean_paths: t.Sequence[str], unattend: str | None, timeout: float, cloudbase_start_mode: str = ""
+    clean_paths: t.Sequence[str],
+    unattend: str | None,
+    timeout: float,
+    cloudbase_start_mode: str = "",
+    secrets: t.Sequence[str] = (),
 ) -> tuple[Call, ...]:
     """The batch that generalizes; it stops at its first barrier where that was done before.
 
@@ -150,6 +203,7 @@ def generalize_calls(
         unattend: Windows path of the answer file for the first boot, or None.
         timeout: seconds that generalizing may take.
         cloudbase_start_mode: how cloudbase-init's service shall start, as sc.exe says it; empty: as it does.
+        secrets: files that no image may carry; where one cannot be removed, nothing is generalized.
     """
     answer_file = (f"/unattend:{unattend}",) if unattend else ()
     # A join that was cut off may have left its token.
@@ -169,6 +223,7 @@ def generalize_calls(
         Call(id="stop-if-sealed", command="@stop-if", input=Input(calls=("before",), where={"value": SEALED})),
         *_wait_for_agents(),
         *clean,
+        *(remove_path(path, f"secret-{number}") for number, path in enumerate(secrets)),
         *_set_back(cloudbase_start_mode),
         Call(
             id="sysprep",

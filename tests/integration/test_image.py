@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
 BUILDER, NEW = "builder", "new"
 CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init\conf"
+CERTS_D = r"C:\Program Files\containerd\certs.d"
 UNATTEND = "<unattend><!-- runs cloudbase-init.exe --config-file cloudbase-init-unattend.conf --></unattend>"
 
 
@@ -31,6 +32,9 @@ def site(start_site: SiteFactory) -> Site:
     machine.files.make_directory(CLOUDBASE)
     machine.files.write_bytes(rf"{CLOUDBASE}\OpenStackService.exe", make("svchost", "1.1.6"))
     machine.files.write_text(rf"{CLOUDBASE}\Unattend.xml", UNATTEND)
+    for host, more in (("private.example", "[header]\n  X-Token = 's3cret'\n"), ("public.example", "")):
+        machine.files.make_directory(rf"{CERTS_D}\{host}")
+        machine.files.write_text(rf"{CERTS_D}\{host}\hosts.toml", f"server = 'https://{host}'\n{more}")
     machine.services.create("cloudbase-init", rf'"{CLOUDBASE}\OpenStackService.exe" cloudbase-init', Start=2)
     return site
 
@@ -101,6 +105,12 @@ def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
     assert service is not None
     assert service.start_mode == "Automatic"
     assert machine.registry.values(r"HKLM:\SOFTWARE\winkube\managed") == {}
+
+
+def test_the_image_has_registries_but_no_credentials_of_them(site: Site, built: PlayRun) -> None:
+    files = site.machine(BUILDER).files
+    assert not files.exists(rf"{CERTS_D}\private.example\hosts.toml")
+    assert files.exists(rf"{CERTS_D}\public.example\hosts.toml")
 
 
 def test_the_image_is_prepared_and_knows_no_cluster(site: Site, built: PlayRun) -> None:

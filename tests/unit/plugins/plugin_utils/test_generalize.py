@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.plugin_utils import generalize, kubeadm
+from ansible_collections.winkube.node.plugins.plugin_utils import generalize, kubeadm, registries
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Observation
 
 
@@ -90,3 +90,53 @@ def test_sysprep_s_own_log_says_why_it_failed() -> None:
     seen = Observation.from_wire({"state": "finished", "calls": {"logs": {"ok": True, "output": logs}}})
     assert generalize.reason(seen).endswith("installed for a user")
     assert generalize.reason(seen, lines=1) == "Package Contoso was installed for a user"
+
+
+TOKEN = "[header]\n  'Authorization' = 'Basic eDp5'\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "goes"),
+    [
+        (f"server = 'https://r.example'\n\n{TOKEN}", True),
+        ("[host.'https://m.example']\n[host.'https://m.example'.header]\n'X-Token' = 's'\n", True),
+        ('[host."https://m.example"]\n  header = {"X-Token" = "s"}\n', True),
+        ('  [ host."https://m.example"."header" ]\n  X-Token = "s"\n', True),
+        (None, True),
+        ("server = 'https://r.example'\n[host.'https://header.example']\n  capabilities = ['pull']\n", False),
+        ("# [header] is not set\nserver = 'https://header.example'\n", False),
+        ("", False),
+    ],
+)
+def test_files_that_send_credentials_to_registries_are_known(content: str | None, goes: bool) -> None:
+    (call,) = (generalize.content_call(["C:\\c\\r\\hosts.toml"]),)
+    output = [{"path": "C:\\c\\r\\hosts.toml", "exists": True, "content": content}]
+    seen = Observation.from_wire({"state": "finished", "calls": {call.id: {"ok": True, "output": output}}})
+    assert generalize.sending(seen) == (["C:\\c\\r\\hosts.toml"] if goes else [])
+
+
+def test_what_the_collection_writes_of_credentials_is_found() -> None:
+    given = {"r.example": {"mirrors": [{"url": "https://m.example", "username": "u", "password": "p"}]}}
+    (found,) = registries.read(given)
+    assert generalize._HEADER.search(registries.hosts_toml(found))
+    (public,) = registries.read({"header.example": {"mirrors": ["https://header.example"], "skip_verify": True}})
+    assert not generalize._HEADER.search(registries.hosts_toml(public))
+
+
+def test_credentials_go_before_the_machine_is_generalized_and_not_in_silence() -> None:
+    calls = generalize.generalize_calls([], None, 60, secrets=["C:\\a", "C:\\b"])
+    order = [call.id for call in calls]
+    assert order.index("stop-if-sealed") < order.index("secret-0") < order.index("secret-1") < order.index("sysprep")
+    assert all(call.on_error == "stop" for call in calls if call.id.startswith("secret-"))
+
+
+def test_a_folder_that_cannot_be_listed_is_no_folder_without_credentials() -> None:
+    def seen(hosts: dict[str, object]) -> Observation:
+        logins = {"ok": True, "output": [{"path": "C:\\l", "exists": True}, {"path": "C:\\m", "exists": False}]}
+        return Observation.from_wire({"state": "finished", "calls": {"hosts": hosts, "logins": logins}})
+
+    assert generalize.registry_files(seen({"ok": True, "output": [{"FullName": "C:\\h"}]})) == (["C:\\h"], ["C:\\l"])
+    missing = {"category": "ObjectNotFound", "id": "PathNotFound", "message": "no"}
+    assert generalize.registry_files(seen({"ok": False, "error": missing})) == ([], ["C:\\l"])
+    with pytest.raises(ValueError, match="cannot be listed"):
+        generalize.registry_files(seen({"ok": False, "error": {**missing, "category": "PermissionDenied"}}))
