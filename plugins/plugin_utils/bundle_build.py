@@ -17,8 +17,6 @@ import pathlib
 import shutil
 import typing as t
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from . import bundle_archive, bundle_images, bundle_index, bundle_signing, bundle_verify
 from .bundle_content import Sums, Wanted, WantedFile, WantedImage
 from .bundle_fetch import Checksum, Fetched, Fetcher, FetchError, Source
@@ -26,6 +24,9 @@ from .bundle_images import Manifest
 from .bundle_index import WORK, BundleError, Entry
 from .bundle_registry import Image, Registry, endpoints
 from .resources._checksums import checksum_in
+
+if t.TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

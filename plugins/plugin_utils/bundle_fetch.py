@@ -21,9 +21,14 @@ import time
 import typing as t
 import urllib.parse
 
-import requests
-
 from .bundle_index import BundleError, bare
+
+try:
+    import requests
+except ImportError as error:
+    _MISSING: ImportError | None = error
+else:
+    _MISSING = None
 
 _BLOCK = 1024 * 1024
 _TIMEOUT = (30.0, 60.0)
@@ -104,6 +109,10 @@ class Fetcher:
         sleep: t.Callable[[float], None] = time.sleep,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
+        if _MISSING is not None:
+            raise BundleError(
+                "a bundle is made with the Python library requests; install requirements.txt"
+            ) from _MISSING
         self._attempts = attempts
         self._say = say
         self._sleep, self._clock = sleep, clock

@@ -13,13 +13,23 @@ import os
 import pathlib
 import stat
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-
 from .bundle_index import BundleError
 
+try:
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+except ImportError as error:
+    _MISSING: ImportError | None = error
+else:
+    _MISSING = None
+
 _ACCEPTED = "accepted is an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519` makes it"
+
+
+def _require() -> None:
+    if _MISSING is not None:
+        raise BundleError("a bundle is signed with the Python library cryptography; install it") from _MISSING
 
 
 def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, bool]:
@@ -35,6 +45,7 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
     Raises:
         BundleError: it cannot be read or made, or others can read it.
     """
+    _require()
     where = pathlib.Path(path).expanduser()
     try:
         if not where.exists():
@@ -79,6 +90,7 @@ def public_key(given: str) -> Ed25519PublicKey:
     Raises:
         BundleError: it is none.
     """
+    _require()
     shown = "(PEM)" if "-----BEGIN" in given else given
     try:
         data = given.encode() if "-----BEGIN" in given else pathlib.Path(given).expanduser().read_bytes()

@@ -12,10 +12,11 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from . import bundle_index, bundle_keys, bundle_verify
 from .bundle_index import INDEX, SIGNATURE, WORK, BundleError, Entry
+
+if t.TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[Entry]) -> bool:
