@@ -372,6 +372,25 @@ def test_signatures_of_redirects_stay_secret_too(node: DirectNode, server: Artif
     assert not [each for each in node.machine.files.real("C:\\").rglob("*") if each.is_file() and holds(each, SECRET)]
 
 
+@pytest.mark.parametrize(("header", "goes_on"), [("X-Key", False), ("Authorization", True)])
+def test_a_sites_headers_reach_no_other_host(
+    old_and_new: DirectNode, windows: str, server: ArtifactServer, header: str, goes_on: bool
+) -> None:
+    """Elsewhere is another port here; an old curl would tell it even credentials."""
+    path = offer(server, "1.0.0", archive("1"))
+    with ArtifactServer() as elsewhere:
+        elsewhere.put("blob", archive("1"))
+        server.fault("redirect", f"/{path}", location=f"{elsewhere.url}/blob")
+        sites = [{"url": server.url, "headers": {header: SECRET}}]
+        run = cache(old_and_new, {"tool": ["1.0.0"]}, kinds=TOOL, sites=sites, upstream=False)
+        goes_on = goes_on and windows != "2019"
+        assert run.status() == {"tool 1.0.0": "fetched" if goes_on else "failed"}
+        assert (requests(elsewhere) > 0) == goes_on
+    if not goes_on:
+        assert "the site redirects; its headers are for it alone" in run.outcome.failures[0]
+    assert SECRET not in run.shown()
+
+
 def test_what_does_not_fit_on_the_disk_is_not_begun(
     node: DirectNode, server: ArtifactServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,8 +18,8 @@ from ..calls import Call, CallResult
 SCHEMES = ("http", "https", "file")
 PARALLEL = 8
 """Downloads that run side by side unless told otherwise."""
-VERSION_CALL = Call(id="curl", command="curl.exe", arguments=("--version",), on_error="continue", output_limit=200)
-"""Tells curl's version; resources that ask it share one answer."""
+VERSION_CALL = Call(id="curl", command="curl.exe", arguments=("--version",), on_error="continue", output_limit=2000)
+"""Tells curl's version, in its first line (a limit keeps the end); resources that ask it share one answer."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
 
@@ -41,9 +41,25 @@ class Route:
     def secret(self) -> bool:
         return bool(self.headers) or (self.proxy is not None and carries_secret(self.proxy))
 
+    @property
+    def only_credentials(self) -> bool:
+        """Whether all headers are of those that newer curls keep from other hosts."""
+        return {name.strip().lower() for name in self.headers} <= {"authorization", "cookie"}
+
+    def follows(self, version: Version = ()) -> bool:
+        """Whether redirects are followed: a site's headers are for it alone, and curl sends most along to anybody.
+
+        It keeps Authorization and Cookie from other hosts since 7.58 (CVE-2018-1000007), and from another port or
+        protocol of the same host since 7.83 (CVE-2022-27774, CVE-2022-27776): https://curl.se/docs/security.html
+        """
+        return not self.headers or (self.only_credentials and version >= (7, 83))
+
     def options(self, version: Version = ()) -> list[tuple[str, str | None]]:
         """curl's options for it."""
-        options: list[tuple[str, str | None]] = []
+        options: list[tuple[str, str | None]] = [("location", None)]
+        if not self.follows(version):
+            # An error; without `location` a redirect would be taken for the file.
+            options.append(("max-redirs", "0"))
         if self.proxy:
             options.append(("proxy", self.proxy))
         if self.no_proxy:
@@ -95,7 +111,6 @@ def download(
         ("create-dirs", None),
         *([("continue-at", "-")] if resume else []),
         ("fail", None),
-        ("location", None),
         ("silent", None),
         ("show-error", None),
         ("connect-timeout", "30"),
@@ -140,7 +155,6 @@ def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
         # A server that knows no ranges must not send all of it.
         ("max-filesize", "1"),
         ("fail", None),
-        ("location", None),
         ("silent", None),
         ("connect-timeout", "10"),
         ("max-time", "20"),

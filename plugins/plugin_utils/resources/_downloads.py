@@ -220,7 +220,7 @@ def explain(wanted: Wanted, results: t.Mapping[str, CallResult]) -> str:
     found = [
         f"{_curl.redacted(place.url)}: {why}"
         for label, place in _labelled(wanted, results)
-        if (why := _why(label, results))
+        if (why := _why(label, results, place.route))
     ]
     return "; ".join(dict.fromkeys(found)) or "no source was asked"
 
@@ -247,12 +247,12 @@ def _labelled(wanted: Wanted, results: t.Mapping[str, CallResult]) -> list[tuple
     return [*numbered, ("again", wanted.places[-1])]
 
 
-def _why(label: str, results: t.Mapping[str, CallResult]) -> str:
+def _why(label: str, results: t.Mapping[str, CallResult], route: _curl.Route) -> str:
     """What went wrong with one attempt; empty where it was not made, or went well."""
     for step, about in (("sum", "its checksum file: "), ("keep", "its checksum file: "), ("download", "")):
         result = results.get(f"{step}-{label}")
         if result is not None and result.error is not None:
-            return about + (_transfer(result) if result.exit_code is not None else str(result.error))
+            return about + (_transfer(result, route) if result.exit_code is not None else str(result.error))
     for call_id, result in results.items():
         if call_id.startswith(f"inside-{label}-") and result.error is not None:
             return _members.words(result) or str(result.error)
@@ -271,9 +271,13 @@ def _why(label: str, results: t.Mapping[str, CallResult]) -> str:
     return f"{verify.error}; {odd}" if odd else str(verify.error)
 
 
-def _transfer(result: CallResult) -> str:
+def _transfer(result: CallResult, route: _curl.Route) -> str:
     """curl's own words, with the status where it tells one."""
     code = result.exit_code or 0
+    if code == 47 and route.headers:
+        # Which curl it was is not known here; from 7.83 on such headers do not go along.
+        maybe = f"{curl_words(code)}, or " if route.only_credentials else ""
+        return f"{maybe}the site redirects; its headers are for it alone (curl {code})"
     status = result.stdout.partition(" ")[0]
     if code == 22 and status.isdigit() and status != "000":
         return f"{curl_words(code)} (HTTP {status})"

@@ -279,6 +279,29 @@ def test_secrets_travel_on_standard_input_and_come_back_nowhere(more: dict[str, 
     assert secret not in f"{download.arguments}{change.why}{change.before}{change.after}"
 
 
+@pytest.mark.parametrize(
+    ("headers", "version", "follows"),
+    [
+        ({}, "7.55.1", True),
+        ({"X-Key": "s3cret"}, "8.9.1", False),
+        ({"Authorization": "Bearer s3cret"}, "7.55.1", False),
+        ({"Authorization": "Bearer s3cret"}, "7.79.1", False),
+        ({"authorization": "Bearer s3cret", "Cookie": "s3cret"}, "8.9.1", True),
+        ({"Authorization": "Bearer s3cret", "X-Key": "s3cret"}, "8.9.1", False),
+    ],
+)
+def test_headers_follow_no_redirect_unless_curl_keeps_them_back(
+    headers: dict[str, str], version: str, follows: bool
+) -> None:
+    curl = answer(stdout=f"curl {version} (Windows)\n")
+    change = must(artifact(sha256=SHA256, headers=headers, **KIND), file=files(), manifest=manifest(), curl=curl)
+    assert change.room is not None
+    for each in (call(change, "download-0"), *change.room.ask):
+        # Without it, the answer that redirects would be taken for the file.
+        assert "location\n" in (each.stdin or "")
+        assert ('max-redirs = "0"' not in (each.stdin or "")) == follows
+
+
 def test_an_open_url_is_no_secret() -> None:
     assert not call(must(artifact(sha256=SHA256, proxy="http://p:3128"), file=files()), "download-0").secret
 
@@ -342,7 +365,7 @@ def test_curl_takes_the_configuration(tmp_path: Path) -> None:
 _CURL_7_55 = {
     *("url", "output", "create-dirs", "continue-at", "fail", "location", "silent", "show-error", "connect-timeout"),
     *("speed-limit", "speed-time", "retry", "retry-connrefused", "proxy", "noproxy", "ssl-no-revoke", "header"),
-    *("globoff", "write-out", "limit-rate", "include", "range", "max-filesize", "max-time"),
+    *("max-redirs", "globoff", "write-out", "limit-rate", "include", "range", "max-filesize", "max-time"),
 }
 
 
