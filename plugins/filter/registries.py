@@ -30,7 +30,9 @@ def registry_files(
         if runtime == "buildkit":
             return [*registries.buildkit_files(found, str(config_dir)), *registries.forgotten(found)]
         if runtime == "containerd":
-            return [*registries.containerd_files(found, str(config_dir)), *registries.forgotten(found)]
+            folder = str(config_dir)
+            unlisted = registries.unlisted(found, folder)
+            return [*unlisted, *registries.containerd_files(found, folder), *registries.forgotten(found)]
         folder = str(config_dir) or registries.DOCKER_CONFIG
         return [*registries.docker_files(found, folder), *registries.forgotten(found, folder)]
     except registries.RegistryError as error:

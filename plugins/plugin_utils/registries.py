@@ -190,6 +190,12 @@ def _bare(url: str) -> str:
     return url.partition("://")[2]
 
 
+def unlisted(registries: t.Sequence[Registry], folder: str) -> Files:
+    """The resource that removes folders of containerd's registries that a site's list had and has no more."""
+    keep = sorted({_folder(registry.host) for registry in registries})
+    return [{"type": "UnlistedRegistries", "name": folder, "keep": keep}]
+
+
 def forgotten(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONFIG) -> Files:
     """Resources of type File: Docker's config.json is taken away where a site's registries have no credentials (more).
 

@@ -29,6 +29,7 @@ from .registry import Registry
 from .scheduled_task import ScheduledTask
 from .service import Service
 from .time_zone import TimeZone
+from .unlisted_registries import UnlistedRegistries
 from .unused_container_images import UnusedContainerImages
 from .w32_time import W32Time
 from .win_http_proxy import WinHttpProxy
@@ -57,6 +58,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             ScheduledTask,
             Service,
             TimeZone,
+            UnlistedRegistries,
             UnusedContainerImages,
             W32Time,
             WinHttpProxy,

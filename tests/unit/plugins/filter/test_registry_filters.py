@@ -30,7 +30,8 @@ def test_what_is_not_known_is_refused() -> None:
 
 def test_each_runtime_has_its_own_files() -> None:
     registries = {"r.example:5000": {"username": "u", "password": "p", "skip_verify": True}}
-    (toml,) = FILTERS["registry_files"](registries, "C:\\certs.d")
+    unlisted, toml = FILTERS["registry_files"](registries, "C:\\certs.d")
+    assert unlisted == {"type": "UnlistedRegistries", "name": "C:\\certs.d", "keep": ["r.example_5000_"]}
     assert toml["name"] == "C:\\certs.d\\r.example_5000_\\hosts.toml"
     (config,) = FILTERS["registry_files"](registries, runtime="docker")
     assert config["name"] == "C:\\ProgramData\\winkube\\docker\\config.json"

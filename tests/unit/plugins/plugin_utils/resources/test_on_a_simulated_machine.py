@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from unit.direct_node import DirectNode
 
+from ansible_collections.winkube.node.plugins.plugin_utils import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.machine import executables
@@ -324,3 +325,28 @@ def test_a_file_that_the_archive_does_not_have_is_named(node: DirectNode) -> Non
     node.machine.files.write_bytes("C:\\a.zip", archive("x"))
     outcome = Convergence(node, load([item("Archive", "C:\\k", path="C:\\a.zip", check=["kubeadm.exe"])])).run()
     assert "kubeadm.exe" in outcome.failures[0]
+
+
+def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_does(node: DirectNode) -> None:
+    folder = "C:\\certs.d"
+
+    def wanted(given: dict[str, t.Any]) -> list[Item]:
+        found = registries.read(given)
+        files = [*registries.unlisted(found, folder), *registries.containerd_files(found, folder)]
+        return [*files, *registries.forgotten(found)]
+
+    login = {"username": "u", "password": "p"}
+    files = node.machine.files
+    files.make_directory(rf"{folder}\theirs.example")
+    assert settles(node, *wanted({})) == []
+    settles(node, *wanted({"a.example:5000": login, "b.example": login}))
+    changed = settles(node, *wanted({"b.example": login}))
+    assert changed == ["UnlistedRegistries update"]
+    assert (files.exists(rf"{folder}\a.example_5000_"), files.exists(rf"{folder}\b.example\hosts.toml")) == (
+        False,
+        True,
+    )
+    # Somebody was faster.
+    files.delete(rf"{folder}\b.example")
+    assert settles(node, *wanted({})) == ["UnlistedRegistries update"]
+    assert files.exists(rf"{folder}\theirs.example")

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""No settings of registries that were listed once and are no longer: they may hold credentials."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..calls import Call, Input, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._registry_keys import make_key, remove_value, set_value
+from ._state import only, update
+
+NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
+"""Holds a value for each folder, by its path: the names of those below it that were listed last."""
+_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UnlistedRegistries(Resource):
+    """Folders of registries that a former list had, and this one has not: they are removed with all in them.
+
+    What was in no list stays. It comes before the files of the list, so that nothing is written without being noted.
+    """
+
+    type: t.ClassVar[str] = "UnlistedRegistries"
+    name: str = dataclasses.field(
+        metadata={"help": "The folder that holds one for each registry, such as containerd's `config_path`."}
+    )
+    keep: tuple[str, ...] = dataclasses.field(metadata={"help": "Names of the folders below it that are listed now."})
+
+    def __post_init__(self) -> None:
+        if len(self.folder.strip("\\/ ")) < 4:
+            raise ResourceError("name", self.name, "wanted a folder, not a whole drive")
+        for name in self.keep:
+            if not _NAME.fullmatch(name):
+                raise ResourceError("keep", name, "wanted names of folders, such as registry.example_5000_")
+
+    @property
+    def folder(self) -> str:
+        """The folder, without a backslash at its end."""
+        return self.name.rstrip("\\/")
+
+    def observe(self) -> tuple[Call, ...]:
+        values: list[Json] = [{"path": NOTES, "name": self.folder}]
+        return (Call(id="noted", command="@read-registry", parameters={"values": values}, on_error="continue"),)
+
+    def plan(self, seen: Results) -> Change | None:
+        told = only(self, seen, "noted").get("value")
+        # Whatever else is in the note: only names of folders are removed.
+        noted = {
+            name
+            for name in (told if isinstance(told, list) else [told])
+            if isinstance(name, str) and _NAME.fullmatch(name)
+        }
+        kept = {name.casefold() for name in self.keep}
+        stale = sorted(name for name in noted if name.casefold() not in kept)
+        calls = [*self._remove(stale)] if stale else []
+        if self.keep:
+            calls += [*make_key(NOTES), set_value("note", NOTES, self.folder, "MultiString", sorted(self.keep))]
+        elif noted:
+            calls.append(remove_value("forget", NOTES, self.folder))
+        return update(self, {"listed": sorted(noted)}, {"listed": sorted(set(self.keep))}, calls)
+
+    def _remove(self, names: t.Sequence[str]) -> t.Iterator[Call]:
+        # Whole: an empty folder would hide `_default` from containerd (core/remotes/docker/config: HostDirFromRoot).
+        paths: list[Json] = [f"{self.folder}\\{name}" for name in names]
+        yield Call(id="look", command="@read-file", parameters={"paths": paths}, select=("path", "exists"))
+        yield Call(
+            id="remove",
+            command="Remove-Item",
+            parameters={"Recurse": True, "Force": True},
+            input=Input(calls=("look",), where={"exists": True}, parameter="LiteralPath", property="path"),
+            select=(),
+        )
