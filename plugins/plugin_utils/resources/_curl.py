@@ -121,16 +121,15 @@ def download(
         ("write-out", "%{http_code} %{content_type}"),
         *route.options(version),
     ]
-    # Before 7.67 curl does not repeat a 429 by itself: the call waits longer for it.
-    old = bool(version) and version < (7, 67)
     return Call(
         id=call_id,
         command="curl.exe",
         # First of all no .curlrc of the account.
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(name, value)}\n" for name, value in options),
-        retries=3 if old else 2,
-        delay=10 if old else 1,
+        # Before 7.67 curl does not repeat a 429 by itself. A longer wait for it would hold up each 404 as well.
+        retries=2,
+        delay=1,
         timeout=timeout,
         needs=needs,
         unless=unless,
