@@ -38,7 +38,10 @@ class ActionModule(NodeAction):
             wanted = artifacts_cache.wanted(options["artifacts"], **{key: options[key] for key in _TAKEN})
         except ArtifactError as error:
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
-        resources = load(wanted)
+        # Anybody may make folders in ProgramData, and files in them.
+        folders = dict.fromkeys((_OWN, options["cache_dir"]))
+        guarded = [{"type": "Directory", "name": name, "acl": _ACL} for name in folders if len(name) > len("C:\\")]
+        resources = load([*guarded, *wanted])
         told = artifacts_cache.Recorder(node)
         result, outcome = self.converged(told, resources, options)
         entries = artifacts_cache.table(resources, told, outcome.header.version if outcome.header else None)
@@ -50,6 +53,9 @@ class ActionModule(NodeAction):
         }
 
 
+_OWN = "C:\\ProgramData\\winkube"
+_ACL = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+"""Folders of the collection are for SYSTEM and administrators, with all in them."""
 _TAKEN = (
     *("cache_dir", "kinds", "sites", "mirror", "upstream", "proxy", "no_proxy", "ignore_revocation"),
     *("limit_rate", "parallel", "prune", "keep"),

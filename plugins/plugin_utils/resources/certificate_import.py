@@ -89,7 +89,8 @@ class CertificateImport(Resource):
         https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
         """
         path = f"C:\\ProgramData\\winkube\\certificates\\{mark}.pem"
-        write: dict[str, Json] = {"path": path, "content": self._blocks[mark]}
+        # Nobody else may put another one into its place meanwhile: anybody may make folders in ProgramData.
+        write: dict[str, Json] = {"path": path, "content": self._blocks[mark], "sddl": "D:P(A;;FA;;;SY)(A;;FA;;;BA)"}
         take: dict[str, Json] = {"FilePath": path, "CertStoreLocation": f"Cert:\\LocalMachine\\{self.store}"}
         gone: dict[str, Json] = {"LiteralPath": path, "Force": True}
         yield Call(id=f"write-{label}", command="@write-file", parameters=write, select=())
