@@ -6,18 +6,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import subprocess
 import typing as t
-from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.resources import _curl
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._checksums import checksum_in
 
@@ -338,63 +332,6 @@ def test_what_cannot_be_is_refused(properties: dict[str, t.Any], accepted: str) 
 )
 def test_checksum_files_are_read_as_publishers_write_them(content: str, found: str | None) -> None:
     assert checksum_in(content, "x.zip", "SHA256") == found
-
-
-@given(st.text(max_size=30))
-@example("://")
-def test_a_redacted_url_has_neither_query_nor_user(text: str) -> None:
-    shown = _curl.redacted(f"https://user:pass@host/{text}?sig=s3cret#s3cret")
-    assert "s3cret" not in shown
-    assert "pass@" not in shown
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_curl_takes_the_configuration(tmp_path: Path) -> None:
-    source, output = tmp_path / "s ource.bin", tmp_path / 'with "quotes" and \\ backslash' / "out.bin"
-    source.write_bytes(b"whole")
-    download = _curl.download(
-        "x", f"file://{source.as_posix().replace(' ', '%20')}", str(output), _curl.Route(), timeout=9
-    )
-    arguments = ["curl", *download.arguments]
-    ran = subprocess.run(arguments, input=download.stdin, text=True, capture_output=True, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert output.read_bytes() == b"whole"
-
-
-# curl --help of 7.55.1, which Windows Server 2019 has; `man curl` of that version.
-_CURL_7_55 = {
-    *("url", "output", "create-dirs", "continue-at", "fail", "location", "silent", "show-error", "connect-timeout"),
-    *("speed-limit", "speed-time", "retry", "retry-connrefused", "proxy", "noproxy", "ssl-no-revoke", "header"),
-    *("max-redirs", "globoff", "write-out", "limit-rate", "include", "range", "max-filesize", "max-time"),
-}
-
-
-@pytest.mark.parametrize("limit_rate", [None, "2M"])
-@pytest.mark.parametrize("version", [(), (7, 55, 1)])
-def test_only_options_that_the_oldest_curl_knows(version: tuple[int, ...], limit_rate: str | None) -> None:
-    route = _curl.Route(
-        proxy="http://p", no_proxy=("a", "b"), headers={"A": "b"}, ignore_revocation=True, limit_rate=limit_rate
-    )
-    download = _curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=version)
-    ask = _curl.ask("x", "https://h/x", route, version=version)
-    for each in (download, ask):
-        assert {line.split(" ")[0] for line in (each.stdin or "").splitlines()} <= _CURL_7_55
-
-
-def test_a_curl_that_can_do_better_is_asked_to() -> None:
-    route = _curl.Route(ignore_revocation=True)
-    new = _curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=(8, 9, 1))
-    assert "ssl-revoke-best-effort" in (new.stdin or "")
-    old = _curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=(7, 55, 1))
-    assert "ssl-no-revoke" in (old.stdin or "")
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [("curl 7.55.1 (Windows) libcurl/7.55.1 WinSSL", (7, 55, 1)), ("curl 8.9 x", (8, 9, 0)), ("", ()), ("bash", ())],
-)
-def test_curl_tells_its_version(text: str, version: tuple[int, ...]) -> None:
-    assert _curl.read_version(answer(stdout=text)) == version
 
 
 FAILED = {
