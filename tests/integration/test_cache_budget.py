@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from integration.actions import connect, run_action, spare_time_not_memory
-from integration.imaging import CERTS, Machines, mirrors, names
 from integration.caching import CACHE, TOOL, archive, offer, requests
+from integration.imaging import CERTS, Machines, mirrors, names
 from integration.test_artifact_cache_module import LISTS
 from integration.test_container_images import TWELVE
 
