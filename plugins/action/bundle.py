@@ -8,43 +8,36 @@ import functools
 import pathlib
 import typing as t
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..plugin_utils import bundle_content, bundle_keys
-from ..plugin_utils._link import plain
+from ..plugin_utils._controller_action import ControllerAction, registered
 from ..plugin_utils.bundle_build import Builder, Options
 from ..plugin_utils.bundle_fetch import Fetcher
 from ..plugin_utils.bundle_index import BundleError
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+class ActionModule(ControllerAction):
     """Makes a bundle of what all hosts of the play need; no node is contacted."""
 
-    _requires_connection = False
-    _supports_check_mode = True
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "path": {"type": "path", "required": True},
+        "register": {"type": "str", "required": True},
+        "key": {"type": "path", "required": True, "no_log": False},
+        "key_passphrase": {"type": "str", "default": "", "no_log": True},
+        "parallel": {"type": "int", "default": 4},
+        "attempts": {"type": "int", "default": 5},
+        "refresh": {"type": "bool", "default": False},
+        "prune": {"type": "bool", "default": False},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
-        dummy, options = self.validate_argument_spec(
-            {
-                "path": {"type": "path", "required": True},
-                "register": {"type": "str", "required": True},
-                "key": {"type": "path", "required": True, "no_log": False},
-                "key_passphrase": {"type": "str", "default": "", "no_log": True},
-                "parallel": {"type": "int", "default": 4},
-                "attempts": {"type": "int", "default": 5},
-                "refresh": {"type": "bool", "default": False},
-                "prune": {"type": "bool", "default": False},
-            }
-        )
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         try:
-            self._make(options, task_vars or {}, result)
+            return self._make(options, variables)
         except BundleError as error:
-            result.update(failed=True, msg=str(error))
-        return result
+            return {"failed": True, "msg": str(error)}
 
-    def _make(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any], result: dict[str, t.Any]) -> None:
+    def _make(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         for name in ("parallel", "attempts"):
             if not 1 <= options[name] <= 64:
                 raise BundleError(f"{name}: {options[name]} is not accepted; wanted 1 to 64")
@@ -60,20 +53,21 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         folder = pathlib.Path(options["path"])
         fetcher = Fetcher(attempts=options["attempts"], say=Display().display)
         done = Builder(folder, key, fetcher, how, Display().display).run(wanted)
-        result.update(
-            changed=bool(done.fetched or done.removed or done.signed or made),
-            path=str(folder),
-            fetched=sorted(done.fetched),
-            removed=sorted(done.removed),
-            files=len(done.entries),
-            size=sum(entry.size for entry in done.entries.values()),
-            public_key=bundle_keys.public_pem(key.public_key()).decode(),
-        )
+        result: dict[str, t.Any] = {
+            "changed": bool(done.fetched or done.removed or done.signed or made),
+            "path": str(folder),
+            "fetched": sorted(done.fetched),
+            "removed": sorted(done.removed),
+            "files": len(done.entries),
+            "size": sum(entry.size for entry in done.entries.values()),
+            "public_key": bundle_keys.public_pem(key.public_key()).decode(),
+        }
         if done.warnings:
             result["warnings"] = sorted(set(done.warnings))
         if done.failures:
             lines = "\n".join(f"- {failure}" for failure in done.failures)
             result.update(failed=True, msg=f"the bundle lacks something; the rest is in it:\n{lines}")
+        return result
 
     @staticmethod
     def _wanted(register: str, variables: t.Mapping[str, t.Any]) -> bundle_content.Wanted:
@@ -82,10 +76,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         Raises:
             BundleError: a host does not say, or two contradict each other.
         """
-        hostvars, found = variables["hostvars"], []
-        for host in variables["ansible_play_hosts_all"]:
-            answer = plain(hostvars[host].get(register)) or {}
-            if "content" not in answer:
+        found = []
+        for host, answer in registered(variables, register).items():
+            if "content" not in (answer or {}):
                 raise BundleError(f"{host}: what it needs is not known (register {register!r})")
             found.append(bundle_content.from_data(answer["content"]))
         return functools.reduce(bundle_content.Wanted.joined, found, bundle_content.NOTHING)

@@ -7,57 +7,49 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible.plugins.action import ActionBase
-
 from ..plugin_utils import bundle_server, bundle_verify
+from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils.bundle_index import BundleError
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+class ActionModule(ControllerAction):
     """Verifies a bundle, and serves it to the hosts of the play; no node is contacted."""
 
-    _requires_connection = False
-    _supports_check_mode = True
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "path": {"type": "path"},
+        "public_key": {"type": "str"},
+        "serve": {"type": "bool", "default": True},
+        "bind": {"type": "str", "default": ""},
+        "port": {"type": "int", "default": 0},
+        "certificate": {"type": "path"},
+        "certificate_key": {"type": "path", "no_log": False},
+        "address_variable": {"type": "str", "default": "bundle_address"},
+        "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
+        "pid": {"type": "int"},
+    }
+    MORE: t.ClassVar[t.Mapping[str, t.Any]] = {
+        "required_if": [("state", "started", ("path", "public_key")), ("state", "stopped", ("pid",))]
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
-        dummy, options = self.validate_argument_spec(
-            {
-                "path": {"type": "path"},
-                "public_key": {"type": "str"},
-                "serve": {"type": "bool", "default": True},
-                "bind": {"type": "str", "default": ""},
-                "port": {"type": "int", "default": 0},
-                "certificate": {"type": "path"},
-                "certificate_key": {"type": "path", "no_log": False},
-                "address_variable": {"type": "str", "default": "bundle_address"},
-                "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
-                "pid": {"type": "int"},
-            },
-            required_if=[("state", "started", ("path", "public_key")), ("state", "stopped", ("pid",))],
-        )
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if options["state"] == "stopped":
             bundle_server.stop(options["pid"])
-            result.update(changed=False)
-            return result
+            return {"changed": False}
         try:
-            self._start(options, task_vars or {}, result)
+            return self._start(options, variables)
         except BundleError as error:
-            result.update(failed=True, msg=f"no node was touched: {error}")
-        return result
+            return {"failed": True, "msg": f"no node was touched: {error}"}
 
-    def _start(
-        self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any], result: dict[str, t.Any]
-    ) -> None:
+    def _start(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if not 0 <= options["port"] <= 65535:
             raise BundleError(f"bundle_port {options['port']} is not accepted; wanted 0 (any free one) to 65535")
         if options["certificate_key"] and not options["certificate"]:
             raise BundleError("bundle_certificate_key is given without bundle_certificate; wanted both, or neither")
         bundle = bundle_verify.verify(options["path"], options["public_key"])
         entries = [dataclasses.asdict(entry) for entry in bundle.entries.values()]
-        result.update(changed=False, path=str(bundle.directory), entries=entries, urls={}, pid=None)
+        result = {"changed": False, "path": str(bundle.directory), "entries": entries, "urls": {}, "pid": None}
         if not options["serve"]:
-            return
+            return result
         addresses, own = self._addresses(options["address_variable"], variables)
         served = bundle_server.start(
             bundle,
@@ -68,7 +60,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
         )
         # Whoever has the URL may read the bundle.
         urls = {host: served.url(address) for host, address in addresses.items()}
-        result.update(_ansible_no_log=True, urls=urls, pid=served.pid)
+        return {**result, "_ansible_no_log": True, "urls": urls, "pid": served.pid}
 
     def _addresses(self, name: str, variables: t.Mapping[str, t.Any]) -> tuple[dict[str, str], bool]:
         """The controller's address as each host reaches it, and whether all of them are its own.

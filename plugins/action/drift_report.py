@@ -7,30 +7,22 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..plugin_utils import documents, drift
-from ..plugin_utils._link import plain
+from ..plugin_utils._controller_action import ControllerAction, registered
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+class ActionModule(ControllerAction):
     """Writes what a drift check found on all hosts of the play; no node is contacted."""
 
-    _requires_connection = False
-    _supports_check_mode = True
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "path": {"type": "path", "required": True},
+        "register": {"type": "str", "required": True},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
-        dummy, options = self.validate_argument_spec(
-            {"path": {"type": "path", "required": True}, "register": {"type": "str", "required": True}}
-        )
-        variables = task_vars or {}
-        hostvars = variables["hostvars"]
-        nodes = {
-            host: drift.node_entry(plain(hostvars[host].get(options["register"])))
-            for host in variables["ansible_play_hosts_all"]
-        }
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        nodes = {host: drift.node_entry(found) for host, found in registered(variables, options["register"]).items()}
         for line in drift.table(nodes):
             Display().display(line)
         path = pathlib.Path(options["path"])
@@ -39,5 +31,4 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
             status: sum(1 for entry in nodes.values() if entry["status"] == status)
             for status in ("in_sync", "drift", "error")
         }
-        result.update(changed=False, nodes=nodes, path=str(path), **counts)
-        return result
+        return {"changed": False, "nodes": nodes, "path": str(path), **counts}

@@ -8,33 +8,24 @@ import datetime
 import pathlib
 import typing as t
 
-from ansible.plugins.action import ActionBase
-
 from ..plugin_utils import documents, logs_page
-from ..plugin_utils._link import plain
+from ..plugin_utils._controller_action import ControllerAction, registered
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+class ActionModule(ControllerAction):
     """Writes the index page of logs of all hosts of the play; no node is contacted."""
 
-    _requires_connection = False
-    _supports_check_mode = True
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "directory": {"type": "path", "required": True},
+        "register": {"type": "str", "required": True},
+        "since": {"type": "str", "default": ""},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
-        dummy, options = self.validate_argument_spec(
-            {
-                "directory": {"type": "path", "required": True},
-                "register": {"type": "str", "required": True},
-                "since": {"type": "str", "default": ""},
-            }
-        )
-        variables = task_vars or {}
-        hostvars = variables["hostvars"]
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         directory = pathlib.Path(options["directory"])
         nodes = [
-            logs_page.entry(host, plain(hostvars[host].get(options["register"])), str(directory))
-            for host in variables["ansible_play_hosts_all"]
+            logs_page.entry(host, found, str(directory))
+            for host, found in registered(variables, options["register"]).items()
         ]
         path = directory / "index.html"
         if not self._task.check_mode:
@@ -46,5 +37,4 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
             for status in ("complete", "partial", "failed", "unreachable", "skipped")
         }
         # As keys of the result, `failed` and `unreachable` would be Ansible's own.
-        result.update(changed=not self._task.check_mode, path=str(path), nodes=nodes, counts=counts)
-        return result
+        return {"changed": not self._task.check_mode, "path": str(path), "nodes": nodes, "counts": counts}

@@ -5,18 +5,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
-from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
 from ..plugin_utils import patches_report
 from ..plugin_utils._action import NodeAction
+from ..plugin_utils._controller_action import controller_file
 from ..plugin_utils.node import Node, NodeError
 from ..plugin_utils.patches_files import Rules
 from ..plugin_utils.patches_input import check_signers, check_sources, read_patches
 from ..plugin_utils.patches_run import Options, PatchRun
-from ..plugin_utils.resources._base import ResourceError
 from ..plugin_utils.resources._curl import Route
 
 
@@ -43,7 +44,7 @@ class ActionModule(NodeAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        patches = read_patches(options["patches"], options["patch_source"], self._find)
+        patches = read_patches(options["patches"], options["patch_source"], functools.partial(controller_file, self))
         check_signers(options["allowed_signers"])
         check_sources(patches, options["update_server"])
         node.patience = dataclasses.replace(node.patience, longest_poll=900)
@@ -91,15 +92,3 @@ class ActionModule(NodeAction):
             check_mode=check_mode,
             allow_unsupported=options["allow_unsupported_windows"],
         )
-
-    def _find(self, name: str) -> str:
-        """A file beside the playbook or role, as Ansible looks for them.
-
-        Raises:
-            ResourceError: there is none.
-        """
-        try:
-            return str(self._find_needle("files", name))
-        except AnsibleError:
-            accepted = "there is no such file on the controller; wanted a path, or patch_source"
-            raise ResourceError("file", name, accepted) from None

@@ -7,32 +7,24 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..plugin_utils import documents, patch_rollout
-from ..plugin_utils._link import plain
+from ..plugin_utils._controller_action import ControllerAction, registered
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+class ActionModule(ControllerAction):
     """Writes what came of a rollout on all hosts of the play; no node is contacted."""
 
-    _requires_connection = False
-    _supports_check_mode = True
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "path": {"type": "path", "required": True},
+        "notes": {"type": "str", "default": "node_maintenance_state"},
+        "result": {"type": "str", "default": "windows_patches_result"},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
-        names = {"notes": "node_maintenance_state", "result": "windows_patches_result"}
-        dummy, options = self.validate_argument_spec(
-            {"path": {"type": "path", "required": True}}
-            | {name: {"type": "str", "default": default} for name, default in names.items()}
-        )
-        variables = task_vars or {}
-        hostvars = variables["hostvars"]
-        nodes = {
-            host: patch_rollout.node_entry(*(plain(hostvars[host].get(options[name])) for name in names))
-            for host in variables["ansible_play_hosts_all"]
-        }
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        notes, results = (registered(variables, options[name]) for name in ("notes", "result"))
+        nodes = {host: patch_rollout.node_entry(notes[host], results[host]) for host in notes}
         counts = patch_rollout.counts(nodes)
         for line in patch_rollout.table(nodes):
             Display().display(line)
@@ -41,5 +33,4 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type i
             Display().display("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
         path = pathlib.Path(options["path"])
         documents.write_json(path, {"nodes": nodes})
-        result.update(changed=False, nodes=nodes, path=str(path), counts=counts)
-        return result
+        return {"changed": False, "nodes": nodes, "path": str(path), "counts": counts}

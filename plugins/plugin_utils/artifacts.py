@@ -180,6 +180,23 @@ def resource(
         "version": found.version,
         "custom": found.custom,
     }
+    described |= _verified_places(found)
+    if proxy:
+        described |= {"proxy": proxy, "no_proxy": no_proxy}
+    if ignore_revocation:
+        described["ignore_revocation"] = True
+    if limit_rate:
+        described["limit_rate"] = limit_rate
+    if parallel is not None:
+        described["parallel"] = parallel
+    if set(found.kind.windows) != set(artifacts_catalogue.WINDOWS):
+        described["windows"] = list(found.kind.windows)
+    return described
+
+
+def _verified_places(found: ArtifactSource) -> dict[str, t.Any]:
+    """Where a file is asked for, and what verifies it, as properties of its resource."""
+    described: dict[str, t.Any] = {}
     extra = [_source(source.url, source.checksum_url, source.site) for source in found.sources if source.site]
     if extra:
         described["sites"] = extra
@@ -200,16 +217,6 @@ def resource(
             described["checksum_url"] = own[0].checksum_url
     else:
         described["allow_unverified"] = True
-    if proxy:
-        described |= {"proxy": proxy, "no_proxy": no_proxy}
-    if ignore_revocation:
-        described["ignore_revocation"] = True
-    if limit_rate:
-        described["limit_rate"] = limit_rate
-    if parallel is not None:
-        described["parallel"] = parallel
-    if set(found.kind.windows) != set(artifacts_catalogue.WINDOWS):
-        described["windows"] = list(found.kind.windows)
     return described
 
 

@@ -104,7 +104,29 @@ def download(
         resume: whether what lies at `output` is continued.
         version: curl's, where it is known.
     """
-    options: list[tuple[str, str | None]] = [
+    return Call(
+        id=call_id,
+        command="curl.exe",
+        # First of all no .curlrc of the account.
+        arguments=("--disable", "--config", "-"),
+        stdin="".join(f"{line(*option)}\n" for option in _fetching(url, output, route, resume, version)),
+        # Before 7.67 curl does not repeat a 429 by itself. A longer wait for it would hold up each 404 as well.
+        retries=2,
+        delay=1,
+        timeout=timeout,
+        needs=needs,
+        unless=unless,
+        on_error=on_error,
+        secret=secret or route.secret or carries_secret(url),
+        long=True,
+        parallel=parallel,
+        watch=output if parallel else None,
+    )
+
+
+def _fetching(url: str, output: str, route: Route, resume: bool, version: Version) -> list[tuple[str, str | None]]:
+    """The options of a download."""
+    return [
         ("url", url),
         ("globoff", None),
         ("output", output),
@@ -121,24 +143,6 @@ def download(
         ("write-out", "%{http_code} %{content_type}"),
         *route.options(version),
     ]
-    return Call(
-        id=call_id,
-        command="curl.exe",
-        # First of all no .curlrc of the account.
-        arguments=("--disable", "--config", "-"),
-        stdin="".join(f"{line(name, value)}\n" for name, value in options),
-        # Before 7.67 curl does not repeat a 429 by itself. A longer wait for it would hold up each 404 as well.
-        retries=2,
-        delay=1,
-        timeout=timeout,
-        needs=needs,
-        unless=unless,
-        on_error=on_error,
-        secret=secret or route.secret or carries_secret(url),
-        long=True,
-        parallel=parallel,
-        watch=output if parallel else None,
-    )
 
 
 def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
