@@ -103,8 +103,10 @@ def _answer(process: subprocess.Popen[bytes], settings: bytes) -> dict[str, t.An
     with contextlib.suppress(BrokenPipeError), requests:
         requests.write(settings)
     with answers:
-        ready, dummy, dummy = select.select([answers], [], [], _START)
-        line = answers.readline() if ready else b""
+        # Not select(): it knows no descriptor above 1023, and a controller with many forks has more.
+        ready = select.poll()
+        ready.register(answers, select.POLLIN)
+        line = answers.readline() if ready.poll(_START * 1000) else b""
     try:
         return dict(json.loads(line))
     except ValueError:

@@ -167,10 +167,12 @@ def _connect(machine: Machine, address: str, port: int, limits: Limits) -> socke
             connection.bind((machine.address, 0))
         connection.setblocking(False)
         pending = connection.connect_ex((address, port))
+        # select() knows no descriptor above 1023: a fleet in one process has more.
+        ready = select.poll()
+        ready.register(connection, select.POLLOUT)
         while pending:
             limits.check(connecting=True)
-            _, writable, _ = select.select([], [connection], [], _POLL)
-            if writable:
+            if ready.poll(_POLL * 1000):
                 pending = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
                 if pending:
                     raise OSError(pending, "connect") from None
