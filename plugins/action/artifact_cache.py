@@ -7,9 +7,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..plugin_utils import artifacts_cache
 from ..plugin_utils._action import NodeAction
-from ..plugin_utils.artifacts import ArtifactError
+from ..plugin_utils.artifacts import cache
+from ..plugin_utils.artifacts.locations import ArtifactError
 from ..plugin_utils.node import Node, NodeError
 from ..plugin_utils.resources._load import load
 
@@ -35,17 +35,17 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         try:
-            wanted = artifacts_cache.wanted(options["artifacts"], **{key: options[key] for key in _TAKEN})
+            wanted = cache.wanted(options["artifacts"], **{key: options[key] for key in _TAKEN})
         except ArtifactError as error:
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
         # Anybody may make folders in ProgramData, and files in them.
         folders = dict.fromkeys((_OWN, options["cache_dir"]))
         guarded = [{"type": "Directory", "name": name, "acl": _ACL} for name in folders if len(name) > len("C:\\")]
         resources = load([*guarded, *wanted])
-        told = artifacts_cache.Recorder(node)
+        told = cache.Recorder(node)
         result, outcome = self.converged(told, resources, options)
-        entries = artifacts_cache.table(resources, told, outcome.header.version if outcome.header else None)
-        warnings = [*result.get("warnings", ()), *artifacts_cache.unverified(wanted)]
+        entries = cache.table(resources, told, outcome.header.version if outcome.header else None)
+        warnings = [*result.get("warnings", ()), *cache.unverified(wanted)]
         return {
             **result,
             "artifacts": [dataclasses.asdict(entry) for entry in entries],

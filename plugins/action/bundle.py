@@ -10,11 +10,11 @@ import typing as t
 
 from ansible.utils.display import Display
 
-from ..plugin_utils import bundle_content, bundle_keys
 from ..plugin_utils._controller_action import ControllerAction, registered
-from ..plugin_utils.bundle_build import Builder, Options
-from ..plugin_utils.bundle_fetch import Fetcher
-from ..plugin_utils.bundle_index import BundleError
+from ..plugin_utils.bundle import content, keys
+from ..plugin_utils.bundle.build import Builder, Options
+from ..plugin_utils.bundle.fetch import Fetcher
+from ..plugin_utils.bundle.index import BundleError
 
 
 class ActionModule(ControllerAction):
@@ -44,9 +44,9 @@ class ActionModule(ControllerAction):
         wanted = self._wanted(options["register"], variables)
         check_mode = bool(self._task.check_mode)
         if check_mode and not pathlib.Path(options["key"]).exists():
-            key, made = bundle_keys.throwaway(), True
+            key, made = keys.throwaway(), True
         else:
-            key, made = bundle_keys.private_key(options["key"], options["key_passphrase"])
+            key, made = keys.private_key(options["key"], options["key_passphrase"])
         how = Options(
             parallel=options["parallel"], refresh=options["refresh"], prune=options["prune"], check_mode=check_mode
         )
@@ -60,7 +60,7 @@ class ActionModule(ControllerAction):
             "removed": sorted(done.removed),
             "files": len(done.entries),
             "size": sum(entry.size for entry in done.entries.values()),
-            "public_key": bundle_keys.public_pem(key.public_key()).decode(),
+            "public_key": keys.public_pem(key.public_key()).decode(),
         }
         if done.warnings:
             result["warnings"] = sorted(set(done.warnings))
@@ -70,7 +70,7 @@ class ActionModule(ControllerAction):
         return result
 
     @staticmethod
-    def _wanted(register: str, variables: t.Mapping[str, t.Any]) -> bundle_content.Wanted:
+    def _wanted(register: str, variables: t.Mapping[str, t.Any]) -> content.Wanted:
         """What all hosts of the play need.
 
         Raises:
@@ -80,5 +80,5 @@ class ActionModule(ControllerAction):
         for host, answer in registered(variables, register).items():
             if "content" not in (answer or {}):
                 raise BundleError(f"{host}: what it needs is not known (register {register!r})")
-            found.append(bundle_content.from_data(answer["content"]))
-        return functools.reduce(bundle_content.Wanted.joined, found, bundle_content.NOTHING)
+            found.append(content.from_data(answer["content"]))
+        return functools.reduce(content.Wanted.joined, found, content.NOTHING)

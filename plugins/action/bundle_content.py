@@ -7,11 +7,11 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ..plugin_utils import bundle_content
 from ..plugin_utils._controller_action import ControllerAction, controller_file
-from ..plugin_utils.bundle_images import BUILDS
-from ..plugin_utils.bundle_index import BundleError
-from ..plugin_utils.patches_input import read_patches
+from ..plugin_utils.bundle import content
+from ..plugin_utils.bundle.images import BUILDS
+from ..plugin_utils.bundle.index import BundleError
+from ..plugin_utils.patches.input import read_patches
 from ..plugin_utils.resources._base import ResourceError
 from ..plugin_utils.resources._load import load
 
@@ -36,11 +36,11 @@ class ActionModule(ControllerAction):
                 raise BundleError(f"bundle_windows is empty; accepted are some of {', '.join(BUILDS)}")
             find = functools.partial(controller_file, self)
             patches = read_patches(options["patches"], options["patch_source"], find)
-            wanted = bundle_content.of_resources(load(options["resources"]), windows, options["registries"]).joined(
-                bundle_content.of_patches(patches, windows, options["proxy"], tuple(options["no_proxy"]))
+            wanted = content.of_resources(load(options["resources"]), windows, options["registries"]).joined(
+                content.of_patches(patches, windows, options["proxy"], tuple(options["no_proxy"]))
             )
         except (BundleError, ResourceError) as error:
             host = variables.get("inventory_hostname")
             return {"failed": True, "msg": f"{host}: nothing was fetched, because of its variables: {error}"}
         # Signatures of URLs, credentials of proxies and registries.
-        return {"changed": False, "_ansible_no_log": True, "content": bundle_content.to_data(wanted)}
+        return {"changed": False, "_ansible_no_log": True, "content": content.to_data(wanted)}

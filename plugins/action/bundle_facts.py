@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils import bundle_use
 from ..plugin_utils._controller_action import ControllerAction
-from ..plugin_utils.bundle_index import Entry
+from ..plugin_utils.bundle import use
+from ..plugin_utils.bundle.index import Entry
 
 
 class ActionModule(ControllerAction):
@@ -26,14 +26,14 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         server = options["server"]
         entries = [Entry(**{**item, "windows": tuple(item["windows"])}) for item in server["entries"]]
-        folder = bundle_use.file_url(bundle_use.PUSHED)
+        folder = use.file_url(use.PUSHED)
         url = folder if options["pushed"] else server["urls"][variables["inventory_hostname"]]
         return {
             "changed": False,
             "_ansible_no_log": True,
-            "bundle_sites": [bundle_use.site(url, entries)],
-            "bundle_images": bundle_use.images(entries, url),
+            "bundle_sites": [use.site(url, entries)],
+            "bundle_images": use.images(entries, url),
             # Files of patches are pushed by the action that installs them.
-            "bundle_patches": bundle_use.patches(entries, server["path"] if options["pushed"] else url),
-            "bundle_pushed": bundle_use.PUSHED if options["pushed"] else "",
+            "bundle_patches": use.patches(entries, server["path"] if options["pushed"] else url),
+            "bundle_pushed": use.PUSHED if options["pushed"] else "",
         }

@@ -9,10 +9,10 @@ import typing as t
 
 from ansible.utils.display import Display
 
-from ..plugin_utils import bundle_push
 from ..plugin_utils._action import NodeAction
-from ..plugin_utils.bundle_index import BundleError, Entry
-from ..plugin_utils.bundle_verify import Bundle
+from ..plugin_utils.bundle import push as bundle_push
+from ..plugin_utils.bundle.index import BundleError, Entry
+from ..plugin_utils.bundle.verify import Bundle
 from ..plugin_utils.converge import Convergence
 from ..plugin_utils.node import Node, NodeError
 from ..plugin_utils.plan import Planned

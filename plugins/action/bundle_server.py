@@ -7,9 +7,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..plugin_utils import bundle_server, bundle_verify
 from ..plugin_utils._controller_action import ControllerAction
-from ..plugin_utils.bundle_index import BundleError
+from ..plugin_utils.bundle import server, verify
+from ..plugin_utils.bundle.index import BundleError
 
 
 class ActionModule(ControllerAction):
@@ -33,7 +33,7 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if options["state"] == "stopped":
-            bundle_server.stop(options["pid"])
+            server.stop(options["pid"])
             return {"changed": False}
         try:
             return self._start(options, variables)
@@ -45,15 +45,15 @@ class ActionModule(ControllerAction):
             raise BundleError(f"bundle_port {options['port']} is not accepted; wanted 0 (any free one) to 65535")
         if options["certificate_key"] and not options["certificate"]:
             raise BundleError("bundle_certificate_key is given without bundle_certificate; wanted both, or neither")
-        bundle = bundle_verify.verify(options["path"], options["public_key"])
+        bundle = verify.verify(options["path"], options["public_key"])
         entries = [dataclasses.asdict(entry) for entry in bundle.entries.values()]
         result = {"changed": False, "path": str(bundle.directory), "entries": entries, "urls": {}, "pid": None}
         if not options["serve"]:
             return result
         addresses, own = self._addresses(options["address_variable"], variables)
-        served = bundle_server.start(
+        served = server.start(
             bundle,
-            bind=options["bind"] or bundle_server.bind_address(addresses.values(), own),
+            bind=options["bind"] or server.bind_address(addresses.values(), own),
             port=options["port"],
             certificate=options["certificate"] or "",
             key=options["certificate_key"] or "",
@@ -74,5 +74,5 @@ class ActionModule(ControllerAction):
             about = variables["hostvars"][host]
             told = self._templar.template(about.get(name)) or ""
             own = own and not told
-            found[host] = str(told) or bundle_server.own_address(str(about.get("ansible_host") or host))
+            found[host] = str(told) or server.own_address(str(about.get("ansible_host") or host))
         return found, own

@@ -9,10 +9,10 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..plugin_utils import _hns_options
 from ..plugin_utils._action import NodeAction
-from ..plugin_utils.hns_cleanup import Cleanup
-from ..plugin_utils.hns_plan import ScopeError
+from ..plugin_utils.hns import options as _hns_options
+from ..plugin_utils.hns.cleanup import Cleanup
+from ..plugin_utils.hns.plan import ScopeError
 from ..plugin_utils.node import Node, NodeError
 
 

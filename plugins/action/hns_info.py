@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils import hns_facts
 from ..plugin_utils._action import NodeAction
-from ..plugin_utils._hns_options import FACTS_OPTIONS, facts_options
+from ..plugin_utils.hns import facts as hns_facts
+from ..plugin_utils.hns.options import FACTS_OPTIONS, facts_options
 from ..plugin_utils.node import Node
 
 

@@ -8,8 +8,8 @@ import typing as t
 
 from ansible.utils.display import Display
 
-from ..plugin_utils import hns_report
 from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.hns import report
 
 
 class ActionModule(ControllerAction):
@@ -22,14 +22,14 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         nodes: dict[str, t.Mapping[str, t.Any] | None] = {}
-        rows: list[hns_report.Row] = []
+        rows: list[report.Row] = []
         for host, found in registered(variables, options["register"]).items():
             known = found or {}
             facts = known.get("hns")
             nodes[host] = facts
             message = str(known.get("msg") or "an earlier step failed; see the run's output")
-            rows += hns_report.rows(host, facts, message=message, summary=options["summary"])
-        lines = hns_report.table(rows)
+            rows += report.rows(host, facts, message=message, summary=options["summary"])
+        lines = report.table(rows)
         for line in lines:
             Display().display(line)
-        return {"changed": False, "table": lines, **hns_report.counts(nodes)}
+        return {"changed": False, "table": lines, **report.counts(nodes)}

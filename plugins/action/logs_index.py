@@ -8,8 +8,9 @@ import datetime
 import pathlib
 import typing as t
 
-from ..plugin_utils import documents, logs_page
+from ..plugin_utils import documents
 from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.logs import page
 
 
 class ActionModule(ControllerAction):
@@ -24,14 +25,14 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         directory = pathlib.Path(options["directory"])
         nodes = [
-            logs_page.entry(host, found, str(directory))
+            page.entry(host, found, str(directory))
             for host, found in registered(variables, options["register"]).items()
         ]
         path = directory / "index.html"
         if not self._task.check_mode:
             now = datetime.datetime.now(datetime.UTC)
             written = f"Collected {now:%Y-%m-%d %H:%M} UTC"
-            documents.write_text(path, logs_page.page(nodes, written=written, since=options["since"]))
+            documents.write_text(path, page.page(nodes, written=written, since=options["since"]))
         counts = {
             status: sum(1 for node in nodes if node["status"] == status)
             for status in ("complete", "partial", "failed", "unreachable", "skipped")

@@ -11,10 +11,10 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
-from ..plugin_utils import logs
 from ..plugin_utils._action import NodeAction
-from ..plugin_utils.logs_collection import Collection
-from ..plugin_utils.logs_redaction import Redaction
+from ..plugin_utils.logs import catalogue
+from ..plugin_utils.logs.collection import Collection
+from ..plugin_utils.logs.redaction import Redaction
 from ..plugin_utils.node import Node, NodeError
 
 
@@ -26,13 +26,13 @@ class ActionModule(NodeAction):
         "since": {"type": "str", "default": "3d"},
         "limit_mb": {"type": "int", "default": 50},
         "sources": {"type": "list", "elements": "str", "default": []},
-        "namespaces": {"type": "list", "elements": "str", "default": list(logs.NAMESPACES)},
+        "namespaces": {"type": "list", "elements": "str", "default": list(catalogue.NAMESPACES)},
         "paths": {"type": "list", "elements": "str", "default": []},
         "hns_timeout": {"type": "float", "default": 20.0},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        wanted, redaction = logs.wanted(options), Redaction(self._passwords())
+        wanted, redaction = catalogue.wanted(options), Redaction(self._passwords())
         work = Collection(node, wanted, pathlib.Path(options["directory"]), redaction, Display().display)
         failure: dict[str, t.Any] = {}
         try:

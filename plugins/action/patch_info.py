@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils import patches_observe, patches_report
 from ..plugin_utils._action import NodeAction
 from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.patches import observe, report
 
 
 class ActionModule(NodeAction):
@@ -17,15 +17,15 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         step = "look at the patches"
         try:
-            seen = patches_observe.read(node.observe(patches_observe.calls(()), step=step))
-        except patches_observe.PatchesUnreadable as error:
+            seen = observe.read(node.observe(observe.calls(()), step=step))
+        except observe.PatchesUnreadable as error:
             raise NodeError(f"{node.name}: {step}: {error}") from error
-        shown = patches_report.information(seen.node)
+        shown = report.information(seen.node)
         result: dict[str, t.Any] = {
             "changed": False,
             **shown,
             "os_build": seen.node.os_build,
-            "release_notes": patches_report.release_notes(shown),
+            "release_notes": report.release_notes(shown),
             "remote_commands": node.remote_commands,
         }
         if seen.warnings:

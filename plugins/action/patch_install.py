@@ -11,13 +11,13 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
-from ..plugin_utils import patches_report
 from ..plugin_utils._action import NodeAction
 from ..plugin_utils._controller_action import controller_file
 from ..plugin_utils.node import Node, NodeError
-from ..plugin_utils.patches_files import Rules
-from ..plugin_utils.patches_input import check_signers, check_sources, read_patches
-from ..plugin_utils.patches_run import Options, PatchRun
+from ..plugin_utils.patches import report
+from ..plugin_utils.patches.files import Rules
+from ..plugin_utils.patches.input import check_signers, check_sources, read_patches
+from ..plugin_utils.patches.run import Options, PatchRun
 from ..plugin_utils.resources._curl import Route
 
 
@@ -58,7 +58,7 @@ class ActionModule(NodeAction):
         except AnsibleConnectionFailure as error:
             # What was done before the link broke for good belongs in the result.
             more = {"failed": False, "unreachable": True, "msg": str(error)}
-        shown = patches_report.result(
+        shown = report.result(
             run,
             check_mode=check_mode,
             may_reboot=options["reboot"],
@@ -66,7 +66,7 @@ class ActionModule(NodeAction):
             name=node.name,
         )
         if more and run.seen is not None:
-            more["msg"] = f"{more['msg']}\n{patches_report.table(shown['patches'])}"
+            more["msg"] = f"{more['msg']}\n{report.table(shown['patches'])}"
         return {**shown, **more, "remote_commands": node.remote_commands}
 
     @staticmethod

@@ -9,8 +9,9 @@ import typing as t
 
 from ansible.utils.display import Display
 
-from ..plugin_utils import documents, patch_rollout
+from ..plugin_utils import documents
 from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.patches import rollout
 
 
 class ActionModule(ControllerAction):
@@ -24,9 +25,9 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         notes, results = (registered(variables, options[name]) for name in ("notes", "result"))
-        nodes = {host: patch_rollout.node_entry(notes[host], results[host]) for host in notes}
-        counts = patch_rollout.counts(nodes)
-        for line in patch_rollout.table(nodes):
+        nodes = {host: rollout.node_entry(notes[host], results[host]) for host in notes}
+        counts = rollout.counts(nodes)
+        for line in rollout.table(nodes):
             Display().display(line)
         Display().display(", ".join(f"{count} {status}" for status, count in counts.items() if count))
         if counts["not_started"] and counts["failed"] and not self._task.check_mode:

@@ -11,7 +11,8 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils import _memory, artifacts_preflight, preflight
+from ..plugin_utils import _memory, preflight
+from ..plugin_utils.artifacts import preflight as artifacts_preflight
 
 # It runs before all others, and its workers should keep their hands off what they share just as theirs.
 _memory.share()

@@ -8,17 +8,17 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils import artifacts_cache
 from ..plugin_utils._link import plain
+from ..plugin_utils.artifacts import cache
 
 
 def cached_artifacts(
     lists: t.Mapping[str, t.Any], *, cache_dir: str, sources: t.Mapping[str, t.Any] | None = None, **options: t.Any
 ) -> list[dict[str, t.Any]]:
-    """Resources of type Artifact for lists of versions by kind; the options are those of `artifacts_cache.wanted`."""
+    """Resources of type Artifact for lists of versions by kind; the options are those of `cache.wanted`."""
     try:
         given = plain({**(sources or {}), **options})
-        return artifacts_cache.wanted(plain(lists), "image_cache_artifacts", cache_dir=cache_dir, **given)
+        return cache.wanted(plain(lists), "image_cache_artifacts", cache_dir=cache_dir, **given)
     except (TypeError, ValueError) as error:
         raise AnsibleFilterError(str(error)) from error
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils import bundle_use
 from ..plugin_utils._link import plain
+from ..plugin_utils.bundle import use
 
 
 def bundled_patches(patches: list[t.Any], found: t.Mapping[str, str]) -> list[t.Any]:
     """The list of patches with the files that a bundle has taken from there."""
-    return bundle_use.bundled_patches(plain(patches), plain(found))
+    return use.bundled_patches(plain(patches), plain(found))
 
 
 class FilterModule:

@@ -9,8 +9,8 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ..plugin_utils import logs_debug_scripts
 from ..plugin_utils._link import plain
+from ..plugin_utils.logs import debug_scripts
 
 
 def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:
@@ -21,7 +21,7 @@ def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:
             "hns_debug_scripts_sha256 verifies them"
         )
     try:
-        return logs_debug_scripts.resources(str(commit), **plain(options))
+        return debug_scripts.resources(str(commit), **plain(options))
     except (TypeError, ValueError) as error:
         raise AnsibleFilterError(str(error)) from error
 

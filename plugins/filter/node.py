@@ -9,9 +9,10 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils import artifacts, kubeadm, proxies, registry_fixes, versions
 from ..plugin_utils import containerd_config as containerd
+from ..plugin_utils import kubeadm, proxies, registry_fixes, versions
 from ..plugin_utils._link import plain
+from ..plugin_utils.artifacts import locations
 
 
 def artifact(
@@ -19,10 +20,10 @@ def artifact(
 ) -> dict[str, t.Any]:
     """A resource of type Artifact for one version of a kind.
 
-    The options are those of `artifacts.resource`; `sources` holds some of them, where a role gives them to many.
+    The options are those of `locations.resource`; `sources` holds some of them, where a role gives them to many.
     """
     try:
-        return artifacts.resource(kind, version, cache_dir=cache_dir, **plain({**(sources or {}), **options}))
+        return locations.resource(kind, version, cache_dir=cache_dir, **plain({**(sources or {}), **options}))
     except (TypeError, ValueError) as error:
         raise AnsibleFilterError(str(error)) from error
 

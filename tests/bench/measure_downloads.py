@@ -12,7 +12,7 @@ from pathlib import Path
 
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils import artifacts_cache
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts import ArtifactServer
@@ -49,7 +49,7 @@ def measure() -> Mapping[str, float]:
 
 
 def _seconds(machine: Machine, server: ArtifactServer, versions: range | list[int]) -> float:
-    wanted = artifacts_cache.wanted(
+    wanted = cache.wanted(
         {"tool": [str(version) for version in versions]},
         cache_dir="C:\\cache",
         kinds=KINDS,

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.winkube.node.plugins.plugin_utils import artifacts, bundle_content, bundle_keys, bundle_verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_build import Builder, Made, Options
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_fetch import Fetcher
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content as bundle_content
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import keys, verify
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder, Made, Options
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.registry import Registry
@@ -51,7 +53,7 @@ class Controller:
 
     def artifact(self, kind: str, version: str, **more: Any) -> dict[str, Any]:
         """An artifact as a role renders it, with the server as its mirror."""
-        return artifacts.resource(
+        return locations.resource(
             kind, version, cache_dir=CACHE, **{"mirror": self.server.url, "upstream": False, **more}
         )
 
@@ -78,14 +80,14 @@ class Controller:
         self, resources: Sequence[dict[str, Any]] | bundle_content.Wanted, attempts: int = 3, **options: Any
     ) -> Made:
         """Make the bundle, without waiting between attempts."""
-        key, _ = bundle_keys.private_key(str(self.folder / "key"))
+        key, _ = keys.private_key(str(self.folder / "key"))
         wanted = resources if isinstance(resources, bundle_content.Wanted) else self.wanted(resources)
         fetcher = Fetcher(attempts=attempts, sleep=self.pauses.append)
         return Builder(self.bundle, key, fetcher, Options(**options)).run(wanted)
 
-    def verified(self) -> bundle_verify.Bundle:
+    def verified(self) -> verify.Bundle:
         """The bundle, checked."""
-        return bundle_verify.verify(str(self.bundle), self.public)
+        return verify.verify(str(self.bundle), self.public)
 
     def requests(self) -> int:
         """How many requests artifact server and registry have had."""

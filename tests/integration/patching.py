@@ -22,7 +22,8 @@ from ansible.plugins import loader as plugin_loader
 from ansible.template import Templar
 from integration.networks import free_network
 
-from ansible_collections.winkube.node.plugins.plugin_utils import _memory, patches_update
+from ansible_collections.winkube.node.plugins.plugin_utils import _memory
+from ansible_collections.winkube.node.plugins.plugin_utils.patches import update as patches_update
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings

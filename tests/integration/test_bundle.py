@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from integration.bundling import PAUSE, Controller
 
-from ansible_collections.winkube.node.plugins.plugin_utils import bundle_content, bundle_verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_build import Builder
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_fetch import Fetcher, Source
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import BundleError
-from ansible_collections.winkube.node.plugins.plugin_utils.patches_input import read_patches
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content as bundle_content
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import verify
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher, Source
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.input import read_patches
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node import oci
@@ -330,7 +331,7 @@ def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> 
     tracemalloc.start()
     try:
         assert controller.make(wanted).failures == []
-        bundle_verify.verify(str(controller.bundle), controller.public)
+        verify.verify(str(controller.bundle), controller.public)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

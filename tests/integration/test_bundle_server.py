@@ -22,9 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from integration.bundling import Controller, made_and_cut_off, until
 
-from ansible_collections.winkube.node.plugins.plugin_utils import bundle_http, bundle_server
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import BundleError
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_verify import Bundle
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import file_server
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server as bundle_server
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.registry import Registry
@@ -108,7 +109,7 @@ def test_ranges(bundle: Bundle, url: str) -> None:
 
 @given(st.text(max_size=30) | st.from_regex(r"bytes=\d*-\d*", fullmatch=True), st.integers(0, 50))
 def test_a_wild_range_is_within_the_file(header: str, size: int) -> None:
-    found = bundle_http.wanted_bytes(header, size)
+    found = file_server.wanted_bytes(header, size)
     assert found is None or 0 <= found.start <= found.stop <= size
 
 
@@ -171,6 +172,6 @@ def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: 
         assert len(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")) == 4
         ansible.send_signal(number)
         ansible.wait(10)
-    until(lambda: not bundle_http.lives(pid, bundle_http.birth(pid)))
+    until(lambda: not file_server.lives(pid, file_server.birth(pid)))
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port), timeout=5)

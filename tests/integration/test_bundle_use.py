@@ -18,13 +18,11 @@ from integration.actions import connect, run_action, spare_time_not_memory
 from integration.bundling import ARTIFACTS, CACHE, PAUSE, Controller, made_and_cut_off, until
 from integration.imaging import Machines, names
 
-from ansible_collections.winkube.node.plugins.plugin_utils import (
-    artifacts,
-    bundle_server,
-    bundle_use,
-    pushes,
-)
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_verify import Bundle
+from ansible_collections.winkube.node.plugins.plugin_utils import pushes
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server as bundle_server
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import use
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from ansible_collections.winkube.node.plugins.plugin_utils.node import Node
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
@@ -86,10 +84,10 @@ def facts(connection: Any, server: Mapping[str, Any], **more: Any) -> dict[str, 
 def resources(found: Mapping[str, Any], tool_url: str = "") -> list[dict[str, Any]]:
     """What roles render with these facts; without them, nothing of it can be had."""
     more: dict[str, Any] = {"sites": found.get("bundle_sites", []), "upstream": not found}
-    wanted = [artifacts.resource(kind, version, cache_dir=CACHE, **more) for kind, version in ARTIFACTS.items()]
+    wanted = [locations.resource(kind, version, cache_dir=CACHE, **more) for kind, version in ARTIFACTS.items()]
     if tool_url:
         digest = hashlib.sha256(b"tool" * 1000).hexdigest()
-        wanted.append(artifacts.resource("tool", "1.0.0", cache_dir=CACHE, url=tool_url, sha256=digest, **more))
+        wanted.append(locations.resource("tool", "1.0.0", cache_dir=CACHE, url=tool_url, sha256=digest, **more))
     archives = found.get("bundle_images", {}).get(PAUSE, [])
     wanted.append({"type": "ContainerImage", "name": PAUSE, "archives": archives, "retries": 0, "delay": 0.01})
     if found.get("bundle_pushed"):
@@ -298,10 +296,10 @@ def test_patches_are_taken_from_the_bundle_by_their_hash() -> None:
     one, two = "a" * 64, "b" * 64
     patches = ["KB5046616", {"url": "https://h/x.msu?sig=s", "sha256": one.upper()}, {"file": "y.msu", "sha256": two}]
     nested = {"file": "z.msu", "sha256": "c" * 64, "requires": [{"url": "https://h/x.msu", "sha256": f"sha256:{one}"}]}
-    found = bundle_use.bundled_patches([*patches, nested], {one: "http://c/t/patches/x.msu"})
+    found = use.bundled_patches([*patches, nested], {one: "http://c/t/patches/x.msu"})
     assert found[0] == "KB5046616"
     assert found[1] == {"url": "http://c/t/patches/x.msu", "sha256": one.upper()}
     assert found[2] == patches[2]
     assert found[3]["requires"] == [{"url": "http://c/t/patches/x.msu", "sha256": f"sha256:{one}"}]
-    (local,) = bundle_use.bundled_patches([patches[1]], {one: "/srv/b/patches/x.msu"})
+    (local,) = use.bundled_patches([patches[1]], {one: "/srv/b/patches/x.msu"})
     assert local == {"file": "/srv/b/patches/x.msu", "sha256": one.upper()}

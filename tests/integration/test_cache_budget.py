@@ -14,7 +14,8 @@ from integration.imaging import CERTS, Machines, mirrors, names
 from integration.test_artifact_cache_module import LISTS
 from integration.test_container_images import TWELVE
 
-from ansible_collections.winkube.node.plugins.plugin_utils import artifacts_cache, container_images, registries
+from ansible_collections.winkube.node.plugins.plugin_utils import container_images, registries
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache
 from simulator.artifacts import ArtifactServer
 from simulator.kubernetes_node.registry import Registry
 from simulator.machine.machine import Machine
@@ -35,7 +36,7 @@ def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
     with ArtifactServer() as server, Registry() as registry, connect(machine) as connection:
         for version in LISTS["tool"]:
             offer(server, version, archive(version))
-        files = artifacts_cache.wanted(LISTS, cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
+        files = cache.wanted(LISTS, cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
         hosts = registries.containerd_files(registries.read(mirrors(registry)), CERTS)
         images = container_images.resources(TWELVE, {"hosts_dir": CERTS, "parallel": 4}, pinned=True)
         given: dict[str, Any] = {"resources": [*hosts, *files, *images]}

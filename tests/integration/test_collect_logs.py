@@ -19,7 +19,7 @@ from integration.actions import connect, run_action
 from integration.networks import free_network
 from integration.states import state_of
 
-from ansible_collections.winkube.node.plugins.plugin_utils import logs_collection, logs_transfer
+from ansible_collections.winkube.node.plugins.plugin_utils.logs import collection, transfer
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns_fixtures as fixtures
 from simulator.machine import faults
@@ -280,8 +280,8 @@ def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fle
 
     with pytest.MonkeyPatch.context() as patch:
         # When the first piece is wanted.
-        patch.setattr(logs_collection.Collection, "_bring", lambda *_: (gone(), _BRING(*_))[1])
-        patch.setattr(logs_collection, "_AFTER_A_BROKEN_LINK", 0.1)
+        patch.setattr(collection.Collection, "_bring", lambda *_: (gone(), _BRING(*_))[1])
+        patch.setattr(collection, "_AFTER_A_BROKEN_LINK", 0.1)
         result = collect(machine, tmp_path, **small)
     assert result["unreachable"]
     assert result["msg"].startswith("win: bring ")
@@ -298,7 +298,7 @@ def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fle
     assert [path for path in gathered(machine) if "logs-" in path] == []
 
 
-_BRING = logs_collection.Collection._bring
+_BRING = collection.Collection._bring
 KINDS = ("before", "during", "after")
 
 
@@ -312,7 +312,7 @@ def test_a_link_that_breaks_at_any_request(
     injected = converged = 0
     with pytest.MonkeyPatch.context() as patch:
         # Two pieces.
-        patch.setattr(logs_transfer, "PIECE", 150)
+        patch.setattr(transfer, "PIECE", 150)
         wanted = members(collect(machine, tmp_path, **small))
         assert server.counters.snapshot()["remote_commands"] == 6
         # One in each remote command, which are four requests and more; test_node_link.py hits every request.

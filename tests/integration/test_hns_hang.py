@@ -15,7 +15,7 @@ from integration.actions import connect, run_action
 from integration.networks import free_network
 from integration.patching import no_pauses
 
-from ansible_collections.winkube.node.plugins.plugin_utils import hns_services
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import services
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns, shims
 from simulator.kubernetes_node import hns_fixtures as fixtures
@@ -159,7 +159,7 @@ def test_only_with_leave_it_reboots(node: NodeFactory) -> None:
 def test_a_service_that_does_not_start_is_named_and_the_next_run_starts_it(
     node: NodeFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hns_services, "_START_DELAY", 0.1)
+    monkeypatch.setattr(services, "_START_DELAY", 0.1)
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=1)
     inject(machine, {"kind": "service_hangs", "name": "kube-proxy"})

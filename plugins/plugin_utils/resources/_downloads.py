@@ -11,7 +11,7 @@ import dataclasses
 import typing as t
 
 from ..calls import Call, CallResult, Json
-from ..patches_codes import curl_words
+from ..patches.codes import curl_words
 from . import _curl, _members
 from ._base import Results, Room
 from ._paths import discard

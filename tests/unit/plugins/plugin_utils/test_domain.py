@@ -7,7 +7,8 @@ import hypothesis.strategies as st
 import pytest
 import yaml
 
-from ansible_collections.winkube.node.plugins.plugin_utils import artifacts, preflight, proxies, registry_fixes
+from ansible_collections.winkube.node.plugins.plugin_utils import preflight, proxies, registry_fixes
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import (
     CONFIGURATION,
@@ -72,27 +73,27 @@ def test_a_machine_that_had_joined_is_no_problem() -> None:
 
 
 def test_an_artifact_is_found_upstream_or_at_a_mirror() -> None:
-    upstream = artifacts.locate("kubernetes", "v1.37.1", cache_dir="C:\\cache")
+    upstream = locations.locate("kubernetes", "v1.37.1", cache_dir="C:\\cache")
     assert upstream.url == "https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz"
     assert upstream.checksum_url == upstream.url + ".sha256"
     assert upstream.path == "C:\\cache\\kubernetes\\1.37.1\\kubernetes-node-windows-amd64.tar.gz"
-    mirrored = artifacts.locate("kubernetes", "1.37.1", cache_dir="C:\\cache", mirror="http://mirror:8080/")
+    mirrored = locations.locate("kubernetes", "1.37.1", cache_dir="C:\\cache", mirror="http://mirror:8080/")
     assert mirrored.url == "http://mirror:8080/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz"
 
 
 def test_a_url_of_the_users_comes_without_the_publishers_checksum() -> None:
-    own = artifacts.locate("containerd", "2.4.2", cache_dir="C:\\cache", url="https://x/signed%20build.zip?sig=s3cret")
+    own = locations.locate("containerd", "2.4.2", cache_dir="C:\\cache", url="https://x/signed%20build.zip?sig=s3cret")
     assert own.checksum_url == ""
     # Cached apart from the official version of that number, whatever the signature is.
     assert own.path == "C:\\cache\\containerd\\custom\\22ff343093e8e7c5\\signed build.zip"
     assert own.name == "containerd 2.4.2 (custom)"
-    again = artifacts.locate("containerd", "2.4.2", cache_dir="C:\\cache", url="https://x/signed%20build.zip?sig=other")
+    again = locations.locate("containerd", "2.4.2", cache_dir="C:\\cache", url="https://x/signed%20build.zip?sig=other")
     assert again.path == own.path
 
 
 def test_an_unknown_kind_names_those_that_are_known() -> None:
-    with pytest.raises(artifacts.UnknownKindError, match="containerd, cri-dockerd, crictl"):
-        artifacts.locate("kubernets", "1.37.1", cache_dir="C:\\cache")
+    with pytest.raises(locations.UnknownKindError, match="containerd, cri-dockerd, crictl"):
+        locations.locate("kubernets", "1.37.1", cache_dir="C:\\cache")
 
 
 ROLES = ("cni", "container_runtime", "kubernetes_node")
@@ -126,7 +127,7 @@ ROLES = ("cni", "container_runtime", "kubernetes_node")
 def test_what_nothing_verifies_is_told_with_the_variable_that_would(
     values: dict[str, str], roles: list[str], named: list[str]
 ) -> None:
-    sentences = artifacts.unverified(values, roles)
+    sentences = locations.unverified(values, roles)
     assert [sentence.rpartition("; ")[2].split()[0] for sentence in sentences] == named
     assert "s3cret" not in str(sentences)
 
@@ -134,7 +135,7 @@ def test_what_nothing_verifies_is_told_with_the_variable_that_would(
 def test_each_checksum_that_a_role_takes_is_one_of_an_artifact() -> None:
     options = {name for role in preflight.roles() for name in role.options}
     taken = {name.removesuffix("_sha256") for name in options if name.endswith("_sha256")}
-    assert taken == {kind.variables for kind in artifacts.catalogue().values() if kind.variables}
+    assert taken == {kind.variables for kind in locations.catalogue().values() if kind.variables}
     assert all(f"{name}_url" in options for name in taken)
 
 

@@ -13,16 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils import bundle_archive, bundle_images, bundle_registry
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_fetch import (
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import archive as bundle_archive
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import images
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import registry as bundle_registry
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import (
     Fetcher,
     FetchError,
     Source,
     bypasses,
     retry_after,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_images import BUILDS, Descriptor
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import BundleError, path_problem
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.images import BUILDS, Descriptor
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, path_problem
 
 REFERENCE = "registry.k8s.io/pause:3.10.2"
 WILD = st.recursive(
@@ -95,15 +97,15 @@ def test_an_old_windows_takes_its_own_build_only_and_a_new_one_older_ones_too() 
         entry("10.0.30000.1", 4),
     )
     entries = [old, older, newer, own, entry("10.0.26100.1", 5, "linux"), entry("10.0.26100.1", 6, machine="arm64")]
-    assert bundle_images.fitting(entries, "2025") == [own, older]
-    assert bundle_images.fitting(entries, "2022") == [older]
-    assert bundle_images.fitting(entries, "2019") == [old]
-    assert bundle_images.fitting([entry(None)], "2019") == [entry(None)]
+    assert images.fitting(entries, "2025") == [own, older]
+    assert images.fitting(entries, "2022") == [older]
+    assert images.fitting(entries, "2019") == [old]
+    assert images.fitting([entry(None)], "2019") == [entry(None)]
 
 
 def test_the_newer_revision_comes_first() -> None:
     entries = [entry("10.0.20348.887", 1), entry("10.0.20348.2849", 2)]
-    assert [one.platform["os.version"] for one in bundle_images.fitting(entries, "2022")] == [
+    assert [one.platform["os.version"] for one in images.fitting(entries, "2022")] == [
         "10.0.20348.2849",
         "10.0.20348.887",
     ]
@@ -124,7 +126,7 @@ def test_the_newer_revision_comes_first() -> None:
 )
 def test_references_that_are_none(text: str) -> None:
     with pytest.raises(BundleError, match="is not accepted; wanted registry/repository:tag"):
-        bundle_images.reference(text)
+        images.reference(text)
 
 
 @given(
@@ -133,7 +135,7 @@ def test_references_that_are_none(text: str) -> None:
     st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}", fullmatch=True),
 )
 def test_an_archives_path_is_one_that_windows_has(host: str, path: str, tag: str) -> None:
-    found = bundle_images.archive_path(f"{host}/{path}:{tag}", ["sha256:1"])
+    found = images.archive_path(f"{host}/{path}:{tag}", ["sha256:1"])
     assert not path_problem(found)
     assert ":" not in found
 
@@ -143,11 +145,10 @@ def test_an_archive_is_a_layout_and_what_docker_loads(tmp_path: pathlib.Path) ->
     config.write_bytes(b"{}")
     layer.write_bytes(b"layer" * 1000)
     parts = [
-        Descriptor(digest=bundle_images.digest_of(path.read_bytes()), size=path.stat().st_size)
-        for path in (config, layer)
+        Descriptor(digest=images.digest_of(path.read_bytes()), size=path.stat().st_size) for path in (config, layer)
     ]
-    manifest = bundle_images.Manifest(own=entry("10.0.20348.1"), config=parts[0], layers=(parts[1],))
-    top = Descriptor(digest="sha256:" + "9" * 64, size=5, media_type=bundle_images.INDEXES[0])
+    manifest = images.Manifest(own=entry("10.0.20348.1"), config=parts[0], layers=(parts[1],))
+    top = Descriptor(digest="sha256:" + "9" * 64, size=5, media_type=images.INDEXES[0])
     image = bundle_registry.Image(
         top=top, manifests={"2022": (manifest,)}, documents={top.digest: b"index", manifest.own.digest: b"manifest"}
     )
@@ -159,7 +160,7 @@ def test_an_archive_is_a_layout_and_what_docker_loads(tmp_path: pathlib.Path) ->
         members = {member.name: (archive.extractfile(member) or layer.open("rb")).read() for member in archive}
     assert json.loads(members["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
     (listed,) = json.loads(members["index.json"])["manifests"]
-    assert (listed["digest"], listed["size"], listed["mediaType"]) == (top.digest, 5, bundle_images.INDEXES[0])
+    assert (listed["digest"], listed["size"], listed["mediaType"]) == (top.digest, 5, images.INDEXES[0])
     assert listed["annotations"]["io.containerd.image.name"] == REFERENCE
     (loaded,) = json.loads(members["manifest.json"])
     assert loaded["RepoTags"] == [REFERENCE]

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils import bundle_index, bundle_keys, bundle_verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import BundleError, Entry
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import index as bundle_index
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import keys, verify
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, Entry
 
 SHA = "ab" * 32
 PLAIN = st.text(
@@ -143,12 +144,12 @@ class Made:
     def sign(self) -> None:
         data = bundle_index.dump(self.entries)
         (self.folder / "index.json").write_bytes(data)
-        (self.folder / "index.json.sig").write_bytes(bundle_keys.sign(self.key, data))
+        (self.folder / "index.json.sig").write_bytes(keys.sign(self.key, data))
 
 
 @pytest.fixture
 def made(tmp_path: pathlib.Path) -> Made:
-    key, new = bundle_keys.private_key(str(tmp_path / "keys" / "own"))
+    key, new = keys.private_key(str(tmp_path / "keys" / "own"))
     assert new
     folder = tmp_path / "bundle"
     (folder / "h").mkdir(parents=True)
@@ -162,15 +163,15 @@ def made(tmp_path: pathlib.Path) -> Made:
 
 
 def test_a_signed_bundle_is_accepted_and_its_key_is_its_owners(made: Made, tmp_path: pathlib.Path) -> None:
-    assert set(bundle_verify.verify(str(made.folder), made.public).entries) == {"h/a", "h/b"}
+    assert set(verify.verify(str(made.folder), made.public).entries) == {"h/a", "h/b"}
     # The key itself does as well as its file.
     pem = pathlib.Path(made.public).read_text(encoding="ascii")
-    assert set(bundle_verify.verify(str(made.folder), pem).entries) == {"h/a", "h/b"}
+    assert set(verify.verify(str(made.folder), pem).entries) == {"h/a", "h/b"}
     private = tmp_path / "keys" / "own"
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
-    again, new = bundle_keys.private_key(str(private))
+    again, new = keys.private_key(str(private))
     assert not new
-    assert bundle_keys.public_pem(again.public_key()) == pathlib.Path(made.public).read_bytes()
+    assert keys.public_pem(again.public_key()) == pathlib.Path(made.public).read_bytes()
 
 
 def flip(made: Made) -> None:
@@ -209,7 +210,7 @@ def change_index(made: Made) -> None:
 
 
 def other_key(made: Made) -> None:
-    made.key = bundle_keys.throwaway()
+    made.key = keys.throwaway()
     made.sign()
 
 
@@ -240,7 +241,7 @@ def wild_signature(made: Made) -> None:
 def test_whatever_is_changed_is_one_clear_message(made: Made, change: t.Callable[[Made], None], message: str) -> None:
     change(made)
     with pytest.raises(BundleError, match=message) as raised:
-        bundle_verify.verify(str(made.folder), made.public)
+        verify.verify(str(made.folder), made.public)
     assert str(raised.value).startswith(f"bundle_dir {made.folder}: ")
     assert "\n" not in str(raised.value)
 
@@ -251,21 +252,21 @@ def test_keys_that_are_none(made: Made, tmp_path: pathlib.Path) -> None:
     wrong.chmod(0o600)
     for path in (str(wrong), str(tmp_path / "missing")):
         with pytest.raises(BundleError, match=r"bundle_public_key .*accepted is an Ed25519 key in PEM"):
-            bundle_verify.verify(str(made.folder), path)
+            verify.verify(str(made.folder), path)
     with pytest.raises(BundleError, match=r"bundle_key .*accepted is an Ed25519 key in PEM"):
-        bundle_keys.private_key(str(wrong))
+        keys.private_key(str(wrong))
     wrong.chmod(0o644)
     with pytest.raises(BundleError, match="others may read it; accepted is a file of mode 0600"):
-        bundle_keys.private_key(str(wrong))
+        keys.private_key(str(wrong))
 
 
 def test_a_passphrase_locks_the_key_and_appears_nowhere(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "key")
-    key, dummy = bundle_keys.private_key(path, "open sesame")
-    again, dummy = bundle_keys.private_key(path, "open sesame")
-    assert bundle_keys.sign(key, b"x") == bundle_keys.sign(again, b"x")
+    key, dummy = keys.private_key(path, "open sesame")
+    again, dummy = keys.private_key(path, "open sesame")
+    assert keys.sign(key, b"x") == keys.sign(again, b"x")
     for wrong in ("", "something else"):
         with pytest.raises(BundleError) as raised:
-            bundle_keys.private_key(path, wrong)
+            keys.private_key(path, wrong)
         assert "sesame" not in str(raised.value)
         assert "something" not in str(raised.value)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from ansible_collections.winkube.node.plugins.plugin_utils import bundle_keys, bundle_signing, bundle_verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import (
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import keys, signing, verify
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import (
     INDEX,
     SIGNATURE,
     WORK,
@@ -21,7 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle_index import (
 )
 
 KEY = Ed25519PrivateKey.generate()
-PUBLIC = bundle_keys.public_pem(KEY.public_key()).decode()
+PUBLIC = keys.public_pem(KEY.public_key()).decode()
 STEPS = ("index half written", "index written", "signature half written", "both written", "index in place", "done")
 
 
@@ -76,14 +76,14 @@ def cut(step: int) -> contextlib.AbstractContextManager[None]:
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     (tmp_path / WORK).mkdir()
-    assert bundle_signing.write(tmp_path, KEY, OLD.values())
+    assert signing.write(tmp_path, KEY, OLD.values())
     return tmp_path
 
 
 def strictly(bundle: Path) -> dict[str, Entry] | None:
     """What a playbook accepts."""
     try:
-        return bundle_verify.read_index(bundle, PUBLIC)
+        return verify.read_index(bundle, PUBLIC)
     except BundleError:
         return None
 
@@ -91,63 +91,63 @@ def strictly(bundle: Path) -> dict[str, Entry] | None:
 @pytest.mark.parametrize("step", range(6), ids=STEPS)
 def test_a_kill_at_any_step_loses_nothing(bundle: Path, step: int) -> None:
     with cut(step):
-        bundle_signing.write(bundle, KEY, NEW.values())
+        signing.write(bundle, KEY, NEW.values())
     # Between the two renamings alone, nobody may use it.
     assert strictly(bundle) == {"index in place": None, "done": NEW}.get(STEPS[step], OLD)
     expected = OLD if step < 3 else NEW
     before = {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()}
-    assert bundle_signing.read(bundle, KEY, settle=False) == expected
+    assert signing.read(bundle, KEY, settle=False) == expected
     assert {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()} == before
-    assert bundle_signing.read(bundle, KEY, settle=True) == expected
+    assert signing.read(bundle, KEY, settle=True) == expected
     assert strictly(bundle) == expected
-    assert bundle_signing.write(bundle, KEY, NEW.values()) is (step < 3)
+    assert signing.write(bundle, KEY, NEW.values()) is (step < 3)
     assert strictly(bundle) == NEW
-    assert not bundle_signing.write(bundle, KEY, NEW.values())
+    assert not signing.write(bundle, KEY, NEW.values())
 
 
 @pytest.mark.parametrize("step", range(6), ids=STEPS)
 def test_a_second_kill_in_the_run_that_goes_on(bundle: Path, step: int) -> None:
     newest = entries("h/one", "h/two", "h/three")
     with cut(step):
-        bundle_signing.write(bundle, KEY, NEW.values())
+        signing.write(bundle, KEY, NEW.values())
     for operations in (0, 1):
         with killed_after(operations):
-            bundle_signing.read(bundle, KEY, settle=True)
-        assert bundle_signing.read(bundle, KEY, settle=False) == (OLD if step < 3 else NEW)
-    found = bundle_signing.read(bundle, KEY, settle=True)
+            signing.read(bundle, KEY, settle=True)
+        assert signing.read(bundle, KEY, settle=False) == (OLD if step < 3 else NEW)
+    found = signing.read(bundle, KEY, settle=True)
     for later in range(6):
         with cut(later):
-            bundle_signing.write(bundle, KEY, newest.values())
-        assert bundle_signing.read(bundle, KEY, settle=True) == (found if later < 3 else newest)
+            signing.write(bundle, KEY, newest.values())
+        assert signing.read(bundle, KEY, settle=True) == (found if later < 3 else newest)
 
 
 def test_a_first_run_that_is_killed(tmp_path: Path) -> None:
     (tmp_path / WORK).mkdir()
     for step in range(6):
         with cut(step):
-            bundle_signing.write(tmp_path, KEY, OLD.values())
-        assert bundle_signing.read(tmp_path, KEY, settle=True) == ({} if step < 3 else OLD)
+            signing.write(tmp_path, KEY, OLD.values())
+        assert signing.read(tmp_path, KEY, settle=True) == ({} if step < 3 else OLD)
 
 
 @pytest.mark.parametrize("changed", [INDEX, SIGNATURE])
 def test_what_another_key_signed_counts_nowhere(bundle: Path, changed: str) -> None:
     other, stranger = bundle / "other", Ed25519PrivateKey.generate()
     (other / WORK).mkdir(parents=True)
-    bundle_signing.write(other, stranger, NEW.values())
+    signing.write(other, stranger, NEW.values())
     for name in (INDEX, SIGNATURE):
         (bundle / WORK / f"{name}.part").write_bytes((other / name).read_bytes())
-    assert bundle_signing.read(bundle, KEY, settle=True) == OLD
+    assert signing.read(bundle, KEY, settle=True) == OLD
     (bundle / changed).write_bytes((other / changed).read_bytes())
     with pytest.raises(BundleError, match="is not the signature of its index"):
-        bundle_signing.read(bundle, KEY, settle=True)
+        signing.read(bundle, KEY, settle=True)
 
 
 @pytest.mark.parametrize("part", [INDEX, SIGNATURE])
 def test_either_file_may_be_the_one_that_was_left_behind(bundle: Path, part: str) -> None:
     old = {name: (bundle / name).read_bytes() for name in (INDEX, SIGNATURE)}
-    bundle_signing.write(bundle, KEY, NEW.values())
+    signing.write(bundle, KEY, NEW.values())
     (bundle / part).replace(bundle / WORK / f"{part}.part")
     (bundle / part).write_bytes(old[part])
     assert strictly(bundle) is None
-    assert bundle_signing.read(bundle, KEY, settle=True) == NEW
+    assert signing.read(bundle, KEY, settle=True) == NEW
     assert strictly(bundle) == NEW

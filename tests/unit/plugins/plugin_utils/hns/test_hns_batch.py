@@ -21,13 +21,13 @@ from ansible_collections.winkube.node.plugins.plugin_utils.calls import (
     Observation,
     Stopped,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_batch import BatchOptions, batch_calls
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_decide import make_plan
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_done import read_done
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_facts import FactsOptions, facts_calls, read_facts
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_outcome import CleanupOutcome
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_plan import CleanupPlan, Wish
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_uplink import Uplink
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.batch import BatchOptions, batch_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.decide import make_plan
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.done import read_done
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import FactsOptions, facts_calls, read_facts
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.outcome import CleanupOutcome
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.plan import CleanupPlan, Wish
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.uplink import Uplink
 
 KEY = "k" * 8
 CARD = Uplink(mac="00-AA", alias="Ethernet", addresses=(("10.0.0.5", 24),), routes=(("0.0.0.0/0", "10.0.0.1", 1),))

@@ -11,12 +11,12 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 from unit.hns_models import CNI, Model, Pod, result
 
-from ansible_collections.winkube.node.plugins.plugin_utils import _hns_options
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, CallResult, Observation, Progress
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_batch import BatchOptions
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_cleanup import Cleanup, CleanupOptions
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_facts import FactsOptions
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_plan import ScopeError, Wish
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import options as _hns_options
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.batch import BatchOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup import Cleanup, CleanupOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import FactsOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.plan import ScopeError, Wish
 from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, NodeError
 
 JOURNAL = {

@@ -12,17 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.hns_models import result
 
-from ansible_collections.winkube.node.plugins.plugin_utils import (
-    hns_cni,
-    hns_objects,
-    hns_runtime,
-    hns_services,
-    hns_uplink,
-)
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_journal import JOURNAL, Journal
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_objects import Network
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_runtime import Programs, Runtime
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import cni as hns_cni
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import objects
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import runtime as hns_runtime
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import services as hns_services
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import uplink as hns_uplink
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.journal import JOURNAL, Journal
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.objects import Network
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.runtime import Programs, Runtime
 
 ID = "8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a"
 OTHER = "1" * 64
@@ -47,11 +45,11 @@ def said(text: str) -> CallResult:
 @settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), ODD), max_size=3))
 def test_objects_of_any_shape_are_read(items: list[dict[str, t.Any]]) -> None:
-    hns_objects.read_objects(dict.fromkeys(hns_objects.LISTINGS, items))
+    objects.read_objects(dict.fromkeys(objects.LISTINGS, items))
 
 
 def test_ids_are_the_same_whatever_their_case() -> None:
-    found = hns_objects.read_objects(
+    found = objects.read_objects(
         {
             "endpoints": [{"ID": "ab-1", "VirtualNetwork": "cd-2", "Namespace": {"ID": "ef-3"}}],
             "networks": [{"ID": "CD-2", "Name": "cbr0", "Type": "l2bridge"}],

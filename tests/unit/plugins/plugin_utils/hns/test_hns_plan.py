@@ -13,14 +13,9 @@ from hypothesis import strategies as st
 from unit.hns_models import AZURE, CNI, DOCKER, OTHER, Model, Pod, models, result
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_decide import make_plan
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_facts import Facts, read_facts
-from ansible_collections.winkube.node.plugins.plugin_utils.hns_plan import (
-    CleanupPlan,
-    ScopeError,
-    Wish,
-    check_wish,
-)
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.decide import make_plan
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import Facts, read_facts
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.plan import CleanupPlan, ScopeError, Wish, check_wish
 
 CNIS = ("cbr0", "azure")
 

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Lists of versions by kind as resources of a node, and what is in its cache as a table.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .. import header
+from ..calls import Batch, Call, CallResult, Observation, Progress
+from ..converge import NodeLike
+from ..plan import Questions, prefix
+from ..resources._base import Resource
+from ..resources._downloads import FETCHED
+from ..resources.artifact import Artifact
+from . import catalogue, locations, sites
+from .catalogue import ArtifactError
+
+Status = t.Literal["cached", "fetched", "missing", "failed", "skipped"]
+"""Of an artifact: was there and is right; was fetched; would be fetched (check mode); could not be; not for this
+Windows."""
+_KEYS = ("version", "url", "sha256")
+
+
+def wanted(
+    lists: object,
+    where: str = "artifacts",
+    *,
+    cache_dir: str,
+    prune: bool = False,
+    keep: t.Iterable[str] = (),
+    **options: t.Any,
+) -> list[dict[str, t.Any]]:
+    """Resources for lists of versions.
+
+    Args:
+        lists: versions by kind; a version is text, or a mapping with `version` and, optional, `url` and `sha256`.
+        where: the variable that holds them, for messages.
+        cache_dir: Windows path of the node's cache folder.
+        prune: whether all other versions go.
+        keep: files of the cache that stay all the same.
+        options: as `locations.resource`.
+
+    Returns:
+        One resource for each version, each once, in order, and one more for `prune`.
+
+    Raises:
+        ArtifactError: one of these cannot be.
+    """
+    # These are wrong for all versions, not for the first one.
+    catalogue.kinds(options.get("kinds"))
+    sites.parse(options.get("sites"), options.get("mirror") or "")
+    if not isinstance(lists, t.Mapping):
+        raise ArtifactError(where, lists, "accepted is a mapping of kinds to lists of versions")
+    found: dict[str, dict[str, t.Any]] = {}
+    for kind, versions in lists.items():
+        if isinstance(versions, (str, t.Mapping)) or not isinstance(versions, t.Sequence):
+            raise ArtifactError(f"{where}.{kind}", versions, "accepted is a list of versions")
+        for index, version in enumerate(versions):
+            resource = _resource(kind, version, f"{where}.{kind}[{index}]", cache_dir=cache_dir, **options)
+            found.setdefault(resource["path"].casefold(), resource)
+    resources = list(found.values())
+    if prune:
+        stay = [*(resource["path"] for resource in resources), *keep]
+        resources.append({"type": "ArtifactCache", "name": cache_dir, "keep": stay})
+    return resources
+
+
+def _resource(kind: str, item: object, where: str, **options: t.Any) -> dict[str, t.Any]:
+    given = item if isinstance(item, t.Mapping) else {"version": item}
+    for key in given:
+        if key not in _KEYS:
+            raise ArtifactError(f"{where}.{key}", given[key], f"accepted are {', '.join(_KEYS)}")
+    if not isinstance(given.get("version"), str):
+        raise ArtifactError(where, given.get("version"), 'accepted is a version in quotes, such as "1.37.1"')
+    own = {key: str(given.get(key) or "") for key in ("url", "sha256")}
+    try:
+        return locations.resource(kind, str(given["version"]), **{**options, **own})
+    except ArtifactError as error:
+        raise error.within(where) from None
+
+
+def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
+    """Which of the resources nothing verifies: a sentence each."""
+    return [
+        f"{resource['name']} is accepted unverified: "
+        + ("a URL of one's own comes without a checksum" if resource.get("custom") else "its publisher has no checksum")
+        + "; sha256 beside its version verifies it"
+        for resource in resources
+        if resource.get("allow_unverified")
+    ]
+
+
+class Recorder:
+    """A node that keeps what it says: for a table of what was found and done.
+
+    Args:
+        node: the node.
+    """
+
+    def __init__(self, node: NodeLike) -> None:
+        self._node = node
+        self.name = node.name
+        self.seen: dict[str, CallResult] = {}
+        """Results of observations, by call id."""
+        self.applied: dict[str, CallResult] = {}
+        """Results of changes, by call id."""
+
+    @property
+    def on_progress(self) -> t.Callable[[Progress], None] | None:
+        return self._node.on_progress
+
+    @on_progress.setter
+    def on_progress(self, told: t.Callable[[Progress], None] | None) -> None:
+        self._node.on_progress = told
+
+    @property
+    def remote_commands(self) -> int:
+        return self._node.remote_commands
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        found = self._node.observe(calls, step=step, private=private)
+        self.seen.update(found.calls)
+        return found
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+        found = self._node.run(batch, step=step, private=private)
+        self.applied.update(found.calls)
+        return found
+
+    def reboot(self, *, step: str = "") -> None:
+        self._node.reboot(step=step)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One line of the table."""
+
+    kind: str
+    version: str
+    path: str
+    sha256: str | None
+    size: int | None
+    """Bytes."""
+    source: str | None
+    """Without signature."""
+    status: Status
+    custom: bool
+
+
+def table(resources: t.Sequence[Resource], told: Recorder, version: str | None) -> list[Entry]:
+    """What is in the cache, artifact by artifact.
+
+    Args:
+        resources: as they were converged.
+        told: what the node said.
+        version: of Windows Server.
+    """
+    questions = Questions(resources, (header.call(),))
+    entries = []
+    for position, resource in enumerate(resources):
+        if isinstance(resource, Artifact):
+            seen = questions.answers(told.seen, resource, position)
+            before = prefix(position)
+            applied = {key[len(before) :]: one for key, one in told.applied.items() if key.startswith(before)}
+            entries.append(_entry(resource, seen, applied, version))
+    return entries
+
+
+def _entry(
+    artifact: Artifact, seen: t.Mapping[str, CallResult], applied: t.Mapping[str, CallResult], version: str | None
+) -> Entry:
+    facts: t.Mapping[str, t.Any] = {}
+    status: Status = "missing"
+    brought = artifact.brought(applied)
+    if artifact.windows and version not in artifact.windows:
+        status = "skipped"
+    elif brought is not None:
+        status, facts = "fetched", brought
+    elif FETCHED in applied:
+        status = "failed"
+    elif seen:
+        facts = artifact.held(seen)
+        status = "cached" if facts else "missing"
+    return Entry(
+        kind=artifact.kind or "",
+        version=artifact.version or "",
+        path=artifact.path,
+        sha256=facts.get("sha256"),
+        size=facts.get("size"),
+        source=facts.get("source"),
+        status=status,
+        custom=artifact.custom,
+    )

@@ -1,0 +1,256 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The kinds of artifacts: the collection's own (data/artifacts.json) and those that a user adds in `artifact_kinds`.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import json
+import re
+import string
+import typing as t
+
+from ..resources import _curl
+from ..versions import DATA
+
+WINDOWS = ("2019", "2022", "2025")
+KINDS_VARIABLE = "artifact_kinds"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+-]{0,127}")
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_FIELDS = frozenset({"version", "underscores"})
+
+
+class ArtifactError(ValueError):
+    """What a user asks of artifacts cannot be: names the variable, its value, and what would be accepted."""
+
+    def __init__(self, variable: str, value: object, accepted: str) -> None:
+        super().__init__(f"{variable}: {value!r} is not accepted; {accepted}")
+        self.variable = variable
+        self.value = value
+        self.accepted = accepted
+
+    def within(self, where: str) -> t.Self:
+        """The same, said of an entry of a list."""
+        return type(self)(f"{where} ({self.variable})", self.value, self.accepted)
+
+
+class UnknownKindError(ArtifactError):
+    """A kind that is neither in the catalogue nor given with a URL."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What is known of one kind: where its versions are published, and what is in their archives."""
+
+    name: str
+    url: str = ""
+    """With `{version}` or `{underscores}` (the version with underscores for dots); empty: only a user's URL will do."""
+    checksum_suffix: str = ""
+    """What the publisher appends to the file's URL for its checksum file; empty: none lies beside the file."""
+    checksum_url: str = ""
+    """Instead: one file with the sums of all files of a release (`SHA256SUMS`), with the same placeholders as `url`."""
+    digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Pinned SHA-256 by version, where nothing is published."""
+    members: tuple[str, ...] = ()
+    """What a node needs of the archive, as named in it, with the same placeholders; empty: all of it."""
+    strip_components: int = 0
+    """Leading folders of the archive's names that say nothing."""
+    windows: tuple[str, ...] = WINDOWS
+    """Versions of Windows Server that it fits."""
+    variables: str = ""
+    """Prefix of the variables `_version`, `_url`, `_sha256` of the role that installs it."""
+    only: str = ""
+    """`variable=value,value`: it is installed only then."""
+    source: str = ""
+    """Where these facts are from."""
+
+    @property
+    def algorithm(self) -> t.Literal["SHA256", "SHA512"]:
+        """That of the checksum file."""
+        return "SHA512" if "512" in (self.checksum_suffix or self.checksum_url.rpartition("/")[2]) else "SHA256"
+
+    def filled(self, pattern: str, version: str) -> str:
+        """A URL or member for a version."""
+        return pattern.format(version=version, underscores=version.replace(".", "_"))
+
+
+@functools.cache
+def catalogue() -> t.Mapping[str, Kind]:
+    """The kinds that come with the collection."""
+    data = json.loads((DATA / "artifacts.json").read_text(encoding="utf-8"))
+    return {name: _kind(name, entry, f"data/artifacts.json: {name}") for name, entry in data["kinds"].items()}
+
+
+def kinds(added: object = None) -> t.Mapping[str, Kind]:
+    """All kinds: the collection's, and a user's, which replace those of the same name.
+
+    Args:
+        added: `artifact_kinds`, a mapping of names to mappings with the keys of data/artifacts.json.
+
+    Raises:
+        ArtifactError: it is none.
+    """
+    if not added:
+        return catalogue()
+    if not isinstance(added, t.Mapping):
+        raise ArtifactError(KINDS_VARIABLE, added, "accepted is a mapping of kinds' names to mappings with url")
+    own = {}
+    for name, entry in added.items():
+        where = f"{KINDS_VARIABLE}.{name}"
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ArtifactError(KINDS_VARIABLE, name, "a kind's name has lower-case letters, digits and hyphens")
+        if not isinstance(entry, t.Mapping):
+            raise ArtifactError(where, entry, "accepted is a mapping with url")
+        if not entry.get("url"):
+            raise ArtifactError(f"{where}.url", entry.get("url"), "accepted is a URL with {version} in it")
+        own[name] = _kind(name, entry, where)
+    return {**catalogue(), **own}
+
+
+def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
+    """A kind by its name.
+
+    Args:
+        name: as users write it.
+        known: all kinds.
+        has_url: a URL is given, so that any name will do.
+
+    Raises:
+        UnknownKindError: there is no such kind, or it has no URL of its own.
+    """
+    text = name if isinstance(name, str) else ""
+    kind = known.get(text)
+    if kind is None and has_url and _NAME.fullmatch(text):
+        return Kind(name=text)
+    if kind is None:
+        close = difflib.get_close_matches(str(name), sorted(known), n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        listed = ", ".join(sorted(known))
+        raise UnknownKindError(
+            "artifact kind", name, f"{hint}accepted are {listed}, or any kind with a URL or in {KINDS_VARIABLE}"
+        )
+    if not kind.url and not has_url:
+        raise UnknownKindError(
+            "artifact kind", name, f"it has no public URL: {name}_url or an entry with url is wanted"
+        )
+    return kind
+
+
+def checked_version(version: object, where: str) -> str:
+    """A version as a folder may be named, without a leading `v`.
+
+    Raises:
+        ArtifactError: it is none.
+    """
+    # A YAML number has lost its digits (1.10 is 1.1).
+    text = version.strip() if isinstance(version, str) else ""
+    bare = text[1:] if re.match(r"v\d", text) else text
+    if not _VERSION.fullmatch(bare) or ".." in bare or bare == "custom":
+        raise ArtifactError(where, version, 'accepted is a version in quotes, such as "1.37.1"')
+    return bare
+
+
+def checked_sha256(sha256: object, where: str) -> str:
+    """A pinned digest, in lower case; empty where none is given.
+
+    Raises:
+        ArtifactError: it is none.
+    """
+    text = str(sha256 or "").strip().removeprefix("sha256:")
+    if text and not _SHA256.fullmatch(text):
+        raise ArtifactError(where, sha256, "accepted are 64 hexadecimal digits")
+    return text.lower()
+
+
+def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
+    fields = {field.name for field in dataclasses.fields(Kind)} - {"name"}
+    for key in entry:
+        if key not in fields:
+            close = difflib.get_close_matches(str(key), sorted(fields), n=1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise ArtifactError(f"{where}.{key}", entry[key], f"{hint}accepted are {', '.join(sorted(fields))}")
+    values: dict[str, t.Any] = {key: str(value or "") for key, value in entry.items() if key not in _SHAPED}
+    for key, shape in _SHAPED.items():
+        if entry.get(key) is not None:
+            values[key] = shape(entry[key], f"{where}.{key}")
+    kind = Kind(name=name, **values)
+    for key in ("url", "checksum_url"):
+        _check_pattern(getattr(kind, key), f"{where}.{key}")
+    for member in kind.members:
+        _check_member(member, f"{where}.members")
+    if kind.checksum_suffix and kind.checksum_url:
+        raise ArtifactError(
+            f"{where}.checksum_url", kind.checksum_url, "checksum_suffix is given too; wanted one of them"
+        )
+    if re.search(r"[\s/\\?#{}]", kind.checksum_suffix):
+        raise ArtifactError(f"{where}.checksum_suffix", kind.checksum_suffix, "accepted is a suffix such as .sha256")
+    return kind
+
+
+def _check_pattern(pattern: str, where: str) -> None:
+    if not pattern:
+        return
+    accepted = "accepted is an http or https URL with {version} in it"
+    try:
+        names = {field for dummy, field, dummy2, dummy3 in string.Formatter().parse(pattern) if field is not None}
+        filled = pattern.format(**dict.fromkeys(_FIELDS, "1"))
+    except (ValueError, KeyError, IndexError, AttributeError):
+        raise ArtifactError(where, _curl.redacted(pattern), accepted) from None
+    fits = names <= _FIELDS and names and filled.startswith(("http://", "https://")) and _curl.is_url(filled)
+    if not fits or _curl.carries_secret(filled):
+        hint = "; user and query belong in artifact_sites" if _curl.carries_secret(pattern) else ""
+        raise ArtifactError(where, _curl.redacted(pattern), accepted + hint)
+
+
+def _check_member(member: str, where: str) -> None:
+    try:
+        filled = member.format(**dict.fromkeys(_FIELDS, "1"))
+    except (ValueError, KeyError, IndexError, AttributeError):
+        filled = ""
+    parts = re.split(r"[\\/]", filled)
+    if not filled or parts[0] == "" or ".." in parts or ":" in filled:
+        raise ArtifactError(where, member, "accepted are names in the archive, without .. and drive")
+
+
+def _strings(value: object, where: str) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, t.Sequence) or not all(isinstance(item, str) and item for item in items):
+        raise ArtifactError(where, value, "accepted is a list of names")
+    return tuple(items)
+
+
+def _windows(value: object, where: str) -> tuple[str, ...]:
+    items = value if isinstance(value, t.Sequence) and not isinstance(value, str) else [value]
+    versions = tuple(str(item) for item in items)
+    if not versions or not set(versions) <= set(WINDOWS):
+        raise ArtifactError(where, value, f"accepted are {', '.join(WINDOWS)}")
+    return versions
+
+
+def _digests(value: object, where: str) -> dict[str, str]:
+    if not isinstance(value, t.Mapping):
+        raise ArtifactError(where, value, "accepted is a mapping of versions to SHA-256 digests")
+    return {
+        checked_version(version, where): checked_sha256(digest, f"{where}.{version}")
+        for version, digest in value.items()
+    }
+
+
+def _number(value: object, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 100:
+        raise ArtifactError(where, value, "accepted is 0 to 99")
+    return value
+
+
+_SHAPED: t.Mapping[str, t.Callable[[t.Any, str], t.Any]] = {
+    "digests": _digests,
+    "members": _strings,
+    "strip_components": _number,
+    "windows": _windows,
+}

@@ -1,0 +1,263 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One version of one kind of artifact: where it is found, where it lies in a node's cache, what verifies it.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import typing as t
+import urllib.parse
+
+from ..resources import _curl
+from . import catalogue as artifacts_catalogue
+from . import sites as artifacts_sites
+from .catalogue import ArtifactError, Kind, UnknownKindError, catalogue
+
+__all__ = ["ArtifactError", "ArtifactSource", "Source", "UnknownKindError", "catalogue", "locate", "mirrored"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Source:
+    """One place to ask."""
+
+    url: str
+    checksum_url: str = ""
+    """Empty where there is none."""
+    site: artifacts_sites.Site | None = None
+    """None: the publisher's own."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ArtifactSource:
+    """One version of one kind: where it comes from and where it goes."""
+
+    kind: Kind
+    version: str
+    sources: tuple[Source, ...]
+    """In the order in which they are asked; at least one."""
+    path: str
+    """Windows path of the file in the node's cache."""
+    upstream: str
+    """The publisher's own URL, or the user's, whether it is asked or not."""
+    upstream_checksum: str = ""
+    sha256: str = ""
+    """Pinned, known from the catalogue, or vouched for by a site."""
+    custom: bool = False
+    """A user's own URL: never the official version of its number."""
+
+    @property
+    def url(self) -> str:
+        return self.sources[0].url
+
+    @property
+    def checksum_url(self) -> str:
+        return self.sources[0].checksum_url
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"{self.kind.name} {self.version}{' (custom)' if self.custom else ''}"
+
+
+def mirrored(url: str, mirror: str) -> str:
+    """A URL of upstream at a mirror that keeps upstream's host as its first folder.
+
+    >>> mirrored("https://dl.k8s.io/v1.37.1/a.tar.gz", "http://mirror:8080/")
+    'http://mirror:8080/dl.k8s.io/v1.37.1/a.tar.gz'
+    """
+    return artifacts_sites.Site(url=mirror).at(url) if mirror else url
+
+
+def custom_key(url: str) -> str:
+    """The folder of a user's own URL: signatures change, the file behind them need not."""
+    return hashlib.sha256(url.partition("?")[0].partition("#")[0].encode()).hexdigest()[:16]
+
+
+def locate(
+    kind: str,
+    version: str,
+    *,
+    cache_dir: str,
+    mirror: str = "",
+    sites: object = None,
+    upstream: bool = True,
+    url: str = "",
+    sha256: str = "",
+    kinds: object = None,
+) -> ArtifactSource:
+    """Where a version of a kind is found and cached.
+
+    Args:
+        kind: a kind of the catalogue or of `kinds`, or any name if `url` is given.
+        version: its version, with or without `v`.
+        cache_dir: Windows path of the node's cache folder.
+        mirror: base URL of a mirror: the short form of one more site.
+        sites: `artifact_sites`; see artifacts_sites.
+        upstream: whether the publisher is asked too, after the sites.
+        url: replaces the catalogue's URL (a signed component); it comes without a checksum file.
+        sha256: pins the file.
+        kinds: `artifact_kinds`; see artifacts_catalogue.
+
+    Raises:
+        ArtifactError: one of these cannot be.
+    """
+    entry = artifacts_catalogue.find(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
+    version = artifacts_catalogue.checked_version(version, f"version of {kind}")
+    pinned = artifacts_catalogue.checked_sha256(sha256, f"sha256 of {kind} {version}")
+    places = artifacts_sites.parse(sites, mirror)
+    if url:
+        if not _curl.is_url(url):
+            raise ArtifactError(f"url of {kind} {version}", _curl.redacted(url), "accepted is an http or https URL")
+        published, sums = url, ""
+        sources = [Source(url=site.at(url), site=site) for site in places if site.overrides] + [Source(url=url)]
+        folders = [entry.name, "custom", custom_key(url)]
+    else:
+        published = entry.filled(entry.url, version)
+        sums = published + entry.checksum_suffix if entry.checksum_suffix else entry.filled(entry.checksum_url, version)
+        sources = [
+            Source(url=site.at(published), checksum_url=site.at(sums) if sums else "", site=site) for site in places
+        ]
+        if upstream or not sources:
+            sources.append(Source(url=published, checksum_url=sums))
+        folders = [entry.name, version]
+        pinned = pinned or entry.digests.get(version, "")
+    # Who brings the file may vouch for it, where its user does not.
+    vouched = "" if pinned else next((digest for site in places if (digest := site.digest(published))), "")
+    return ArtifactSource(
+        kind=entry,
+        version=version,
+        sources=tuple(sources),
+        path="\\".join((cache_dir.rstrip("\\"), *folders, _file_name(published, f"{kind} {version}"))),
+        upstream=published,
+        upstream_checksum=sums,
+        sha256=pinned or vouched,
+        custom=bool(url),
+    )
+
+
+def _file_name(url: str, what: str) -> str:
+    name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
+    if not name or name in (".", "..") or set('<>:"/\\|?*') & set(name) or not name.isprintable():
+        raise ArtifactError(f"url of {what}", _curl.redacted(url), "accepted is a URL that ends in a file's name")
+    return name
+
+
+def resource(
+    kind: str,
+    version: str,
+    *,
+    cache_dir: str,
+    proxy: str = "",
+    no_proxy: str | t.Sequence[str] = "",
+    limit_rate: str = "",
+    ignore_revocation: bool = False,
+    parallel: int | None = None,
+    **where: t.Any,
+) -> dict[str, t.Any]:
+    """An artifact as a resource for node_state.
+
+    Args:
+        kind, version, cache_dir: as `locate`.
+        proxy: URL of the proxy for the downloads.
+        no_proxy: addresses that are reached without it.
+        limit_rate: bytes a second of each download, as curl writes them (`500K`, `2M`).
+        ignore_revocation: go on where it cannot be asked whether a certificate was revoked.
+        parallel: how many downloads run side by side; None: as the resource decides.
+        where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds`, as `locate`.
+
+    Raises:
+        ArtifactError: one of these cannot be.
+    """
+    found = locate(kind, version, cache_dir=cache_dir, **where)
+    described: dict[str, t.Any] = {
+        "type": "Artifact",
+        "name": found.name,
+        "path": found.path,
+        "kind": found.kind.name,
+        "version": found.version,
+        "custom": found.custom,
+    }
+    described |= _verified_places(found)
+    if proxy:
+        described |= {"proxy": proxy, "no_proxy": no_proxy}
+    if ignore_revocation:
+        described["ignore_revocation"] = True
+    if limit_rate:
+        described["limit_rate"] = limit_rate
+    if parallel is not None:
+        described["parallel"] = parallel
+    if set(found.kind.windows) != set(artifacts_catalogue.WINDOWS):
+        described["windows"] = list(found.kind.windows)
+    return described
+
+
+def _verified_places(found: ArtifactSource) -> dict[str, t.Any]:
+    """Where a file is asked for, and what verifies it, as properties of its resource."""
+    described: dict[str, t.Any] = {}
+    extra = [_source(source.url, source.checksum_url, source.site) for source in found.sources if source.site]
+    if extra:
+        described["sites"] = extra
+    own = [source for source in found.sources if source.site is None]
+    described["urls"] = [source.url for source in own]
+    described["upstream"] = found.upstream
+    if found.upstream_checksum:
+        # Pinned ones, too: without the pin, later runs know of the publisher's file only.
+        described["upstream_checksum"] = found.upstream_checksum
+    if found.kind.algorithm != "SHA256":
+        described["checksum_algorithm"] = found.kind.algorithm
+    if found.sha256:
+        described["sha256"] = found.sha256
+        for site in extra:
+            site.pop("checksum_url", None)
+    elif found.checksum_url:
+        if own:
+            described["checksum_url"] = own[0].checksum_url
+    else:
+        described["allow_unverified"] = True
+    return described
+
+
+def _source(url: str, checksum_url: str, site: artifacts_sites.Site) -> dict[str, t.Any]:
+    described: dict[str, t.Any] = {"url": url}
+    if checksum_url:
+        described["checksum_url"] = checksum_url
+    if site.headers:
+        described["headers"] = dict(site.headers)
+    if site.proxy is not None:
+        described["proxy"] = site.proxy
+    if site.no_proxy is not None:
+        described["no_proxy"] = site.no_proxy
+    if site.ignore_revocation:
+        described["ignore_revocation"] = True
+    return described
+
+
+def unverified(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
+    """Which downloads nothing verifies, and the variable that would: a sentence each, the same for all hosts.
+
+    Args:
+        values: the roles' variables, as far as they are set.
+        roles: roles whose artifacts are downloaded.
+    """
+    found = []
+    for kind in catalogue().values():
+        variables = kind.variables
+        only, dummy, wanted = kind.only.partition("=")
+        unused = not variables or not any(variables.startswith(f"{role}_") or variables == role for role in roles)
+        if unused or values.get(f"{variables}_sha256") or (only and str(values.get(only)) not in wanted.split(",")):
+            continue
+        # The URL itself may carry a signature.
+        if values.get(f"{variables}_url"):
+            why = f"{variables}_url comes without a checksum"
+        elif not (kind.checksum_suffix or kind.checksum_url):
+            if str(values.get(f"{variables}_version", "")).removeprefix("v") in kind.digests:
+                continue
+            why = f"upstream publishes no checksum of {kind.name}"
+        else:
+            continue
+        found.append(f"{why}: its archive is accepted unverified; {variables}_sha256 verifies it")
+    return found

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What is wrong with a host's variables about artifacts, and what nothing verifies, before any node is touched.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..preflight import Problem
+from ..resources import _curl
+from . import cache, catalogue, locations, sites
+from .catalogue import ArtifactError
+
+_LISTS: t.Mapping[str, str] = {
+    "kube_node_versions": "kubernetes",
+    "containerd_versions": "containerd",
+    "moby_versions": "moby",
+    "docker_versions": "docker",
+    "sdn_plugin_versions": "sdn-plugins",
+    "azure_vnet_versions": "azure-vnet",
+}
+"""Variables of AKS Engine's names, and the kind that each lists."""
+
+
+def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """What is not accepted.
+
+    Args:
+        values: templated values of the roles' options, as far as they are set.
+    """
+    found: dict[str, Problem] = {}
+    for name, sources in values.items():
+        if name.endswith("_artifact_sources") and isinstance(sources, t.Mapping):
+            mirror = values.get(name.replace("_artifact_sources", "_artifact_mirror")) or ""
+            for problem in _source_problems(sources, str(mirror)):
+                found.setdefault(str(problem), problem)
+    if not found:
+        try:
+            cached(values)
+        except ArtifactError as error:
+            found.setdefault(str(error), _problem(error))
+    return list(found.values())
+
+
+def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
+    """What nothing verifies: a sentence each, the same for all hosts.
+
+    Args:
+        values: as for `problems`, of which there are none.
+        roles: roles whose artifacts are downloaded.
+    """
+    listed = cache.unverified(cached(values)) if "image_cache" in roles else []
+    return [*locations.unverified(values, roles), *listed]
+
+
+def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    """The resources of the role image_cache's artifacts.
+
+    Raises:
+        ArtifactError: a list is none.
+    """
+    sources = values.get("image_cache_artifact_sources") or {}
+    found = []
+    for name, kind in _LISTS.items():
+        found += _wanted({kind: values.get(f"image_cache_{name}") or []}, name, sources)
+    return found + _wanted(values.get("image_cache_artifacts") or {}, "image_cache_artifacts", sources)
+
+
+def _wanted(lists: object, where: str, sources: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    kinds = sources.get("kinds")
+    return cache.wanted(lists, where, cache_dir="C:\\cache", kinds=kinds)
+
+
+def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[Problem]:
+    for look in (
+        lambda: sites.parse(sources.get("sites"), mirror),
+        lambda: catalogue.kinds(sources.get("kinds")),
+    ):
+        try:
+            look()
+        except ArtifactError as error:
+            yield _problem(error)
+    rate = sources.get("limit_rate")
+    if rate and not _curl.is_rate(str(rate)):
+        yield Problem("artifact_limit_rate", rate, "accepted are bytes a second, such as 500K or 2M")
+
+
+def _problem(error: ArtifactError) -> Problem:
+    return Problem(error.variable, error.value, error.accepted)

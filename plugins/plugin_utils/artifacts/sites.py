@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Where artifacts are asked for, in order: the sites of `artifact_sites`, then the publishers themselves.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import typing as t
+import urllib.parse
+
+from ..resources import _curl
+from .catalogue import ArtifactError, checked_sha256
+
+SITES_VARIABLE = "artifact_sites"
+_KEYS = ("url", "query", "headers", "proxy", "no_proxy", "overrides", "ignore_revocation", "digests")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Site:
+    """One place that holds what the publishers publish: their host is its first folder."""
+
+    url: str
+    query: str = ""
+    """Appended to every URL: a signature of a storage account (SAS); secret."""
+    headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Sent with every request; secret."""
+    proxy: str | None = None
+    """None: that of all downloads; empty: none."""
+    no_proxy: str | None = None
+    overrides: bool = False
+    """It holds users' own URLs too (a bundle of all that a play needs)."""
+    ignore_revocation: bool = False
+    """Nobody tells whether its certificate was revoked: a private authority's."""
+    digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """SHA-256 of its files, by path below `url`, where somebody vouches for them (a bundle's signed index)."""
+
+    def digest(self, url: str) -> str:
+        """The SHA-256 that the site vouches for, of a publisher's URL; empty where it does not."""
+        parts = urllib.parse.urlsplit(url)
+        return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
+
+    def at(self, url: str) -> str:
+        """Where a publisher's URL is found here, with the signature."""
+        parts = urllib.parse.urlsplit(url)
+        found = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return f"{found}?{self.query}" if self.query else found
+
+
+def parse(given: object, mirror: str = "") -> tuple[Site, ...]:
+    """The sites, in order.
+
+    Args:
+        given: `artifact_sites`: a list of URLs, or of mappings with the fields of `Site`.
+        mirror: `artifact_mirror`, the short form of one more site.
+
+    Raises:
+        ArtifactError: one of them is none; the message shows no signature.
+    """
+    if given is None or given == "":
+        given = []
+    if isinstance(given, (str, t.Mapping)):
+        given = [given]
+    if not isinstance(given, t.Sequence):
+        raise ArtifactError(SITES_VARIABLE, given, "accepted is a list of URLs, or of mappings with url")
+    sites = [_site(item, f"{SITES_VARIABLE}[{index}]") for index, item in enumerate(given)]
+    if mirror:
+        sites.append(_site(mirror, "artifact_mirror"))
+    return tuple(sites)
+
+
+def _site(item: object, where: str) -> Site:
+    if isinstance(item, str):
+        item = {"url": item}
+    if not isinstance(item, t.Mapping):
+        raise ArtifactError(where, item, "accepted is a URL, or a mapping with url")
+    for key in item:
+        if key not in _KEYS:
+            close = difflib.get_close_matches(str(key), _KEYS, n=1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise ArtifactError(f"{where}.{key}", "(hidden)", f"{hint}accepted are {', '.join(_KEYS)}")
+    url = item.get("url")
+    if not isinstance(url, str) or not _is_base(url):
+        shown = _curl.redacted(url) if isinstance(url, str) else url
+        hint = "; what follows a ? belongs in query" if isinstance(url, str) and "?" in url else ""
+        raise ArtifactError(f"{where}.url", shown, f"accepted is an http, https or file:/// URL without query{hint}")
+    query = item.get("query") or ""
+    if not isinstance(query, str) or any(
+        letter.isspace() or not letter.isprintable() or letter == "#" for letter in query
+    ):
+        raise ArtifactError(f"{where}.query", "(hidden)", "accepted is what follows the ? of a URL, as text")
+    return Site(
+        url=url,
+        query=query.removeprefix("?"),
+        headers=_headers(item.get("headers"), f"{where}.headers"),
+        proxy=_proxy(item.get("proxy"), f"{where}.proxy"),
+        no_proxy=_no_proxy(item.get("no_proxy"), f"{where}.no_proxy"),
+        overrides=_flag(item.get("overrides"), f"{where}.overrides"),
+        ignore_revocation=_flag(item.get("ignore_revocation"), f"{where}.ignore_revocation"),
+        digests=_digests(item.get("digests"), f"{where}.digests"),
+    )
+
+
+def _flag(value: object, where: str) -> bool:
+    if value not in (None, True, False):
+        raise ArtifactError(where, value, "accepted are true and false")
+    return value is True
+
+
+def _is_base(url: str) -> bool:
+    # A folder of the node: what was pushed there.
+    schemes = ("http://", "https://", "file:///")
+    return url.startswith(schemes) and _curl.is_url(url.rstrip("/") + "/") and not set("?#") & set(url)
+
+
+def _headers(value: object, where: str) -> dict[str, str]:
+    if not value:
+        return {}
+    if not isinstance(value, t.Mapping):
+        raise ArtifactError(where, "(hidden)", "accepted is a mapping of names to values")
+    headers = {str(name): str(text) for name, text in value.items()}
+    if any("\n" in part or "\r" in part or not name for name, text in headers.items() for part in (name, text)):
+        raise ArtifactError(where, "(hidden)", "accepted are headers of one line each")
+    return headers
+
+
+def _digests(value: object, where: str) -> dict[str, str]:
+    if not value:
+        return {}
+    if not isinstance(value, t.Mapping):
+        raise ArtifactError(where, value, "accepted is a mapping of paths below the site to SHA-256")
+    return {str(path): checked_sha256(str(digest), f"{where}.{path}") for path, digest in value.items()}
+
+
+def _proxy(value: object, where: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or any(letter.isspace() for letter in value):
+        raise ArtifactError(where, "(hidden)", "accepted is a URL such as http://proxy.example:3128, or empty for none")
+    return value
+
+
+def _no_proxy(value: object, where: str) -> str | None:
+    if value is None:
+        return None
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, t.Sequence) or not all(isinstance(item, str) for item in items):
+        raise ArtifactError(where, value, "accepted are hosts and domains, comma-separated or as a list")
+    return ",".join(items)

@@ -1,0 +1,375 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Makes a bundle: fetches what its folder lacks, several files at once, and signs what it has then.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import datetime
+import fcntl
+import hashlib
+import pathlib
+import shutil
+import typing as t
+
+from ..resources._checksums import checksum_in
+from . import archive, images, index, signing, verify
+from .content import Sums, Wanted, WantedFile, WantedImage
+from .fetch import Checksum, Fetched, Fetcher, FetchError, Source
+from .images import Manifest
+from .index import WORK, BundleError, Entry
+from .registry import Image, Registry, endpoints
+
+if t.TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a bundle is made."""
+
+    parallel: int = 4
+    """Downloads at once."""
+    refresh: bool = False
+    """Ask for everything again: tags move, and files without a checksum change."""
+    prune: bool = False
+    """Remove what nobody wants any more."""
+    check_mode: bool = False
+
+
+@dataclasses.dataclass(kw_only=True)
+class Made:
+    """What came of it."""
+
+    fetched: list[str] = dataclasses.field(default_factory=list)
+    """Paths of what was fetched; in check mode: what would be."""
+    removed: list[str] = dataclasses.field(default_factory=list)
+    failures: list[str] = dataclasses.field(default_factory=list)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    entries: dict[str, Entry] = dataclasses.field(default_factory=dict)
+    signed: bool = False
+    """Whether the index was written."""
+
+
+class Builder:
+    """Makes one bundle.
+
+    Parameters:
+        directory: its folder.
+        key: signs the index.
+        fetcher: asks servers.
+        options: how.
+        say: shows a line to whoever runs this.
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        key: Ed25519PrivateKey,
+        fetcher: Fetcher,
+        options: Options,
+        say: t.Callable[[str], None] | None = None,
+    ) -> None:
+        self._directory, self._key, self._fetcher, self._options = directory, key, fetcher, options
+        self._say = say
+        self._work = directory / WORK
+        self._now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._registries: dict[str, Registry] = {}
+        self.made = Made()
+        """Filled while it runs."""
+
+    def run(self, wanted: Wanted) -> Made:
+        """Fetches what is wanted and not there; what fails does not keep the rest.
+
+        Raises:
+            BundleError: the folder cannot be used.
+        """
+        try:
+            if not self._options.check_mode:
+                self._work.mkdir(parents=True, exist_ok=True)
+            with self._alone():
+                kept = self._kept()
+                self._fetch(wanted, kept)
+                if not self._options.check_mode:
+                    self._finish(kept)
+        except OSError as error:
+            raise BundleError(f"bundle_dir {self._directory}: {error.strerror or error}") from error
+        return self.made
+
+    @contextlib.contextmanager
+    def _alone(self) -> t.Iterator[None]:
+        if self._options.check_mode:
+            yield
+            return
+        with (self._work / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise BundleError(f"bundle_dir {self._directory}: another run makes this bundle now") from None
+            yield
+
+    # --- What is there.
+
+    def _kept(self) -> dict[str, Entry]:
+        """What an earlier run signed and is still so; the rest is fetched anew."""
+        try:
+            entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
+        except BundleError as problem:
+            self.made.warnings.append(f"{problem}; everything is verified and fetched anew")
+            return {}
+        with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
+            problems = list(pool.map(lambda entry: verify.problem(self._directory, entry), entries.values()))
+        self.made.warnings += [f"{problem}; it is fetched again" for problem in problems if problem]
+        return {path: entry for (path, entry), problem in zip(entries.items(), problems, strict=True) if not problem}
+
+    # --- Fetching.
+
+    def _fetch(self, wanted: Wanted, kept: t.Mapping[str, Entry]) -> None:
+        failures: dict[int, str] = {}
+        with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
+            jobs = [pool.submit(self._file, file, kept) for file in wanted.files.values()]
+            jobs += [pool.submit(self._image, image, kept) for image in wanted.images.values()]
+            numbers = {job: number for number, job in enumerate(jobs)}
+            for job in concurrent.futures.as_completed(jobs):
+                try:
+                    new = {entry.path: entry for entry in job.result()}
+                except BundleError as problem:
+                    failures[numbers[job]] = str(problem)
+                    continue
+                except OSError as error:
+                    failures[numbers[job]] = f"{error.filename or self._directory}: {error.strerror or error}"
+                    continue
+                self.made.entries |= new
+                if any(kept.get(path) != entry for path, entry in new.items()):
+                    # At once: a run that is killed loses what is not whole, and nothing else.
+                    self._sign({**kept, **self.made.entries})
+        self.made.failures += [failures[number] for number in sorted(failures)]
+
+    def _file(self, file: WantedFile, kept: t.Mapping[str, Entry]) -> list[Entry]:
+        entries = [kept[path] for path in (file.path, *([file.sums.path] if file.sums else [])) if path in kept]
+        if len(entries) == (2 if file.sums else 1) and not self._options.refresh and self._is(file, entries[0]):
+            return entries
+        if self._options.check_mode:
+            self._note(file.path)
+            return []
+        problems: list[str] = []
+        if file.local:
+            return [self._copied(file)]
+        for source, sums in self._places(file):
+            try:
+                return self._one(file, source, sums)
+            except FetchError as problem:
+                problems.append(str(problem))
+        raise BundleError(f"{file.name}: {'; '.join(problems) or 'nobody is asked for it'}")
+
+    @staticmethod
+    def _places(file: WantedFile) -> list[tuple[Source, Source | None]]:
+        found: list[tuple[Source, Source | None]] = []
+        if file.sums is None:
+            found += ((source, None) for source in file.sources)
+        else:
+            # Each place has both, in the same order.
+            found += zip(file.sources, file.sums.sources, strict=True)
+        return found
+
+    def _is(self, file: WantedFile, entry: Entry) -> bool:
+        """Whether what is there is what is wanted now."""
+        return file.checksum is None or file.checksum.algorithm != "SHA256" or file.checksum.digest == entry.sha256
+
+    def _one(self, file: WantedFile, source: Source, sums: Source | None) -> list[Entry]:
+        """A file from one place, with its checksum file where it has one."""
+        checksum, data = file.checksum, b""
+        if file.sums is not None and sums is not None:
+            data, checksum = self._sums(file.sums, sums)
+        target = self._part(file.path)
+        fetched = self._fetcher.file(source, target, checksum)
+        if checksum is None:
+            self.made.warnings.append(f"{file.name}: nothing verifies it; its SHA-256 is {fetched.sha256}")
+        self._place(target, file.path)
+        entries = [self._entry(file, file.path, file.kind, index.bare(source.url), fetched)]
+        if file.sums is not None and sums is not None:
+            # Beside the file that it is of, and not before; two files may share one.
+            beside = self._part(f"{file.path} {file.sums.path}")
+            beside.write_bytes(data)
+            self._place(beside, file.sums.path)
+            fetched = Fetched(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+            entries.append(self._entry(file, file.sums.path, "checksum", index.bare(sums.url), fetched))
+        return entries
+
+    def _sums(self, sums: Sums, source: Source) -> tuple[bytes, Checksum]:
+        """A checksum file, and what it says."""
+        data, dummy = self._fetcher.document(source)
+        listed = checksum_in(data.decode("utf-8", "replace"), sums.name, sums.algorithm)
+        if listed is None:
+            raise FetchError(source.url, f"it has no {sums.algorithm} of {sums.name}")
+        return data, Checksum(algorithm=sums.algorithm, digest=listed)
+
+    def _copied(self, file: WantedFile) -> Entry:
+        target, source = self._part(file.path), pathlib.Path(file.local)
+        with source.open("rb") as whole, target.open("wb") as part:
+            shutil.copyfileobj(whole, part, 1024 * 1024)
+        fetched = Fetched(sha256=verify.sha256(target), size=target.stat().st_size)
+        if file.checksum is not None and fetched.sha256 != file.checksum.digest:
+            target.unlink()
+            raise BundleError(f"{file.local}: its SHA-256 is {fetched.sha256}, wanted {file.checksum.digest}")
+        self._place(target, file.path)
+        return self._entry(file, file.path, file.kind, str(source), fetched)
+
+    # --- Container images.
+
+    def _image(self, image: WantedImage, kept: t.Mapping[str, Entry]) -> list[Entry]:
+        there = [
+            entry
+            for entry in kept.values()
+            if entry.kind == "container-image" and entry.name == image.name and image.digest in ("", entry.digest)
+        ]
+        missing = set(image.windows) - {version for entry in there for version in entry.windows}
+        if not missing and not self._options.refresh:
+            return there
+        if self._options.check_mode:
+            self._note(image.name)
+            return []
+        registry = self._registry(image)
+        found = registry.image(image.name, image.windows, image.digest)
+        return self._archives(image, found, registry, kept)
+
+    def _archives(
+        self, image: WantedImage, found: Image, registry: Registry, kept: t.Mapping[str, Entry]
+    ) -> list[Entry]:
+        """One archive for each set of manifests: versions of Windows that run the same share one."""
+        versions: dict[str, list[str]] = {}
+        for version, manifests in found.manifests.items():
+            if manifests:
+                path = images.archive_path(image.name, [found.top.digest, *(one.own.digest for one in manifests)])
+                versions.setdefault(path, []).append(version)
+            else:
+                self.made.warnings.append(f"{image.name}: it has nothing for Windows Server {version}")
+        if not versions:
+            raise BundleError(f"{image.name}: it has nothing for Windows Server {', '.join(image.windows)}")
+        entries = []
+        for path, fit in versions.items():
+            if path in kept:
+                entries.append(dataclasses.replace(kept[path], windows=tuple(fit)))
+                continue
+            self._tell(f"{image.name} for Windows Server {', '.join(fit)}")
+            fetched = self._archive(image.name, found, found.manifests[fit[0]], registry, path)
+            entry = Entry(
+                path=path,
+                kind="container-image",
+                name=image.name,
+                version=image.name.partition("@")[0].rpartition(":")[2],
+                source=image.name,
+                sha256=fetched.sha256,
+                size=fetched.size,
+                time=self._now,
+                windows=tuple(fit),
+                digest=found.top.digest,
+            )
+            entries.append(entry)
+            self._note(path)
+        return entries
+
+    def _archive(
+        self, name: str, found: Image, manifests: t.Sequence[Manifest], registry: Registry, path: str
+    ) -> Fetched:
+        blobs: dict[str, pathlib.Path] = {}
+        for part in (part for one in manifests for part in one.parts):
+            # Known by the archive too: two threads may want the same blob.
+            blobs[part.digest] = self._part(f"{path}/{part.digest}")
+            registry.blob(name, part, blobs[part.digest])
+        target = self._part(path)
+        archive.write(target, name, found, manifests, blobs)
+        fetched = Fetched(sha256=verify.sha256(target), size=target.stat().st_size)
+        self._place(target, path)
+        for blob in blobs.values():
+            blob.unlink(missing_ok=True)
+        return fetched
+
+    def _registry(self, image: WantedImage) -> Registry:
+        host = images.reference(image.name).host
+        if host not in self._registries:
+            self._registries[host] = Registry(
+                self._fetcher, endpoints(host, image.registries), proxy=image.proxy, no_proxy=image.no_proxy
+            )
+        return self._registries[host]
+
+    # --- Files of the folder.
+
+    def _part(self, path: str) -> pathlib.Path:
+        """Where a file lies until it is whole: by the same name in the next run."""
+        return self._work / f"{hashlib.sha256(path.encode()).hexdigest()[:24]}.part"
+
+    def _place(self, part: pathlib.Path, path: str) -> None:
+        target = self._directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.replace(target)
+
+    def _entry(self, file: WantedFile, path: str, kind: str, source: str, fetched: Fetched) -> Entry:
+        self._note(path)
+        if kind != "checksum":
+            self._tell(f"{file.name}: {fetched.size / 1e6:.1f} MB")
+        return Entry(
+            path=path,
+            kind=kind,
+            name=file.name,
+            version=file.version,
+            source=source,
+            sha256=fetched.sha256,
+            size=fetched.size,
+            time=self._now,
+            windows=file.windows,
+        )
+
+    def _finish(self, kept: t.Mapping[str, Entry]) -> None:
+        """Signs what is there now, and removes what is not wanted."""
+        entries = dict(self.made.entries)
+        for path, entry in kept.items():
+            # What failed now was good yesterday, and what nobody wants any more stays unless it is to go.
+            goes = self._options.prune and not self.made.failures
+            if path not in entries and not goes and not self._replaced(entry):
+                entries[path] = entry
+        strangers = sorted(set(verify.files(self._directory)) - set(entries))
+        for path in strangers:
+            if path in kept or path in self.made.fetched or self._options.prune:
+                self._remove(path)
+            else:
+                self.made.failures.append(
+                    f"{path} is in bundle_dir and not of the bundle; bundle_prune: true removes it"
+                )
+        self._sign(entries)
+        self.made.entries = entries
+        if not self.made.failures:
+            shutil.rmtree(self._work)
+
+    def _sign(self, entries: t.Mapping[str, Entry]) -> None:
+        """Writes the index and its signature, where they are not there already."""
+        if signing.write(self._directory, self._key, entries.values()):
+            self.made.signed = True
+
+    def _replaced(self, entry: Entry) -> bool:
+        """Whether another archive has taken the place of this one: its tag moved on."""
+        if entry.kind != "container-image":
+            return False
+        others = [other for other in self.made.entries.values() if (other.kind, other.name) == (entry.kind, entry.name)]
+        return bool(entry.windows) and set(entry.windows) <= {version for other in others for version in other.windows}
+
+    def _remove(self, path: str) -> None:
+        target = self._directory / path
+        target.unlink()
+        self.made.removed.append(path)
+        for folder in target.parents:
+            if folder == self._directory or any(folder.iterdir()):
+                break
+            folder.rmdir()
+
+    def _note(self, what: str) -> None:
+        self.made.fetched.append(what)
+
+    def _tell(self, text: str) -> None:
+        if self._say is not None:
+            self._say(f"bundle: {text}")

@@ -1,0 +1,261 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a bundle has to hold for a host: read off the very resources that converge it. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..patches.patch import Patch
+from ..resources._base import Resource
+from ..resources.artifact import Artifact, Site
+from ..resources.container_image import ContainerImage
+from . import images as bundle_images
+from .fetch import Checksum, Source
+from .index import BundleError, bare, file_name, mirror_path
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sums:
+    """A checksum file as a publisher writes it."""
+
+    path: str
+    """In the bundle."""
+    sources: tuple[Source, ...]
+    """In the order of those of the file; the same number."""
+    name: str
+    """The file's name in it."""
+    algorithm: t.Literal["SHA256", "SHA512"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WantedFile:
+    """A file that a bundle has to hold."""
+
+    path: str
+    kind: str
+    name: str
+    version: str
+    sources: tuple[Source, ...] = ()
+    local: str = ""
+    """A file of the controller's, which is copied."""
+    checksum: Checksum | None = None
+    sums: Sums | None = None
+    windows: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, as it may be shown."""
+        return self.local or (bare(self.sources[-1].url) if self.sources else "")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WantedImage:
+    """A container image that a bundle has to hold."""
+
+    name: str
+    windows: tuple[str, ...]
+    digest: str = ""
+    registries: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict, repr=False)
+    proxy: str | None = dataclasses.field(default=None, repr=False)
+    no_proxy: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """All that a bundle has to hold."""
+
+    files: t.Mapping[str, WantedFile]
+    """By path."""
+    images: t.Mapping[str, WantedImage]
+    """By reference."""
+
+    def joined(self, other: Wanted) -> Wanted:
+        """What both want.
+
+        Raises:
+            BundleError: they contradict each other.
+        """
+        files = dict(self.files)
+        for path, file in other.files.items():
+            files[path] = _one(files[path], file) if path in files else file
+        images = dict(self.images)
+        for name, image in other.images.items():
+            images[name] = _both(images[name], image) if name in images else image
+        return Wanted(files=files, images=images)
+
+
+def _one(mine: WantedFile, other: WantedFile) -> WantedFile:
+    if mine.checksum is not None and other.checksum is not None and mine.checksum != other.checksum:
+        raise BundleError(
+            f"{mine.name} {mine.version}: two hosts want different files of {mine.source}: "
+            f"{mine.checksum.digest} and {other.checksum.digest}"
+        )
+    return mine if mine.checksum is not None or other.checksum is None else other
+
+
+def _both(mine: WantedImage, other: WantedImage) -> WantedImage:
+    if mine.digest and other.digest and mine.digest != other.digest:
+        raise BundleError(f"{mine.name}: two hosts want different digests: {mine.digest} and {other.digest}")
+    windows = tuple(version for version in bundle_images.BUILDS if version in (*mine.windows, *other.windows))
+    return dataclasses.replace(mine, windows=windows, digest=mine.digest or other.digest)
+
+
+NOTHING = Wanted(files={}, images={})
+
+
+def of_resources(
+    resources: t.Iterable[Resource],
+    windows: t.Sequence[str],
+    registries: t.Mapping[str, t.Any],
+) -> Wanted:
+    """What resources need from the network.
+
+    Parameters:
+        resources: a host's.
+        windows: versions of Windows Server that the bundle is for.
+        registries: see registry.endpoints.
+
+    Raises:
+        BundleError: one of them cannot be bundled.
+    """
+    files: dict[str, WantedFile] = {}
+    images: dict[str, WantedImage] = {}
+    for resource in resources:
+        fit = tuple(version for version in windows if not resource.windows or version in resource.windows)
+        if not fit:
+            continue
+        if isinstance(resource, Artifact):
+            file = _artifact(resource)
+            files[file.path] = _one(files[file.path], file) if file.path in files else file
+        elif isinstance(resource, ContainerImage) and resource.state == "present" and not resource.archive:
+            image = _image(resource, fit, registries)
+            images[image.name] = _both(images[image.name], image) if image.name in images else image
+    return Wanted(files=files, images=images)
+
+
+def _artifact(artifact: Artifact) -> WantedFile:
+    own = artifact.upstream or next(iter(artifact.urls), "")
+    if not own:
+        raise BundleError(f"{artifact.name}: nobody says what its own URL is; wanted urls or upstream")
+    checksum: Checksum | None = None
+    if artifact.sha256:
+        checksum = Checksum(algorithm="SHA256", digest=artifact.sha256)
+    elif artifact.sha512:
+        checksum = Checksum(algorithm="SHA512", digest=artifact.sha512)
+    # In the order in which a node asks: file, checksum file, site.
+    places: list[tuple[str, str | None, Site | None]] = [(site.url, site.checksum_url, site) for site in artifact.sites]
+    places += [(url, artifact.checksum_url, None) for url in artifact.urls]
+    summed = checksum is None and any(place[1] for place in places)
+    if summed:
+        places = [place for place in places if place[1]]
+    first, dummy, version = artifact.name.rpartition(" ")
+    return WantedFile(
+        path=mirror_path(own),
+        kind=artifact.kind or first or artifact.name,
+        name=artifact.name,
+        version=artifact.version or version,
+        sources=tuple(_source(artifact, place[0], place[2]) for place in places),
+        checksum=checksum,
+        sums=_sums(artifact, own, places) if summed else None,
+        windows=artifact.windows,
+    )
+
+
+def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None, Site | None]]) -> Sums:
+    """The checksum file, from the same places as the file."""
+    url, sums = places[0][0], places[0][1]
+    # Where nobody says, what a place appends to the file's own path is what the publisher appends.
+    upstream = (
+        artifact.upstream_checksum or artifact.checksum_url or bare(own) + bare(sums or "").removeprefix(bare(url))
+    )
+    return Sums(
+        path=mirror_path(upstream),
+        sources=tuple(_source(artifact, place[1] or "", place[2]) for place in places),
+        name=artifact.checksum_name or file_name(mirror_path(own)),
+        algorithm=artifact.checksum_algorithm,
+    )
+
+
+def _source(artifact: Artifact, url: str, site: Site | None) -> Source:
+    """A place and the way there, as the node would go it."""
+    proxy, no_proxy, headers = artifact.proxy, artifact.no_proxy, artifact.headers
+    if site is not None:
+        proxy = proxy if site.proxy is None else site.proxy
+        no_proxy, headers = site.no_proxy or no_proxy, site.headers or headers
+    # A list may have come as one text.
+    exceptions = tuple(entry.strip() for text in no_proxy for entry in text.split(","))
+    return Source(url=url, headers=dict(headers), proxy=proxy, no_proxy=exceptions)
+
+
+def _image(image: ContainerImage, windows: tuple[str, ...], registries: t.Mapping[str, t.Any]) -> WantedImage:
+    environment = {name.upper(): value for name, value in image.environment.items()}
+    exceptions = environment.get("NO_PROXY", "")
+    return WantedImage(
+        name=image.name,
+        windows=windows,
+        digest=image.digest or "",
+        registries=registries,
+        proxy=environment.get("HTTPS_PROXY") or environment.get("HTTP_PROXY") or None,
+        no_proxy=tuple(exceptions.split(",")) if exceptions else (),
+    )
+
+
+def of_patches(
+    patches: t.Iterable[Patch], windows: t.Sequence[str], proxy: str | None, no_proxy: tuple[str, ...]
+) -> Wanted:
+    """The files of patches; those without one come from Windows Update, and no bundle has them."""
+    files: dict[str, WantedFile] = {}
+    for patch in patches:
+        if patch.windows and not set(patch.windows) & set(windows):
+            continue
+        for file in patch.files:
+            wanted = WantedFile(
+                path=f"patches/{file.sha256}/{file.name}",
+                kind="patch",
+                name=patch.name,
+                version=patch.kb,
+                sources=(Source(url=file.url, proxy=proxy, no_proxy=no_proxy),) if file.url else (),
+                local=file.local,
+                checksum=Checksum(algorithm="SHA256", digest=file.sha256),
+                windows=patch.windows,
+            )
+            files[wanted.path] = wanted
+    return Wanted(files=files, images={})
+
+
+def to_data(wanted: Wanted) -> dict[str, t.Any]:
+    """As a task's result keeps it between hosts; it holds secrets."""
+    return {
+        "files": [dataclasses.asdict(file) for file in wanted.files.values()],
+        "images": [dataclasses.asdict(image) for image in wanted.images.values()],
+    }
+
+
+def from_data(data: t.Mapping[str, t.Any]) -> Wanted:
+    """What `to_data` gave."""
+    files, images = {}, {}
+    for item in data["files"]:
+        sums = item["sums"]
+        file = WantedFile(
+            **{
+                **item,
+                "sources": tuple(_read_source(source) for source in item["sources"]),
+                "checksum": Checksum(**item["checksum"]) if item["checksum"] else None,
+                "sums": Sums(**{**sums, "sources": tuple(map(_read_source, sums["sources"]))}) if sums else None,
+                "windows": tuple(item["windows"]),
+            }
+        )
+        files[file.path] = file
+    for item in data["images"]:
+        more = {"windows": tuple(item["windows"]), "no_proxy": tuple(item["no_proxy"])}
+        images[item["name"]] = WantedImage(**{**item, **more})
+    return Wanted(files=files, images=images)
+
+
+def _read_source(item: t.Mapping[str, t.Any]) -> Source:
+    return Source(**{**item, "no_proxy": tuple(item["no_proxy"])})

@@ -1,0 +1,399 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Downloads on the controller: streamed to a file, resumed after a break, repeated with growing pauses, verified.
+
+Private to the collection. Nothing that is raised here holds a query, a user or a header.
+"""
+
+from __future__ import annotations
+
+import collections.abc as c
+import contextlib
+import dataclasses
+import email.utils
+import hashlib
+import os
+import pathlib
+import re
+import tempfile
+import threading
+import time
+import typing as t
+import urllib.parse
+
+from .index import BundleError, bare
+
+try:
+    import requests
+except ImportError as error:
+    _MISSING: ImportError | None = error
+else:
+    _MISSING = None
+
+_BLOCK = 1024 * 1024
+_TIMEOUT = (30.0, 60.0)
+"""Seconds to connect, and between two pieces of an answer."""
+_REDIRECTS = 10
+_TELL = 10.0
+"""Seconds between two lines about a download."""
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_LONGEST_PAUSE = 120.0
+_SMALL = 4 * 1024 * 1024
+"""Bytes of a document that is kept in memory (checksum file, manifest, token)."""
+_PAGE = re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE)
+
+
+_T = t.TypeVar("_T")
+
+
+class FetchError(BundleError):
+    """One source that did not give what was wanted."""
+
+    def __init__(self, url: str, why: str, status: int = 0, challenge: str = "") -> None:
+        super().__init__(f"{bare(url)}: {why}")
+        self.status = status
+        """Of the HTTP answer; 0: there was none."""
+        self.challenge = challenge
+        """How it wants to be told who asks (WWW-Authenticate)."""
+
+
+class ContentError(FetchError):
+    """What came is not what was wanted: asking again may help once, going on with it never."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Source:
+    """One place to ask, and the way there; all of it may be secret."""
+
+    url: str = dataclasses.field(repr=False)
+    headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    proxy: str | None = dataclasses.field(default=None, repr=False)
+    """None: as the controller's environment says; empty: none."""
+    no_proxy: tuple[str, ...] = ()
+    """Hosts, domains and networks that are reached without it."""
+    ca: str = ""
+    """Authorities in PEM, or the path of their file; empty: those of REQUESTS_CA_BUNDLE, or the system's."""
+    verify: bool = True
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checksum:
+    """What a file has to be."""
+
+    algorithm: t.Literal["SHA256", "SHA512"]
+    digest: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """A file that came."""
+
+    sha256: str
+    size: int
+
+
+class Fetcher:
+    """Asks servers; may be used by several threads.
+
+    Parameters:
+        attempts: for each source.
+        say: shows a line to whoever runs this, while a long download runs.
+        sleep, clock: for tests.
+    """
+
+    def __init__(
+        self,
+        *,
+        attempts: int = 5,
+        say: t.Callable[[str], None] | None = None,
+        sleep: t.Callable[[float], None] = time.sleep,
+        clock: t.Callable[[], float] = time.monotonic,
+    ) -> None:
+        if _MISSING is not None:
+            raise BundleError(
+                "a bundle is made with the Python library requests; install requirements.txt"
+            ) from _MISSING
+        self._attempts = attempts
+        self._say = say
+        self._sleep, self._clock = sleep, clock
+        self._authorities = _Authorities()
+        self.bytes = 0
+        """Of bodies, about: threads may count at once."""
+
+    def document(self, source: Source, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
+        """A small document and the headers of its answer.
+
+        Raises:
+            FetchError: it does not come.
+        """
+
+        def once() -> tuple[bytes, c.Mapping[str, str]]:
+            with self._ask(source, {}) as answer:
+                found = bytearray()
+                for block in self._blocks(source, answer, 64 * 1024):
+                    found += block
+                    if len(found) > limit:
+                        raise ContentError(source.url, f"it has more than {limit} bytes")
+                return bytes(found), dict(answer.headers)
+
+        return self._patiently(once)
+
+    def file(self, source: Source, target: pathlib.Path, checksum: Checksum | None = None) -> Fetched:
+        """Writes a file; a part of it that is there is continued where a checksum says whether that went well.
+
+        Parameters:
+            source: where it is.
+            target: path of the file; a failed download leaves what came, a wrong one nothing.
+            checksum: what it has to be; None: whatever comes, unless it is a page of HTML.
+
+        Raises:
+            FetchError: it does not come, or is not what was wanted.
+        """
+        if checksum is None:
+            target.unlink(missing_ok=True)
+        resumed = target.exists() and target.stat().st_size > 0
+        try:
+            return self._whole(source, target, checksum)
+        except ContentError:
+            target.unlink(missing_ok=True)
+            if not resumed:
+                raise
+        # What was there may have been of another file.
+        return self._whole(source, target, checksum)
+
+    def _whole(self, source: Source, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
+        tag: list[str] = []
+        try:
+            self._patiently(lambda: self._more(source, target, tag))
+            return self._checked(source, target, checksum)
+        except OSError as error:
+            # A full disk is no fault of the source's.
+            raise BundleError(f"{target.parent}: {error.strerror or error}") from error
+
+    def _more(self, source: Source, target: pathlib.Path, tag: list[str]) -> None:
+        """One attempt: from where the file ends.
+
+        Parameters:
+            source: where it is.
+            target: what came so far.
+            tag: the ETag of an earlier attempt, if any: another one means another file.
+        """
+        have = target.stat().st_size if target.exists() else 0
+        headers = {"Range": f"bytes={have}-"} if have else {}
+        if have and tag and not tag[0].startswith("W/"):
+            headers["If-Range"] = tag[0]
+        with self._ask(source, headers) as answer:
+            if answer.status_code == 416:
+                return
+            going_on = answer.status_code == 206 and _starts_at(answer.headers.get("Content-Range"), have)
+            if answer.status_code == 206 and not going_on:
+                raise FetchError(source.url, "it answered with another part than was asked for")
+            tag[:] = [value for value in (answer.headers.get("ETag"),) if value]
+            have = have if going_on else 0
+            length = answer.headers.get("Content-Length", "")
+            total = have + int(length) if length.isdecimal() else 0
+            told = self._clock()
+            with target.open("ab" if going_on else "wb") as file:
+                for block in self._blocks(source, answer, _BLOCK):
+                    file.write(block)
+                    have += len(block)
+                    if self._clock() - told > _TELL:
+                        told = self._clock()
+                        self._tell(source.url, have, total)
+                file.flush()
+                os.fsync(file.fileno())
+
+    def _tell(self, url: str, have: int, total: int) -> None:
+        if self._say is not None:
+            of = f" of {total / 1e6:.0f}" if total else ""
+            self._say(f"bundle: {bare(url)}: {have / 1e6:.0f}{of} MB")
+
+    def _checked(self, source: Source, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
+        sums = {"SHA256": hashlib.sha256(), "SHA512": hashlib.sha512()}
+        with target.open("rb") as file:
+            first = file.read(512)
+            file.seek(0)
+            while block := file.read(_BLOCK):
+                for one in sums.values():
+                    one.update(block)
+            size = file.tell()
+        if checksum is not None and sums[checksum.algorithm].hexdigest() != checksum.digest.lower():
+            page = " (it is a page of HTML)" if _PAGE.match(first) else ""
+            found = sums[checksum.algorithm].hexdigest()
+            raise ContentError(source.url, f"its {checksum.algorithm} is {found}, wanted {checksum.digest}{page}")
+        if checksum is None and (not size or _PAGE.match(first)):
+            raise ContentError(source.url, "it is a page of HTML" if size else "it is empty")
+        return Fetched(sha256=sums["SHA256"].hexdigest(), size=size)
+
+    def _patiently(self, attempt: t.Callable[[], _T]) -> _T:
+        """Repeats what failed for a passing reason."""
+        for number in range(self._attempts):
+            try:
+                return attempt()
+            except _Passing as problem:
+                if number + 1 == self._attempts:
+                    raise FetchError(
+                        problem.url, f"{problem.why}, in {self._attempts} attempts", problem.status
+                    ) from None
+                self._sleep(problem.pause if problem.pause is not None else float(2**number))
+        raise AssertionError  # at least one attempt returns or raises
+
+    @contextlib.contextmanager
+    def _ask(self, source: Source, headers: t.Mapping[str, str]) -> t.Iterator[requests.Response]:
+        """One request, redirects followed; secrets are for the first host only."""
+        url, own = source.url, dict(source.headers)
+        with requests.Session() as session:
+            session.trust_env = source.proxy is None
+            # Without it, requests looks for a password in .netrc.
+            session.auth = lambda request: request
+            for dummy in range(_REDIRECTS + 1):
+                answer = self._send(session, source, url, {**own, **headers})
+                target = answer.headers.get("Location") if answer.is_redirect else None
+                if target is None:
+                    break
+                answer.close()
+                followed = urllib.parse.urljoin(url, target)
+                if not followed.startswith(("http://", "https://")):
+                    raise FetchError(source.url, "it redirects to what is no URL of http or https")
+                if _origin(followed) != _origin(url):
+                    own = {}
+                url = followed
+            else:
+                raise FetchError(source.url, f"more than {_REDIRECTS} redirects")
+            with answer:
+                _refuse(source.url, answer)
+                yield answer
+
+    def _send(
+        self, session: requests.Session, source: Source, url: str, headers: t.Mapping[str, str]
+    ) -> requests.Response:
+        proxies = {}
+        if source.proxy and not bypasses(url, source.no_proxy):
+            through = source.proxy if "://" in source.proxy else f"http://{source.proxy}"
+            proxies = {"http": through, "https": through}
+        sent = {"Accept-Encoding": "identity", "User-Agent": "winkube.node", **headers}
+        trusted = self._authorities.of(source)
+        try:
+            return session.get(
+                url,
+                headers=sent,
+                proxies=proxies,
+                timeout=_TIMEOUT,
+                stream=True,
+                verify=trusted,
+                allow_redirects=False,
+            )
+        except (requests.RequestException, OSError, ValueError) as error:
+            raise _problem(source.url, error) from None
+
+    def _blocks(self, source: Source, answer: requests.Response, size: int) -> t.Iterator[bytes]:
+        """The body as it came: not unpacked, and whole."""
+        wanted = answer.headers.get("Content-Length", "")
+        left = int(wanted) if wanted.isdecimal() else None
+        try:
+            for block in answer.raw.stream(size, decode_content=False):
+                self.bytes += len(block)
+                left = None if left is None else left - len(block)
+                yield block
+        except Exception as error:
+            # urllib3's own exceptions, and those of sockets.
+            raise _problem(source.url, error) from None
+        if left:
+            raise _Passing(source.url, "the connection broke off")
+
+
+class _Authorities:
+    """Certificates of authorities as the library wants them: files."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, t.IO[bytes]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, source: Source) -> bool | str:
+        """What verifies a source's certificate."""
+        if not source.verify:
+            return False
+        if "-----BEGIN" not in source.ca:
+            return source.ca or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+        with self._lock:
+            if source.ca not in self._files:
+                # It goes with the object.
+                file = tempfile.NamedTemporaryFile(prefix="winkube-ca-")  # noqa: SIM115
+                file.write(source.ca.encode())
+                file.flush()
+                self._files[source.ca] = file
+            return self._files[source.ca].name
+
+
+class _Passing(Exception):
+    """An attempt that may go better the next time."""
+
+    def __init__(self, url: str, why: str, status: int = 0, pause: float | None = None) -> None:
+        super().__init__(why)
+        self.url, self.why, self.status, self.pause = url, why, status, pause
+
+
+def _refuse(url: str, answer: requests.Response) -> None:
+    """Raises where the answer is no file."""
+    status = answer.status_code
+    if status in (200, 206, 416):
+        return
+    why = f"HTTP {status} {answer.reason or ''}".strip()
+    if status in _PASSING:
+        raise _Passing(url, why, status, retry_after(answer.headers.get("Retry-After")))
+    raise FetchError(url, why, status, answer.headers.get("WWW-Authenticate", ""))
+
+
+def retry_after(value: str | None, now: float | None = None) -> float | None:
+    """Seconds that a server asks to wait (RFC 9110, 10.2.3), within reason."""
+    if value is None:
+        return None
+    if re.fullmatch(r"\s*\d{1,9}\s*", value, re.ASCII):
+        seconds = float(value)
+    else:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now)
+        except (TypeError, ValueError, IndexError, OverflowError):
+            return None
+    return min(max(seconds, 0.0), _LONGEST_PAUSE)
+
+
+def bypasses(url: str, no_proxy: t.Sequence[str]) -> bool:
+    """Whether a URL's host is reached without the proxy: `*`, host names, domains, addresses and networks."""
+    entries = [entry.strip() for entry in no_proxy if entry.strip()]
+    if "*" in entries:
+        return True
+    if not entries:
+        return False
+    return bool(requests.utils.should_bypass_proxies(url, no_proxy=",".join(entries)))
+
+
+def _starts_at(header: str | None, offset: int) -> bool:
+    match = re.fullmatch(r"bytes (\d+)-\d+/(?:\d+|\*)", (header or "").strip(), re.ASCII)
+    return match is not None and int(match[1]) == offset
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _problem(url: str, error: Exception) -> Exception:
+    """What went wrong, without the URL that the library's own text holds."""
+    text = str(error)
+    if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
+        return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")
+    if isinstance(error, requests.exceptions.SSLError):
+        return FetchError(url, "no TLS with it")
+    if isinstance(error, requests.exceptions.ProxyError):
+        refused = re.search(r"Tunnel connection failed: (\d{3})", text)
+        return _Passing(url, f"the proxy does not let it through{f' ({refused[1]})' if refused else ''}")
+    if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.MissingSchema, ValueError)):
+        return FetchError(url, "it is no URL that can be asked")
+    if isinstance(error, (requests.Timeout, TimeoutError)) or "timed out" in text.lower():
+        return _Passing(url, "it does not answer")
+    if "Name or service not known" in text or "name resolution" in text:
+        return _Passing(url, "its name is not known")
+    if "refused" in text:
+        return _Passing(url, "it refuses the connection")
+    return _Passing(url, "the connection broke off")

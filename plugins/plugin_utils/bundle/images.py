@@ -1,0 +1,248 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Container images as a bundle has them: references, which entries of a list a Windows build takes, archives. Pure.
+
+Private to the collection. Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import typing as t
+
+from .index import BundleError
+
+INDEXES = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+BUILDS: t.Mapping[str, int] = {"2019": 17763, "2022": 20348, "23H2": 25398, "2025": 26100}
+_STABLE = 20348
+"""From this build on Windows runs containers of older builds, down to this one (learn.microsoft.com: Windows container
+version compatibility; hcsshim osversion.CheckHostAndContainerCompat)."""
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_REFERENCE = re.compile(
+    r"(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)/(?P<path>[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
+    r"(?::(?P<tag>[A-Za-z0-9_][\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
+    re.ASCII,
+)
+_LARGEST = 2**50
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reference:
+    """What a container image is asked for by."""
+
+    host: str
+    path: str
+    tag: str = ""
+    digest: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """What a registry is asked for: the digest, or the tag."""
+        return self.digest or self.tag
+
+
+def reference(text: str) -> Reference:
+    """Reads a whole reference: registry/repository:tag, or …@sha256:….
+
+    Raises:
+        BundleError: it is none.
+    """
+    match = _REFERENCE.fullmatch(text)
+    if match is None or not (match["tag"] or match["digest"]):
+        raise BundleError(f"container image {text!r} is not accepted; wanted registry/repository:tag")
+    return Reference(host=match["host"], path=match["path"], tag=match["tag"] or "", digest=match["digest"] or "")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Descriptor:
+    """What points at a manifest or blob."""
+
+    digest: str
+    size: int
+    media_type: str = ""
+    urls: tuple[str, ...] = ()
+    """Where a layer is found that the registry may not have (foreign, non-distributable)."""
+    platform: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """One platform's image."""
+
+    own: Descriptor
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+
+    @property
+    def parts(self) -> tuple[Descriptor, ...]:
+        return (self.config, *self.layers)
+
+
+def digest_of(data: bytes) -> str:
+    """The digest of some bytes."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def document(data: bytes, what: str) -> dict[str, t.Any]:
+    """A registry's JSON.
+
+    Raises:
+        BundleError: it is none.
+    """
+    try:
+        found = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise BundleError(f"{what}: the registry's answer is no JSON object")
+    return found
+
+
+def is_index(found: t.Mapping[str, t.Any]) -> bool:
+    """Whether a document lists manifests of several platforms."""
+    return "manifests" in found
+
+
+def descriptor(found: object, what: str) -> Descriptor:
+    """Reads a descriptor.
+
+    Raises:
+        BundleError: it is none.
+    """
+    if not isinstance(found, dict):
+        raise BundleError(f"{what}: the registry's answer has a descriptor that is none")
+    digest, size = found.get("digest"), found.get("size")
+    urls, platform = found.get("urls") or [], found.get("platform") or {}
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise BundleError(f"{what}: the registry's answer has a digest that is none (only sha256 is accepted)")
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < _LARGEST:
+        raise BundleError(f"{what}: the registry's answer has a size that is none")
+    if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls) or not isinstance(platform, dict):
+        raise BundleError(f"{what}: the registry's answer has a descriptor that is none")
+    return Descriptor(
+        digest=digest,
+        size=size,
+        media_type=str(found.get("mediaType") or ""),
+        urls=tuple(url for url in urls if url.startswith(("http://", "https://"))),
+        platform=platform,
+    )
+
+
+def manifest(own: Descriptor, found: t.Mapping[str, t.Any], what: str) -> Manifest:
+    """Reads the manifest of one platform.
+
+    Raises:
+        BundleError: it is none.
+    """
+    layers = found.get("layers")
+    if not isinstance(layers, list) or "config" not in found:
+        raise BundleError(f"{what}: the registry's answer is no manifest of schema 2; others are not accepted")
+    return Manifest(
+        own=own,
+        config=descriptor(found["config"], what),
+        layers=tuple(descriptor(layer, what) for layer in layers),
+    )
+
+
+def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
+    """Whether a Windows Server may run an image for a platform.
+
+    Parameters:
+        platform: `os`, `architecture`, perhaps `os.version`.
+        windows: a key of BUILDS.
+    """
+    if platform.get("os") != "windows" or platform.get("architecture", "amd64") != "amd64":
+        return False
+    image, host = build_of(platform), BUILDS[windows]
+    if image is None:
+        return True
+    return image == host if host < _STABLE else _STABLE <= image <= host
+
+
+def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
+    """The Windows build that an image is for; None: any."""
+    version = str(platform.get("os.version") or "")
+    if not version:
+        return None
+    parts = version.split(".")
+    return int(parts[2]) if len(parts) > 2 and re.fullmatch(r"\d{1,9}", parts[2], re.ASCII) else 0
+
+
+def fitting(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
+    """The entries of a list that any containerd takes for a Windows Server, the best first.
+
+    All of them, not the best alone: `ctr images import` walks every entry that its platform matches, and fails where
+    one of those is not in the archive (containerd/containerd#12908, #11344); others may be missing
+    (containerd/containerd#9554). So the index stays as it is, and its digest with it.
+    """
+
+    def order(entry: Descriptor) -> tuple[bool, list[int]]:
+        numbers = [int(part) for part in str(entry.platform.get("os.version") or "").split(".") if part.isdecimal()]
+        return build_of(entry.platform) == BUILDS[windows], numbers
+
+    return sorted((entry for entry in entries if fits(entry.platform, windows)), key=order, reverse=True)
+
+
+def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]:
+    """The documents of an archive beside its blobs: an OCI image layout that `docker load` takes, too.
+
+    containerd prefers the layout, and takes the name from the annotation (core/images/archive/importer.go); Docker's
+    own store reads manifest.json, whose layers may be compressed (moby/moby image/tarexport/load.go).
+
+    Parameters:
+        name: the whole reference.
+        top: what the reference names: a list, or a manifest.
+        best: the manifest that this Windows takes.
+    """
+    ref = reference(name)
+    annotations = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": ref.tag or ref.digest}
+    entry = {
+        "mediaType": top.media_type,
+        "digest": top.digest,
+        "size": top.size,
+        "annotations": annotations,
+    }
+    index = {"schemaVersion": 2, "mediaType": INDEXES[0], "manifests": [entry]}
+    loaded = {
+        "Config": blob_path(best.config.digest),
+        "RepoTags": [] if ref.digest else [name],
+        "Layers": [blob_path(layer.digest) for layer in best.layers],
+    }
+    return {
+        "oci-layout": _encoded({"imageLayoutVersion": "1.0.0"}),
+        "index.json": _encoded(index),
+        "manifest.json": _encoded([loaded]),
+    }
+
+
+def blob_path(digest: str) -> str:
+    """Where a blob lies in an archive."""
+    return f"blobs/sha256/{digest.partition(':')[2]}"
+
+
+def archive_path(name: str, parts: t.Iterable[str]) -> str:
+    """Where an image's archive lies in a bundle: its name says what is in it.
+
+    Parameters:
+        name: the whole reference.
+        parts: digests of all that is in it.
+    """
+    ref = reference(name)
+    key = hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
+    # No folder on Windows ends in a dot, and a tag may.
+    version = ref.digest.replace(":", "-") or ref.tag.rstrip(".") or "_"
+    return f"images/{ref.host.replace(':', '_')}/{ref.path}/{version}/{key}.tar"
+
+
+def _encoded(found: t.Any) -> bytes:
+    return json.dumps(found, separators=(",", ":"), sort_keys=True).encode()

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The key pair that signs a bundle's index: Ed25519, in PEM (private PKCS#8, public SubjectPublicKeyInfo).
+
+Private to the collection. `cryptography` is what ansible-core itself requires.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import pathlib
+import stat
+
+from .index import BundleError
+
+try:
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+except ImportError as error:
+    _MISSING: ImportError | None = error
+else:
+    _MISSING = None
+
+_ACCEPTED = "accepted is an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519` makes it"
+
+
+def _require() -> None:
+    if _MISSING is not None:
+        raise BundleError("a bundle is signed with the Python library cryptography; install it") from _MISSING
+
+
+def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, bool]:
+    """The key that signs; made once where there is none, for its owner's eyes only, its public half beside it.
+
+    Parameters:
+        path: on the controller.
+        passphrase: of an encrypted key.
+
+    Returns:
+        The key, and whether it was made now.
+
+    Raises:
+        BundleError: it cannot be read or made, or others can read it.
+    """
+    _require()
+    where = pathlib.Path(path).expanduser()
+    try:
+        if not where.exists():
+            return _make(where, passphrase), True
+        if stat.S_IMODE(where.stat().st_mode) & 0o077:
+            raise BundleError(f"bundle_key {where}: others may read it; accepted is a file of mode 0600")
+        key = serialization.load_pem_private_key(where.read_bytes(), passphrase.encode() or None)
+    except OSError as error:
+        raise BundleError(f"bundle_key {where}: {error.strerror}; {_ACCEPTED}") from error
+    except TypeError:
+        wanted = "it is not encrypted, yet a passphrase is given" if passphrase else "it is encrypted"
+        raise BundleError(f"bundle_key {where}: {wanted}; bundle_key_passphrase has to fit") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise BundleError(f"bundle_key {where}: it is no key, or its passphrase is wrong; {_ACCEPTED}") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise BundleError(f"bundle_key {where}: it is a key of another kind; {_ACCEPTED}")
+    return key, False
+
+
+def _make(where: pathlib.Path, passphrase: str) -> Ed25519PrivateKey:
+    key = Ed25519PrivateKey.generate()
+    locked = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
+    where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with os.fdopen(os.open(where, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(private)
+    where.with_name(f"{where.name}.pub").write_bytes(public_pem(key.public_key()))
+    return key
+
+
+def public_pem(key: Ed25519PublicKey) -> bytes:
+    """A public key as a file."""
+    return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def public_key(given: str) -> Ed25519PublicKey:
+    """The key that verifies.
+
+    Parameters:
+        given: the key itself in PEM, or the path of a file with it.
+
+    Raises:
+        BundleError: it is none.
+    """
+    _require()
+    shown = "(PEM)" if "-----BEGIN" in given else given
+    try:
+        data = given.encode() if "-----BEGIN" in given else pathlib.Path(given).expanduser().read_bytes()
+        key = serialization.load_pem_public_key(data)
+    except OSError as error:
+        raise BundleError(f"bundle_public_key {shown}: {error.strerror}; {_ACCEPTED}") from error
+    except (ValueError, UnsupportedAlgorithm):
+        raise BundleError(f"bundle_public_key {shown}: it is no public key; {_ACCEPTED}") from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise BundleError(f"bundle_public_key {shown}: it is a key of another kind; {_ACCEPTED}")
+    return key
+
+
+def sign(key: Ed25519PrivateKey, data: bytes) -> bytes:
+    """The signature of an index as its file has it: base64, one line."""
+    return base64.b64encode(key.sign(data)) + b"\n"
+
+
+def is_signed(key: Ed25519PublicKey, data: bytes, signature: bytes) -> bool:
+    """Whether a signature is this key's, of this index."""
+    try:
+        key.verify(base64.b64decode(signature.strip(), validate=True), data)
+    except (InvalidSignature, binascii.Error, ValueError):
+        return False
+    return True
+
+
+def throwaway() -> Ed25519PrivateKey:
+    """A key for a dry run, which signs nothing."""
+    return Ed25519PrivateKey.generate()

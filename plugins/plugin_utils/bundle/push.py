@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Pushes over Ansible's connection what a node lacks of a bundle: for nodes that cannot reach the controller.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import typing as t
+
+from .. import pushes
+from ..calls import Batch, Call, Json, Observation
+from ..node import Node, NodeError
+from ..resources._base import Resource
+from ..resources._paths import make_directory
+from ..resources.artifact import Artifact
+from ..resources.container_image import ContainerImage
+from . import use
+from .index import BundleError, Entry, mirror_path
+from .verify import Bundle
+
+_PIECES = "pieces"
+_SPARE = 512 * 1024 * 1024
+"""Bytes that stay free on the node."""
+
+
+def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, Entry], windows: str) -> list[Entry]:
+    """What a node needs of a bundle.
+
+    Parameters:
+        resources: those that it does not have yet.
+        entries: the bundle's index.
+        windows: the node's version of Windows Server.
+
+    Returns:
+        The files that the bundle has for them, each once, in order; what it has not is left to other sources.
+    """
+    found: dict[str, Entry] = {}
+    for resource in resources:
+        if isinstance(resource, Artifact):
+            own = (
+                resource.upstream or next(iter(resource.urls), ""),
+                resource.upstream_checksum or resource.checksum_url,
+            )
+            paths = [_path(url) for url in own if url]
+        elif isinstance(resource, ContainerImage):
+            paths = [
+                entry.path
+                for entry in entries.values()
+                if (entry.kind, entry.name) == ("container-image", resource.name) and windows in entry.windows
+            ]
+        else:
+            continue
+        found |= {path: entries[path] for path in paths if path in entries}
+    return list(found.values())
+
+
+def _path(url: str) -> str:
+    try:
+        return mirror_path(url)
+    except BundleError:
+        return ""
+
+
+class Push:
+    """Brings files of a bundle to a node.
+
+    Parameters:
+        node: where to.
+        bundle: verified.
+        say: shows a line to whoever runs this.
+    """
+
+    def __init__(self, node: Node, bundle: Bundle, say: t.Callable[[str], None] | None = None) -> None:
+        self._node, self._bundle, self._say = node, bundle, say
+        self._folder = use.PUSHED
+        self.pushed: list[str] = []
+        """Paths of what was sent."""
+
+    def run(self, wanted: t.Sequence[Entry]) -> None:
+        """Sends what is not there yet, piece by piece, and has the node put it together.
+
+        Raises:
+            NodeError: the node could not take it.
+            BundleError: it cannot be pushed.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        targets = {entry.path: use.windows_path(self._folder, entry) for entry in wanted}
+        if not targets:
+            return
+        seen = self._node.observe(self._look(wanted, targets), step="look for pushed files")
+        there = {str(item.get("path")).lower(): item.get("sha256") for item in seen["there"].output}
+        missing = [entry for entry in wanted if there.get(targets[entry.path].lower()) != entry.sha256]
+        self._check_room(missing, seen)
+        sizes = {str(item.get("FullName")).lower(): int(item.get("Length") or 0) for item in seen["pieces"].output}
+        calls: list[Call] = []
+        for number, entry in enumerate(missing):
+            self._tell(f"pushing {entry.path} ({number + 1}/{len(missing)}, {entry.size / 1e6:.1f} MB)")
+            part = self._part(entry)
+            count = pushes.push(self._node, str(self._bundle.file(entry.path)), part, sizes, f"push {entry.path}")
+            calls += pushes.join_calls(part, entry.sha256, count, number, targets[entry.path])
+            self.pushed.append(entry.path)
+        if calls:
+            self._join(calls, missing)
+
+    def _part(self, entry: Entry) -> str:
+        """Where its pieces go: a short path, since all of them stand on one command line."""
+        return f"{self._folder}\\{_PIECES}\\{hashlib.sha256(f'{entry.path} {entry.sha256}'.encode()).hexdigest()[:16]}"
+
+    def _look(self, wanted: t.Sequence[Entry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:
+        paths: list[Json] = [targets[entry.path] for entry in wanted]
+        pieces = f"{self._folder}\\{_PIECES}"
+        return (
+            make_directory(pieces, "folder"),
+            Call(id="there", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue"),
+            Call(
+                id="pieces",
+                command="Get-ChildItem",
+                parameters={"LiteralPath": pieces, "File": True},
+                select=("FullName", "Length"),
+                on_error="continue",
+            ),
+            Call(id="room", command="@free-space", parameters={"path": self._folder}, on_error="continue"),
+        )
+
+    def _check_room(self, missing: t.Sequence[Entry], seen: Observation) -> None:
+        free = int((seen["room"].first or {}).get("free") or 0) if seen["room"].ok else None
+        # Pieces and the whole lie beside each other, and the cache or the store gets its own.
+        wanted = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
+        if free is not None and missing and free < wanted + _SPARE:
+            raise NodeError(
+                f"{self._node.name}: {len(missing)} files of the bundle need {wanted / 1e6:.0f} MB "
+                f"and {_SPARE / 1e6:.0f} MB to spare; {free / 1e6:.0f} MB are free"
+            )
+
+    def _join(self, calls: t.Sequence[Call], missing: t.Sequence[Entry]) -> None:
+        answer = self._node.run(Batch(calls=tuple(calls)), step="put pushed files together")
+        if answer.stopped is None:
+            return
+        number = int(answer.stopped.id.partition("-")[2].partition(".")[0])
+        error = answer.calls[answer.stopped.id].error if answer.stopped.id in answer.calls else None
+        raise NodeError(f"{self._node.name}: {missing[number].path} was not pushed whole: {error or 'failed'}")
+
+    def _tell(self, text: str) -> None:
+        if self._say is not None:
+            self._say(f"{self._node.name}: {text}")

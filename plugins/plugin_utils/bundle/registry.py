@@ -1,0 +1,333 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Reads container images from registries: the OCI distribution API, with its two ways to say who asks.
+
+Private to the collection. API: github.com/opencontainers/distribution-spec; tokens:
+distribution.github.io/distribution/spec/auth/token; `ns` for mirrors: containerd docs/hosts.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import pathlib
+import re
+import threading
+import typing as t
+import urllib.parse
+
+from . import images
+from .fetch import Checksum, Fetcher, FetchError, Source
+from .images import Descriptor, Manifest, Reference
+from .index import BundleError
+
+_ACCEPT = ", ".join((*images.INDEXES, *images.MANIFESTS))
+_PARAMETER = re.compile(r'([a-zA-Z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PEM = "-----BEGIN CERTIFICATE-----"
+_DOCKER = ("docker.io", "registry-1.docker.io")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A registry, or a mirror of one."""
+
+    url: str
+    username: str = dataclasses.field(default="", repr=False)
+    password: str = dataclasses.field(default="", repr=False)
+    headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    ca: str = ""
+    """All authorities in PEM; empty: what the controller trusts."""
+    verify: bool = True
+    override_path: bool = False
+    """Its path already stands for `/v2`."""
+    mirror: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Image:
+    """What a registry says of a container image."""
+
+    top: Descriptor
+    manifests: t.Mapping[str, tuple[Manifest, ...]]
+    """By version of Windows Server, the best first; none where no entry fits."""
+    documents: t.Mapping[str, bytes]
+    """The list and the manifests by digest."""
+
+
+class Registry:
+    """One registry host, by whatever endpoints lead to it.
+
+    Parameters:
+        fetcher: asks.
+        endpoints: in the order in which they are asked.
+        proxy, no_proxy: the way there; see `Source`.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        endpoints: t.Sequence[Endpoint],
+        *,
+        proxy: str | None = None,
+        no_proxy: tuple[str, ...] = (),
+    ) -> None:
+        self._fetcher, self._endpoints = fetcher, endpoints
+        self._proxy, self._no_proxy = proxy, no_proxy
+        self._answers: dict[tuple[str, str], str] = {}
+        self._lock = threading.Lock()
+
+    def image(self, name: str, windows: t.Sequence[str], digest: str = "") -> Image:
+        """Reads what is needed to know of an image.
+
+        Parameters:
+            name: the whole reference.
+            windows: versions of Windows Server.
+            digest: `sha256:…` to ask for instead of the name's tag, which may have moved on.
+
+        Raises:
+            BundleError: no endpoint has it, or what it says cannot be.
+        """
+        ref = images.reference(name)
+        documents: dict[str, bytes] = {}
+        top, found = self._document(ref, digest or ref.wanted, name, documents)
+        if not images.is_index(found):
+            one = self._own_platform(ref, images.manifest(top, found, name), name)
+            alone: dict[str, tuple[Manifest, ...]] = {}
+            for version in windows:
+                alone[version] = (one,) if images.fits(one.own.platform, version) else ()
+            return Image(top=top, manifests=alone, documents=documents)
+        if not isinstance(found["manifests"], list):
+            raise BundleError(f"{name}: the registry's answer lists no manifests")
+        entries = [images.descriptor(entry, name) for entry in found["manifests"]]
+        chosen = {version: images.fitting(entries, version) for version in windows}
+        read: dict[str, Manifest] = {}
+        for entry in (entry for entries in chosen.values() for entry in entries):
+            if entry.digest not in read:
+                dummy, text = self._document(ref, entry.digest, name, documents)
+                read[entry.digest] = images.manifest(entry, text, name)
+        fit = {version: tuple(read[entry.digest] for entry in entries) for version, entries in chosen.items()}
+        return Image(top=top, manifests=fit, documents=documents)
+
+    def blob(self, name: str, blob: Descriptor, target: pathlib.Path) -> None:
+        """Writes a blob to a file.
+
+        Raises:
+            BundleError: nobody has it.
+        """
+        ref = images.reference(name)
+        checksum = Checksum(algorithm="SHA256", digest=blob.digest.partition(":")[2])
+
+        def fetch(source: Source) -> None:
+            self._fetcher.file(source, target, checksum)
+
+        try:
+            self._first(ref, "blobs", blob.digest, fetch)
+        except BundleError:
+            if not blob.urls:
+                raise
+            self._foreign(name, blob, target, checksum)
+
+    def _foreign(self, name: str, blob: Descriptor, target: pathlib.Path, checksum: Checksum) -> None:
+        """A layer that the registry may not hand out lies where its descriptor says (image-spec, descriptor.md)."""
+        problems = []
+        for url in blob.urls:
+            try:
+                self._fetcher.file(Source(url=url, proxy=self._proxy, no_proxy=self._no_proxy), target, checksum)
+                return
+            except FetchError as problem:
+                problems.append(str(problem))
+        raise BundleError(f"{name}: layer {blob.digest}: {'; '.join(problems)}")
+
+    def _document(
+        self, ref: Reference, wanted: str, name: str, documents: dict[str, bytes]
+    ) -> tuple[Descriptor, dict[str, t.Any]]:
+        """A manifest or list, and what points at it."""
+        data, headers = self._first(ref, "manifests", wanted, self._fetcher.document)
+        digest = images.digest_of(data)
+        if wanted.startswith("sha256:") and digest != wanted:
+            raise BundleError(f"{name}: the registry answered {digest} for {wanted}")
+        found = images.document(data, name)
+        kind = str(found.get("mediaType") or headers.get("Content-Type", "").partition(";")[0].strip())
+        documents[digest] = data
+        return Descriptor(digest=digest, size=len(data), media_type=kind), found
+
+    def _own_platform(self, ref: Reference, one: Manifest, name: str) -> Manifest:
+        """A manifest without a list, with the platform that its configuration names."""
+        data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
+        if images.digest_of(data) != one.config.digest:
+            raise BundleError(f"{name}: the registry's configuration is not what its digest says")
+        config = images.document(data, name)
+        platform = {
+            key: config[key] for key in ("os", "architecture", "os.version") if isinstance(config.get(key), str)
+        }
+        return dataclasses.replace(one, own=dataclasses.replace(one.own, platform=platform))
+
+    def _first(self, ref: Reference, kind: str, wanted: str, use: t.Callable[[Source], t.Any]) -> t.Any:
+        """Asks the endpoints in order."""
+        problems = []
+        for endpoint in self._endpoints:
+            try:
+                return self._authorised(endpoint, ref, kind, wanted, use)
+            except FetchError as problem:
+                problems.append(str(problem))
+        raise BundleError("; ".join(problems))
+
+    def _authorised(
+        self, endpoint: Endpoint, ref: Reference, kind: str, wanted: str, use: t.Callable[[Source], t.Any]
+    ) -> t.Any:
+        source = self._source(endpoint, ref, kind, wanted)
+        key = (endpoint.url, ref.path)
+        with self._lock:
+            known = self._answers.get(key, "")
+        try:
+            return use(_with(source, known))
+        except FetchError as problem:
+            if problem.status != 401:
+                raise
+            challenge = problem.challenge
+        # Tokens expire after some minutes.
+        known = self._answer(endpoint, ref, challenge, source)
+        with self._lock:
+            self._answers[key] = known
+        return use(_with(source, known))
+
+    def _source(self, endpoint: Endpoint, ref: Reference, kind: str, wanted: str) -> Source:
+        base = endpoint.url.rstrip("/")
+        if not endpoint.override_path and not base.endswith("/v2"):
+            base += "/v2"
+        url = f"{base}/{ref.path}/{kind}/{wanted}"
+        if endpoint.mirror:
+            url += f"?ns={urllib.parse.quote(ref.host)}"
+        accept = {"Accept": _ACCEPT} if kind == "manifests" else {}
+        return Source(
+            url=url,
+            headers={**endpoint.headers, **accept},
+            proxy=self._proxy,
+            no_proxy=self._no_proxy,
+            ca=endpoint.ca,
+            verify=endpoint.verify,
+        )
+
+    def _answer(self, endpoint: Endpoint, ref: Reference, challenge: str, asked: Source) -> str:
+        """The header with which a registry says yes.
+
+        Raises:
+            FetchError: it does not say how, or wants credentials that are not given.
+        """
+        scheme, parameters = read_challenge(challenge)
+        basic = _basic(endpoint)
+        if scheme == "basic" and basic:
+            return basic
+        if scheme != "bearer" or not parameters.get("realm", "").startswith(("http://", "https://")):
+            why = "it wants a username and password (container_runtime_registries)" if scheme == "basic" else "HTTP 401"
+            raise FetchError(asked.url, why, 403)
+        query = {"scope": parameters.get("scope") or f"repository:{ref.path}:pull"}
+        if parameters.get("service"):
+            query["service"] = parameters["service"]
+        realm = parameters["realm"]
+        url = f"{realm}{'&' if '?' in realm else '?'}{urllib.parse.urlencode(query)}"
+        headers = {"Authorization": basic} if basic else {}
+        source = dataclasses.replace(asked, url=url, headers=headers)
+        data, dummy = self._fetcher.document(source)
+        found = images.document(data, ref.host)
+        token = found.get("token") or found.get("access_token")
+        if not isinstance(token, str) or not token.isprintable():
+            raise FetchError(url, "it gives no token", 403)
+        return f"Bearer {token}"
+
+
+def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[Endpoint]:
+    """Where a registry host is asked, its mirrors first.
+
+    Parameters:
+        host: as a reference names it.
+        registries: `container_runtime_registries`: by host `server`, `mirrors` (URLs, or mappings with `url`), and
+            `username`, `password`, `headers`, `ca`, `skip_verify`, `override_path` of each.
+
+    Raises:
+        BundleError: one of them cannot be used.
+    """
+    own = registries.get(host) or {}
+    address = _DOCKER[1] if host == _DOCKER[0] else host
+    local = address.partition(":")[0] in ("localhost", "127.0.0.1") and ":" in address
+    found = []
+    for mirror in own.get("mirrors") or ():
+        about = mirror if isinstance(mirror, t.Mapping) else {"url": mirror}
+        found.append(_endpoint(host, str(about.get("url") or ""), about, mirror=True))
+    server = str(own.get("server") or f"{'http' if local else 'https'}://{address}")
+    found.append(_endpoint(host, server, own, mirror=_host(server) not in (host, address)))
+    return found
+
+
+def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool) -> Endpoint:
+    full = url if "://" in url else f"https://{url}"
+    if not full.startswith(("http://", "https://")) or not _host(full):
+        raise BundleError(
+            f"container_runtime_registries: {host}: {url!r} is not accepted; wanted a URL of http or https"
+        )
+    verify = not about.get("skip_verify", False)
+    return Endpoint(
+        url=full,
+        username=str(about.get("username") or ""),
+        password=str(about.get("password") or ""),
+        headers={str(name): _text(value) for name, value in (about.get("headers") or {}).items()},
+        ca=_authorities(host, about.get("ca")) if verify else "",
+        verify=verify,
+        override_path=bool(about.get("override_path", False)),
+        mirror=mirror,
+    )
+
+
+def _authorities(host: str, given: t.Any) -> str:
+    """All authorities as one text in PEM.
+
+    Raises:
+        BundleError: one of them is a path, which means a file of the node.
+    """
+    texts = [str(text) for text in ([given] if isinstance(given, str) else given or []) if text]
+    for text in texts:
+        if _PEM not in text:
+            raise BundleError(
+                f"container_runtime_registries: {host}: ca {text!r} is a path on the node, and the bundle is made on "
+                f"the controller, which cannot read it; wanted the certificate itself in PEM ({_PEM}…), which nodes "
+                "take too"
+            )
+    return "".join(f"{text.strip()}\n" for text in texts)
+
+
+def _text(value: t.Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _host(url: str) -> str:
+    try:
+        return urllib.parse.urlsplit(url).netloc
+    except ValueError:
+        return ""
+
+
+def _basic(endpoint: Endpoint) -> str:
+    if not endpoint.username:
+        return ""
+    pair = f"{endpoint.username}:{endpoint.password}".encode()
+    return f"Basic {base64.b64encode(pair).decode()}"
+
+
+def _with(source: Source, authorization: str) -> Source:
+    if not authorization:
+        return source
+    return dataclasses.replace(source, headers={**source.headers, "Authorization": authorization})
+
+
+def read_challenge(header: str) -> tuple[str, dict[str, str]]:
+    """Scheme and parameters of a WWW-Authenticate header, in lower case; empty where it is none."""
+    scheme, dummy, rest = header.strip().partition(" ")
+    parameters = {}
+    for name, quoted, plain in _PARAMETER.findall(rest):
+        parameters[name.lower()] = _unescaped(quoted) if quoted else plain
+    return scheme.lower(), parameters
+
+
+def _unescaped(text: str) -> str:
+    """A quoted string's text: a backslash makes the next letter itself."""
+    return re.sub(r"\\(.)", r"\1", text)

@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whether a bundle is what its maker signed: every file, and no other.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import hashlib
+import os
+import pathlib
+import typing as t
+
+from . import index as bundle_index
+from . import keys
+from .index import BundleError, Entry
+
+_THREADS = 4
+_BLOCK = 1024 * 1024
+_SHOWN = 5
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """A bundle whose index is signed and whose files are those of the index."""
+
+    directory: pathlib.Path
+    entries: t.Mapping[str, Entry]
+    """By path."""
+
+    def file(self, path: str) -> pathlib.Path:
+        """Where a file of the index lies on the controller."""
+        return self.directory / path
+
+
+def read_index(directory: pathlib.Path, public: str) -> dict[str, Entry]:
+    """The entries of a signed index.
+
+    Parameters:
+        directory: the bundle's folder.
+        public: the public key, or the path of its file.
+
+    Raises:
+        BundleError: there is none, or the signature is not by that key.
+    """
+    key = keys.public_key(public)
+    index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE
+    if not directory.is_dir():
+        raise BundleError(f"bundle_dir {directory}: there is no such folder; accepted is one that bundle.yml made")
+    if not index.is_file():
+        raise BundleError(f"bundle_dir {directory}: it has no {index.name}; accepted is a folder that bundle.yml made")
+    if not signature.is_file():
+        raise BundleError(f"bundle_dir {directory}: its index is not signed; accepted is one with {signature.name}")
+    try:
+        data, proof = index.read_bytes(), signature.read_bytes()
+    except OSError as error:
+        raise BundleError(f"bundle_dir {directory}: {error.filename}: {error.strerror}") from error
+    if not keys.is_signed(key, data, proof):
+        raise BundleError(
+            f"bundle_dir {directory}: {signature.name} is not the signature of its index by bundle_public_key: "
+            "the index was changed, or signed by another key"
+        )
+    try:
+        return bundle_index.load(data)
+    except BundleError as error:
+        raise BundleError(f"bundle_dir {directory}: {index.name} cannot be used: {error}") from None
+
+
+def verify(directory: str, public: str) -> Bundle:
+    """Checks a whole bundle: the index by its signature, each file by the index.
+
+    Raises:
+        BundleError: something is missing, changed, or there and not in the index.
+    """
+    # Its own path, so that a later change of a link does not lead elsewhere.
+    folder = pathlib.Path(directory).expanduser().resolve()
+    entries = read_index(folder, public)
+    there = files(folder)
+    problems = [f"{path} is missing" for path in sorted(set(entries) - set(there))]
+    problems += [f"{path} is not in the index" for path in sorted(set(there) - set(entries))]
+    if not problems:
+        with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
+            found = pool.map(lambda entry: problem(folder, entry), entries.values())
+            problems = [text for text in found if text]
+    if problems:
+        more = f", and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise BundleError(f"bundle_dir {folder}: it is not what was signed: {'; '.join(problems[:_SHOWN])}{more}")
+    return Bundle(directory=folder, entries=entries)
+
+
+def files(directory: pathlib.Path) -> list[str]:
+    """All files of a bundle beside its own three, links and the like included: none of them is of the index."""
+    found = []
+    for root, folders, names in os.walk(directory):
+        here = pathlib.Path(root)
+        links = [name for name in folders if (here / name).is_symlink()]
+        folders[:] = [name for name in folders if name not in links]
+        if here == directory:
+            folders[:] = [name for name in folders if name != bundle_index.WORK]
+            names = [name for name in names if name not in (bundle_index.INDEX, bundle_index.SIGNATURE)]
+        found += [(here / name).relative_to(directory).as_posix() for name in (*names, *links)]
+    return found
+
+
+def sha256(path: pathlib.Path) -> str:
+    """The hash of a file, read block by block."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def problem(directory: pathlib.Path, entry: Entry) -> str:
+    """Why a file is not what the index says; empty where it is."""
+    path = directory / entry.path
+    try:
+        if path.is_symlink() or not path.is_file():
+            return f"{entry.path} is no file"
+        size = path.stat().st_size
+        if size != entry.size:
+            return f"{entry.path} has {size} bytes, not {entry.size}"
+        found = sha256(path)
+    except OSError as error:
+        return f"{entry.path} cannot be read: {error.strerror}"
+    return "" if found == entry.sha256 else f"{entry.path} has the SHA-256 {found}, not {entry.sha256}"

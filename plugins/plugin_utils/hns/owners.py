@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Who an object of HNS belongs to, and which ones nobody uses. Pure.
+
+Private to the collection. An object is stale only if it says whose it is, and none of those exists; what says nothing
+belongs to the host. How endpoints say it: `SharedContainers` (empty for Hyper-V isolation, projectcalico/calico#8913),
+their namespace (hcsshim internal/hns/namespace.go), their name: `SANDBOX_NETWORK` (containernetworking/plugins
+pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico likewise), `SANDBOX[:8]-eth0` (azure-container-networking
+network/endpoint_windows.go, ConstructEndpointID), `cid-SANDBOX` (aws/amazon-vpc-cni-plugins). kube-proxy names none of
+its own, and neither its remote endpoints nor its source address are a container's (kubernetes pkg/proxy/winkernel).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from .objects import Endpoint, Namespace, Objects, PolicyList
+from .runtime import Owner, Runtime
+
+_DOCKERS = ("nat", "transparent")
+"""Types of networks whose endpoints Docker makes; it names none of them (moby libnetwork/drivers/windows)."""
+_UNATTACHED = (1, 4)
+"""States of endpoints that are in no container: created, detached (hcsshim internal/hns/hnsendpoint.go)."""
+State = t.Literal["in use", "stopped", "stale", "host", "remote", "unknown"]
+_NAMES = (
+    re.compile(r"(?P<id>[0-9a-f]{64})_.+", re.IGNORECASE),
+    re.compile(r"(?P<id>[0-9a-f]{8})-eth\d+", re.IGNORECASE),
+    re.compile(r"cid-(?P<id>[0-9a-f]{64})", re.IGNORECASE),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Holding:
+    """What is known of an object's owner."""
+
+    state: State
+    """`stopped`: its container exists, but does not run. `unknown`: the runtime could not be asked."""
+    owner: str = ""
+    """`namespace/pod`, a container's name, or the id of what is gone."""
+    ids: tuple[str, ...] = ()
+    """Ids of the containers and sandboxes that it names."""
+
+
+class Ownership:
+    """Owners of one look at HNS and at the runtime.
+
+    Args:
+        objects: what HNS listed.
+        runtime: what the runtime listed, after that.
+    """
+
+    def __init__(self, objects: Objects, runtime: Runtime) -> None:
+        self._objects, self._runtime = objects, runtime
+        self._types = {item.id: item.type.lower() for item in objects.networks}
+        self._containers = {item.id: item.containers for item in objects.namespaces if not item.default}
+        self.endpoints: t.Mapping[str, Holding] = {item.id: self._endpoint(item) for item in objects.endpoints}
+        """By the endpoint's id."""
+        self.namespaces: t.Mapping[str, Holding] = {item.id: self._namespace(item) for item in objects.namespaces}
+        self.policies: t.Mapping[str, Holding] = {item.id: self._policy(item) for item in objects.policies}
+
+    def claims(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """Ids of the containers and sandboxes that an endpoint says it belongs to."""
+        claimed = [*endpoint.containers, *self._containers.get(endpoint.namespace, ())]
+        named = (pattern.fullmatch(endpoint.name) for pattern in _NAMES)
+        claimed += [found["id"].lower() for found in named if found]
+        return tuple(dict.fromkeys(claimed))
+
+    def _endpoint(self, endpoint: Endpoint) -> Holding:
+        if endpoint.remote:
+            return Holding(state="remote")
+        claims = self.claims(endpoint)
+        if not claims and self._lost_by_docker(endpoint):
+            return Holding(state="stopped", owner="a container of Docker")
+        return self._holding(claims)
+
+    def _lost_by_docker(self, endpoint: Endpoint) -> bool:
+        """Whether it is what Docker leaves of a container that stopped without it (moby/moby#47576).
+
+        It names no container, and while one starts, nor does its endpoint: then it is not known.
+        """
+        runtime, network = self._runtime, self._types.get(endpoint.network, "")
+        if "docker" not in runtime.names or runtime.problem or network not in _DOCKERS:
+            return False
+        starting = any(owner.kind == "creating" and owner.runtime == "docker" for owner in runtime.owners.values())
+        return not starting and endpoint.state in _UNATTACHED and not endpoint.name.endswith("_ep")
+
+    def _holding(self, claims: tuple[str, ...]) -> Holding:
+        if not claims:
+            return Holding(state="host")
+        owners = [owner for claim in claims if (owner := self._runtime.find(claim)) is not None]
+        if owners:
+            # A pod's name tells more than that of a container in it; what runs more than what does not.
+            best = min(owners, key=lambda owner: (not owner.running, owner.kind != "pod", not owner.name))
+            # The kubelet takes a stopped sandbox's network away itself; Docker may have lost an endpoint's trace.
+            stopped = all(owner.kind == "container" and not owner.running for owner in owners)
+            return Holding(state="stopped" if stopped else "in use", owner=_name(best), ids=claims)
+        return Holding(state="unknown" if self._runtime.problem else "stale", owner=claims[0], ids=claims)
+
+    def _namespace(self, namespace: Namespace) -> Holding:
+        if namespace.default:
+            return Holding(state="host", owner="host")
+        inside = [self.endpoints[name] for name in self._objects.in_namespace(namespace) if name in self.endpoints]
+        own = self._holding(namespace.containers)
+        holdings = [*inside, *([own] if namespace.containers else [])]
+        if not holdings:
+            return self._empty()
+        # Whatever is not stale holds it: the host's own, and what nobody knows.
+        return min(holdings, key=_strength)
+
+    def _empty(self) -> Holding:
+        """A namespace with nothing in it may be that of a sandbox that is being made: it comes before its endpoint."""
+        if self._runtime.problem:
+            return Holding(state="unknown")
+        making = next((owner for owner in self._runtime.owners.values() if owner.kind == "creating"), None)
+        if making is not None:
+            return Holding(state="in use", owner=f"perhaps {_name(making)}")
+        if "containerd" in self._runtime.names and not self._runtime.leases_tell:
+            return Holding(state="unknown", owner="this containerd does not tell which sandboxes are being made")
+        return Holding(state="stale")
+
+    def _policy(self, policy: PolicyList) -> Holding:
+        """A load balancer that still has a live endpoint is kube-proxy's to change.
+
+        kube-proxy keeps what it made in memory and makes it anew only when a Service or its endpoints change
+        (kubernetes pkg/proxy/winkernel/proxier.go, syncProxyRules): to remove one that serves cuts its Service off.
+        One whose endpoints are all gone serves nobody, and is what kube-proxy fails to delete (kubernetes#112836).
+        """
+        if not policy.endpoints:
+            return Holding(state="host")
+        states = {self.endpoints[name].state if name in self.endpoints else "stale" for name in policy.endpoints}
+        if states == {"stale"}:
+            return Holding(state="stale")
+        return Holding(state="unknown" if states <= {"stale", "unknown"} else "in use")
+
+
+def _strength(holding: Holding) -> tuple[int, str]:
+    """Who holds something, if several do: whoever surely uses it, before those who may."""
+    return ("in use", "unknown", "host", "remote", "stopped", "stale").index(holding.state), holding.owner
+
+
+def _name(owner: Owner) -> str:
+    return (owner.name or owner.id[:12]) + (", which is being made" if owner.kind == "creating" else "")

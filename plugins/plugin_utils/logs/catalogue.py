@@ -1,0 +1,229 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Logs of a node: which there are (data/log_sources.yml), and what of them is asked for.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import fnmatch
+import functools
+import re
+import typing as t
+
+import yaml
+
+from ..resources._base import ResourceError
+from ..versions import DATA
+
+_SPAN = re.compile(r"(\d{1,6})([mhdw])")
+_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_PATH = re.compile(r"[A-Za-z]:\\[^<>\"|/\r\n]+")
+_MEGABYTE = 1024 * 1024
+
+EVENT_LOGS, COMMANDS, FACTS, HNS = "event-logs", "commands", "facts", "hns"
+"""Sources that are no files."""
+NAMESPACES = ("kube-system", "kube-flannel", "kube-proxy", "calico-system", "tigera-operator")
+"""Namespaces of the network and of Kubernetes itself."""
+MORE_FILES = "more-files"
+"""What the user's own paths give."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Command:
+    """A program whose output tells something."""
+
+    name: str
+    command: str
+    arguments: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A cmdlet whose objects tell something."""
+
+    name: str
+    command: str
+    parameters: t.Mapping[str, t.Any]
+    select: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NodeService:
+    """A service that a node may have."""
+
+    name: str
+    version: str
+    """The argument that makes its program tell its version; empty: none."""
+    log: str
+    """The source that should have its log; empty: none."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sources:
+    """What data/log_sources.yml says."""
+
+    files: t.Mapping[str, tuple[str, ...]]
+    """Paths with wildcards, by source."""
+    event_logs: tuple[str, ...]
+    commands: tuple[Command, ...]
+    facts: tuple[Fact, ...]
+    services: tuple[NodeService, ...]
+    never_files: tuple[str, ...]
+    never_folders: tuple[str, ...]
+    never_event_logs: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All sources that a user may choose."""
+        return (*self.files, EVENT_LOGS, COMMANDS, FACTS, HNS)
+
+    def forbids(self, path: str) -> str | None:
+        """Why a file is never taken; None where it may be.
+
+        Args:
+            path: Windows path.
+        """
+        name = path.rsplit("\\", 1)[-1].casefold()
+        pattern = next((pattern for pattern in self.never_files if fnmatch.fnmatchcase(name, pattern.casefold())), None)
+        if pattern:
+            return f"files named {pattern} are never taken"
+        folder = path.casefold()
+        for never in self.never_folders:
+            if fnmatch.fnmatchcase(folder, never.casefold() + "\\*"):
+                return f"nothing is taken from {never}"
+        return None
+
+    def forbids_event_log(self, channel: str) -> bool:
+        return any(fnmatch.fnmatchcase(channel.casefold(), never.casefold()) for never in self.never_event_logs)
+
+
+@functools.cache
+def sources() -> Sources:
+    """The sources that come with the collection."""
+    data = yaml.safe_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))
+    return Sources(
+        files={name: tuple(entry["paths"]) for name, entry in data["files"].items()},
+        event_logs=tuple(channel for entry in data["event_logs"] for channel in entry["channels"]),
+        commands=tuple(
+            Command(name=name, command=entry["command"], arguments=tuple(entry["arguments"]))
+            for name, entry in data["commands"].items()
+        ),
+        facts=tuple(
+            Fact(
+                name=name,
+                command=entry["command"],
+                parameters=entry.get("parameters", {}),
+                select=tuple(entry["select"]),
+            )
+            for name, entry in data["facts"].items()
+        ),
+        services=tuple(
+            NodeService(name=name, version=entry.get("version", ""), log=entry.get("log", ""))
+            for name, entry in data["services"].items()
+        ),
+        never_files=tuple(data["never_files"]),
+        never_folders=tuple(data["never_folders"]),
+        never_event_logs=tuple(data["never_event_logs"]),
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What of it is asked for."""
+
+    since: datetime.timedelta
+    """How old events and files may be."""
+    limit: int
+    """At most so many bytes of each source, and of each event log, the newest; before compression."""
+    chosen: frozenset[str]
+    """Names of sources."""
+    namespaces: tuple[str, ...]
+    """Namespaces whose pods' logs are taken."""
+    paths: tuple[str, ...]
+    """The user's own files, as Windows paths with wildcards."""
+    hns_timeout: float
+    """Seconds that each question to HNS may take: it may hang."""
+
+    def files(self) -> dict[str, list[str]]:
+        """Paths with wildcards of the sources of files that are wanted, by source."""
+        found: dict[str, list[str]] = {}
+        for name, paths in sources().files.items():
+            if name in self.chosen:
+                found[name] = [
+                    path.replace("{namespace}", namespace)
+                    for path in paths
+                    for namespace in (self.namespaces if "{namespace}" in path else ("",))
+                ]
+        if self.paths:
+            found[MORE_FILES] = list(self.paths)
+        return {name: paths for name, paths in found.items() if paths}
+
+
+def wanted(options: t.Mapping[str, t.Any]) -> Wanted:
+    """Reads the options of the module node_logs.
+
+    Raises:
+        ResourceError: one of them cannot be: names it, and what would be accepted.
+    """
+    return Wanted(
+        since=span(options["since"]),
+        limit=_limit(options["limit_mb"]),
+        chosen=_chosen(options["sources"]),
+        namespaces=_namespaces(options["namespaces"]),
+        paths=_paths(options["paths"]),
+        hns_timeout=_timeout(options["hns_timeout"]),
+    )
+
+
+def span(text: str) -> datetime.timedelta:
+    """A time span such as `24h`.
+
+    Raises:
+        ResourceError: it is none.
+    """
+    match = _SPAN.fullmatch(str(text).strip())
+    if not match or not int(match[1]):
+        raise ResourceError("since", text, "wanted a number and m, h, d or w (minutes to weeks), such as 24h or 3d")
+    return datetime.timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+
+def _limit(megabytes: int) -> int:
+    if not 1 <= megabytes <= 10_000:
+        raise ResourceError("limit_mb", megabytes, "wanted 1 to 10000 megabytes")
+    return megabytes * _MEGABYTE
+
+
+def _timeout(seconds: float) -> float:
+    if not 1 <= seconds <= 600:
+        raise ResourceError("hns_timeout", seconds, "wanted 1 to 600 seconds")
+    return float(seconds)
+
+
+def _chosen(names: t.Sequence[str]) -> frozenset[str]:
+    known = sources().names
+    for name in names:
+        if name not in known:
+            raise ResourceError("sources", name, f"wanted any of {', '.join(known)}; none of them means all")
+    return frozenset(names or known)
+
+
+def _namespaces(names: t.Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if not _NAMESPACE.fullmatch(name):
+            raise ResourceError("namespaces", name, "wanted names of namespaces, such as kube-system")
+    return tuple(names)
+
+
+def _paths(paths: t.Sequence[str]) -> tuple[str, ...]:
+    for path in paths:
+        if not _PATH.fullmatch(path) or "\\..\\" in f"{path}\\":
+            raise ResourceError("paths", path, r"wanted Windows paths such as C:\app\logs\*.log, wildcards allowed")
+        why = sources().forbids(path)
+        if why:
+            raise ResourceError("paths", path, why)
+    return tuple(paths)

@@ -1,0 +1,277 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Logs of one node brought back: look, gather on the node, transfer, keep, clean up.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import hashlib
+import os
+import pathlib
+import re
+import tempfile
+import typing as t
+import uuid
+
+from ansible.errors import AnsibleConnectionFailure
+
+from ..calls import Batch, Progress
+from ..node import Node, NodeError
+from . import archive as logs_archive
+from . import catalogue, gathering, transfer
+from . import selection as logs_selection
+from . import state as logs_state
+from . import survey as logs_survey
+from .redaction import Redaction
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_AFTER_A_BROKEN_LINK = 5.0
+"""Seconds to wait for a node only to clean up on it: what stays goes with the next run."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Outcome:
+    """What came of it; filled while it runs."""
+
+    survey: logs_survey.Survey | None = None
+    state: logs_state.State | None = None
+    selection: logs_selection.Selection | None = None
+    gathered: gathering.Gathered | None = None
+    kept: logs_archive.Kept | None = None
+    archive: pathlib.Path | None = None
+    problems: list[str] = dataclasses.field(default_factory=list)
+    """What is missing, and why; the rest is there."""
+
+    def to_result(self) -> dict[str, t.Any]:
+        """The result as Ansible wants it, and as the index page reads it."""
+        result: dict[str, t.Any] = {"changed": self.archive is not None, "problems": self.problems}
+        if self.survey is not None:
+            windows = self.survey.windows
+            result["windows"] = {
+                "product": windows.product,
+                "version": windows.version,
+                "build": windows.build,
+                "ubr": windows.ubr,
+                "pending_reboot": list(windows.pending_reboot),
+            }
+            result["time"], result["boot"] = self.survey.time, self.survey.boot
+            result["services_not_running"] = not_running(self.survey)
+            result["without_log"] = without_log(self.survey)
+        if self.state is not None:
+            result["hns"] = logs_state.counts(self.state.hns)
+        if self.gathered is not None:
+            result["versions"] = dict(self.gathered.versions)
+        if self.archive is not None and self.kept is not None:
+            result["archive"] = str(self.archive)
+            result["size"] = self.archive.stat().st_size
+            result["files"] = len(self.kept.members)
+        return result
+
+    def plan(self) -> dict[str, t.Any]:
+        """What would be collected, and what not."""
+        if self.selection is None:
+            return {}
+        return {
+            "selected": [item.path for item in self.selection.files],
+            "event_logs": [item.channel for item in self.selection.exports],
+            "left_out": [dataclasses.asdict(item) for item in self.selection.left_out],
+        }
+
+
+class Collection:
+    """Collects the logs of one node.
+
+    Parameters:
+        node: the node.
+        wanted: what is asked for.
+        directory: the controller's folder for archives.
+        redaction: blanks secrets.
+        say: shows a line to whoever runs this.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        wanted: catalogue.Wanted,
+        directory: pathlib.Path,
+        redaction: Redaction,
+        say: t.Callable[[str], object],
+    ) -> None:
+        self._node, self._wanted, self._directory = node, wanted, directory
+        self._redaction = redaction
+        self._say = say
+        self.outcome = Outcome()
+
+    def look(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:
+        """Looks what the node has, in one remote command, and chooses.
+
+        Raises:
+            NodeError: the node does not say what it is.
+            AnsibleConnectionFailure: it cannot be reached.
+        """
+        asked = (*logs_survey.calls(self._wanted), *logs_state.calls(self._wanted))
+        # Configurations of CNI plugins and proxies may hold secrets.
+        seen = self._node.observe(asked, step="look for logs", private=True)
+        try:
+            survey = logs_survey.read(seen)
+        except ValueError as error:
+            raise NodeError(f"{self._node.name}: look for logs: {error}") from error
+        self.outcome.survey = survey
+        self.outcome.state = logs_state.read(seen)
+        self.outcome.selection = logs_selection.select(survey, self._wanted)
+        self.outcome.problems += [*survey.problems, *self.outcome.state.problems]
+        return survey, self.outcome.selection
+
+    def collect(self) -> None:
+        """Looks, gathers, and brings the archive back.
+
+        Raises:
+            NodeError: there is no archive; the outcome has what is known all the same.
+            AnsibleConnectionFailure: the node cannot be reached, or not any longer.
+        """
+        survey, selection = self.look()
+        if survey.free < selection.room:
+            raise NodeError(
+                f"{self._node.name}: gather logs: {survey.free >> 20} MB are free on C:, {selection.room >> 20} MB are "
+                "wanted; collect less (limit_mb, since, sources)"
+            )
+        place = gathering.Place.named(uuid.uuid4().hex)
+        try:
+            gathered = self._gather(selection, survey, place)
+            self._bring(place, gathered)
+        except (NodeError, AnsibleConnectionFailure):
+            self._node.patience = dataclasses.replace(
+                self._node.patience, reconnect=_AFTER_A_BROKEN_LINK, first_contact=_AFTER_A_BROKEN_LINK
+            )
+            with contextlib.suppress(NodeError, AnsibleConnectionFailure):
+                self._clean_up()
+            raise
+        try:
+            self._clean_up()
+        except (NodeError, AnsibleConnectionFailure) as error:
+            self.outcome.problems.append(f"{error}; what was gathered stays on the node until the next run")
+
+    def _gather(
+        self, selection: logs_selection.Selection, survey: logs_survey.Survey, place: gathering.Place
+    ) -> gathering.Gathered:
+        self._node.on_progress = self._tell
+        batch = Batch(calls=gathering.calls(selection, survey, place))
+        seen = self._node.run(batch, step="gather logs")
+        try:
+            gathered = gathering.read(seen, selection)
+        except ValueError as error:
+            raise NodeError(f"{self._node.name}: gather logs: {error}") from error
+        self.outcome.gathered = gathered
+        self.outcome.problems += gathered.problems
+        return gathered
+
+    def _bring(self, place: gathering.Place, gathered: gathering.Gathered) -> None:
+        """Transfers the archive, and keeps it whole or not at all."""
+        self._say(f"{self._node.name}: bringing {gathered.size / 1e6:.1f} MB")
+        self._directory.mkdir(parents=True, exist_ok=True)
+        name = file_name(self._node.name)
+        # Only its user may read a temporary file.
+        with tempfile.TemporaryFile(dir=self._directory) as raw:
+            transfer.fetch(self._node, place.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
+            raw.seek(0)
+            target, path = tempfile.mkstemp(dir=self._directory, prefix=f".{name}.", suffix=".part")
+            try:
+                with os.fdopen(target, "wb") as file:
+                    self.outcome.kept = logs_archive.write(
+                        t.cast("t.BinaryIO", raw),
+                        file,
+                        folder=name,
+                        members=gathered.members,
+                        documents=self._documents,
+                        redaction=self._redaction,
+                    )
+                archive = self._directory / f"{name}.tar.gz"
+                os.replace(path, archive)  # noqa: PTH105 - the same, and atomic
+            except (logs_archive.ArchiveError, OSError) as error:
+                raise NodeError(f"{self._node.name}: keep logs: {error}") from error
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)  # noqa: PTH108
+        self.outcome.problems += [f"{member}: is no text" for member in self.outcome.kept.not_texts]
+        self.outcome.archive = archive
+
+    def _clean_up(self) -> None:
+        self._node.observe((gathering.remove(),), step="clean up")
+
+    def _documents(self, kept: logs_archive.Kept) -> dict[str, t.Any]:
+        """What the archive has beside the node's files."""
+        outcome = self.outcome
+        documents: dict[str, t.Any] = {"manifest.json": self._manifest(kept)}
+        if outcome.survey is not None:
+            documents["facts/services.json"] = [dataclasses.asdict(service) for service in outcome.survey.services]
+        if outcome.state is not None:
+            documents |= {f"facts/{name}.json": fact for name, fact in outcome.state.facts.items()}
+            documents |= {f"commands/{name}.txt": text for name, text in outcome.state.commands.items()}
+            if outcome.state.hns is not None:
+                documents["facts/hns.json"] = outcome.state.hns
+        return documents
+
+    def _manifest(self, kept: logs_archive.Kept) -> dict[str, t.Any]:
+        outcome = self.outcome
+        result = {key: value for key, value in outcome.to_result().items() if key != "changed"}
+        files = outcome.selection.files if outcome.selection else ()
+        sizes = outcome.gathered.sizes if outcome.gathered else {}
+        return {
+            "node": self._node.name,
+            "collected": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "since_hours": self._wanted.since.total_seconds() / 3600,
+            "limit_bytes": self._wanted.limit,
+            **result,
+            **outcome.plan(),
+            "files": [
+                {
+                    "member": file.member,
+                    "path": file.path,
+                    "size_on_node": sizes[file.member][0],
+                    "taken": sizes[file.member][1],
+                }
+                for file in files
+                if file.member in kept.members
+            ],
+            "not_texts": list(kept.not_texts),
+        }
+
+    def _tell(self, progress: Progress) -> None:
+        self._say(f"{self._node.name}: gathering, {progress.done}/{progress.total} {progress.id}")
+
+
+def file_name(node: str) -> str:
+    """The name of a node's files, whatever the inventory calls it."""
+    name = _UNSAFE.sub("_", node).lstrip(".")
+    # Two hosts of the inventory never have the same one.
+    return name if name == node else f"{name}-{hashlib.sha256(node.encode()).hexdigest()[:8]}"
+
+
+def not_running(survey: logs_survey.Survey) -> list[str]:
+    """Services of a node that are there, not disabled, and do not run; with how they start, if not by themselves."""
+    ours = {service.name.casefold() for service in catalogue.sources().services}
+    return [
+        service.name if service.start == "Automatic" else f"{service.name} ({service.start.lower()})"
+        for service in survey.services
+        if service.name.casefold() in ours and service.status != "Running" and service.start != "Disabled"
+    ]
+
+
+def without_log(survey: logs_survey.Survey) -> list[str]:
+    """Services of a node that have no log where any was looked for.
+
+    A kubelet that is a native service, and containerd without --log-file, write none: kubernetes/kubernetes
+    pkg/windows/service/service.go, containerd/containerd cmd/containerd/command/service_windows.go.
+    """
+    found = {file.source for file in survey.files}
+    missing = []
+    for entry in catalogue.sources().services:
+        service = survey.service(entry.name)
+        if entry.version and service is not None and not service.log_files and entry.log not in found:
+            missing.append(service.name)
+    return missing

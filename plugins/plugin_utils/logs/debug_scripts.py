@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Microsoft's SDN debug scripts as resources of a node: one cached archive, and the scripts from it. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import yaml
+
+from ..artifacts import locations
+from ..versions import DATA
+
+KIND = "hns-debug-scripts"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def resources(
+    commit: str,
+    *,
+    directory: str,
+    cache_dir: str,
+    sources: t.Mapping[str, t.Any] | None = None,
+    **options: t.Any,
+) -> list[dict[str, t.Any]]:
+    """Resources for node_state.
+
+    Args:
+        commit: of microsoft/SDN, 40 hexadecimal digits; empty: the one that the collection pins.
+        directory: Windows path where the scripts go; they expect `C:\\k\\debug`.
+        cache_dir: Windows path of the node's cache folder.
+        sources: where else it is asked for (`sites`, `upstream` …).
+        options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as of `locations.resource`.
+
+    Raises:
+        ValueError: the commit is none.
+    """
+    data = yaml.safe_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))["sdn_debug_scripts"]
+    commit = str(commit).strip().lower() or data["commit"]
+    if not _COMMIT.fullmatch(commit):
+        raise ValueError(f"hns_debug_scripts_commit: {commit!r} is not accepted; wanted 40 hexadecimal digits")
+    artifact = locations.resource(KIND, commit, cache_dir=cache_dir, **{**(sources or {}), **options})
+    top = f"{data['repository'].split('/')[-1]}-{commit}"
+    return [
+        artifact,
+        *(
+            {
+                "type": "Archive",
+                "name": f"SDN debug scripts of {folder}",
+                "destination": directory,
+                "path": artifact["path"],
+                "members": [f"{top}/{folder}/{name}" for name in names],
+                "strip_components": 1 + len(folder.split("/")),
+                "check": names,
+            }
+            for folder, names in data["scripts"].items()
+        ),
+    ]

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The index page of collected logs: a row for each node, whether its logs came or not. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+import urllib.parse
+
+import jinja2
+
+from ..versions import DATA
+
+_STATUS = {"complete": "good", "partial": "warm", "failed": "bad", "unreachable": "bad", "skipped": "soft"}
+
+
+def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> dict[str, t.Any]:
+    """One node's row.
+
+    Args:
+        name: of the host.
+        result: what node_logs returned; None where the host never got so far.
+        directory: the page's folder, which links are relative to.
+    """
+    if not result:
+        return {"node": name, "status": "skipped", "message": "an earlier step failed; see the run's output"}
+    problems = [str(problem) for problem in result.get("problems") or ()]
+    archive = str(result.get("archive") or "")
+    if result.get("unreachable"):
+        status = "unreachable"
+    elif result.get("failed"):
+        status = "failed"
+    elif result.get("skipped"):
+        status = "skipped"
+    else:
+        status = "partial" if problems else "complete"
+    windows = result.get("windows") or {}
+    versions = result.get("versions") or {}
+    return {
+        "node": name,
+        "status": status,
+        "message": str(result.get("msg") or "") if status not in ("complete", "partial") else "",
+        "problems": problems,
+        "windows": str(windows.get("product") or ""),
+        "build": f"{windows['build']}.{windows['ubr']}" if windows else "",
+        "pending_reboot": list(windows.get("pending_reboot") or ()),
+        "kubelet": version(versions.get("kubelet", "")),
+        "containerd": version(versions.get("containerd", "")),
+        "not_running": list(result.get("services_not_running") or ()),
+        "without_log": list(result.get("without_log") or ()),
+        "hns": dict(result.get("hns") or {}),
+        "boot": _minute(result.get("boot")),
+        "time": _minute(result.get("time")),
+        "archive": archive.rsplit("/", 1)[-1],
+        "link": _link(archive, directory),
+        "size": size(int(result.get("size") or 0)) if archive else "",
+        "files": int(result.get("files") or 0),
+    }
+
+
+def version(text: str) -> str:
+    """The version in what a program says: `Kubernetes v1.34.2`, `containerd github.com/… v2.2.5 COMMIT`.
+
+    >>> version("containerd github.com/containerd/containerd/v2 v2.2.5 abc")
+    'v2.2.5'
+    """
+    words = str(text).split()
+    return next((word for word in words if word.lstrip("v")[:1].isdigit() and "." in word), " ".join(words)[:40])
+
+
+def size(count: int) -> str:
+    """A number of bytes for people.
+
+    >>> size(1536), size(25_000_000)
+    ('2 KB', '25.0 MB')
+    """
+    if count < 1_000_000:
+        return f"{count / 1000:.0f} KB"
+    return f"{count / 1_000_000:.1f} MB" if count < 1_000_000_000 else f"{count / 1_000_000_000:.1f} GB"
+
+
+def page(nodes: t.Sequence[t.Mapping[str, t.Any]], *, written: str, since: str = "") -> str:
+    """One self-contained HTML page.
+
+    Args:
+        nodes: what `entry` gave.
+        written: when, for people.
+        since: how far back logs were wanted.
+    """
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
+    summary = [(status, sum(1 for node in nodes if node["status"] == status)) for status in _STATUS]
+    return environment.get_template("logs_index.html.j2").render(
+        title="Logs of Windows nodes",
+        nodes=nodes,
+        summary=[(status, count) for status, count in summary if count],
+        styles=_STATUS,
+        written=written,
+        since=since,
+    )
+
+
+def _minute(moment: t.Any) -> str:
+    """`2026-11-21 14:05` of an ISO 8601 time in UTC."""
+    text = str(moment or "")
+    return text[:16].replace("T", " ")
+
+
+def _link(archive: str, directory: str) -> str:
+    """A relative link, so that the folder can be moved and mailed."""
+    if not archive:
+        return ""
+    name = archive.removeprefix(directory.rstrip("/") + "/")
+    return urllib.parse.quote(name)

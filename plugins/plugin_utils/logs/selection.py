@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What of a node's logs is collected: the newest of each source, as far as its limit goes. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from . import catalogue
+from .survey import EventLog, LogFile, Survey, moment
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._@+=-]")
+_ROOM = 512 * 1024 * 1024
+"""Bytes that stay free on the node whatever is collected."""
+_MOST = 250
+"""Files of one source: they all are named in one batch, which stays below 1 MB."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Taken:
+    """A file to collect."""
+
+    source: str
+    path: str
+    """On the node."""
+    member: str
+    """Its name in the archive, below the node's folder."""
+    tail: int
+    """At most so many of its newest bytes: it may have grown since."""
+    expected: int
+    """So many bytes it had."""
+    seen: bool
+    """Whether it was seen; a service's command line may name a file that is not there."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Export:
+    """An event log to export."""
+
+    channel: str
+    member: str
+    query: str
+    """In the XPath of event logs."""
+    expected: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A file that is there, and is not collected."""
+
+    path: str
+    why: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Selection:
+    """What is collected of a node."""
+
+    files: tuple[Taken, ...]
+    exports: tuple[Export, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def room(self) -> int:
+        """Bytes that the node needs for a while: copies, an archive that may not be smaller, and what stays free."""
+        files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
+        return 2 * (sum(files) + sum(exports)) + _ROOM
+
+
+def select(survey: Survey, wanted: catalogue.Wanted) -> Selection:
+    """Chooses.
+
+    Args:
+        survey: what the node has.
+        wanted: what is asked for.
+    """
+    left_out: list[LeftOut] = []
+    by_source: dict[str, list[LogFile]] = {}
+    for file in _candidates(survey, wanted):
+        why = catalogue.sources().forbids(file.path) or _too_old(file, survey, wanted)
+        if why:
+            left_out.append(LeftOut(path=file.path, why=why))
+        else:
+            by_source.setdefault(file.source, []).append(file)
+    names: set[str] = set()
+    taken: list[Taken] = []
+    for files in by_source.values():
+        taken += _newest(files, wanted.limit, names, left_out)
+    exports = [_export(log, wanted) for log in survey.event_logs]
+    return Selection(files=tuple(taken), exports=tuple(exports), left_out=tuple(left_out))
+
+
+def _candidates(survey: Survey, wanted: catalogue.Wanted) -> list[LogFile]:
+    """What the paths gave, and what services say they log to, each file once."""
+    found = list(survey.files)
+    known = {file.path.casefold() for file in found}
+    for service in survey.services:
+        ours = next(
+            (entry for entry in catalogue.sources().services if entry.name.casefold() == service.name.casefold()), None
+        )
+        source = ours.log if ours and ours.log in wanted.chosen else ""
+        for path in service.log_files if source else ():
+            if path.casefold() not in known:
+                known.add(path.casefold())
+                found.append(LogFile(source=source, path=path, size=-1, modified=None))
+    return found
+
+
+def _too_old(file: LogFile, survey: Survey, wanted: catalogue.Wanted) -> str | None:
+    """Why a log is too old. What is no log (state, configuration) is as good as on its first day."""
+    if file.modified is None or file.source in ("cni-state", "configuration"):
+        return None
+    now = moment(survey.time)
+    if now is None or now - file.modified <= wanted.since:
+        return None
+    return f"nothing was written to it since {file.modified:%Y-%m-%d %H:%M} UTC"
+
+
+def _newest(files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[LeftOut]) -> t.Iterator[Taken]:
+    """The newest files of one source until the limit is reached; the last one may be cut at its beginning."""
+    left = limit
+    for number, file in enumerate(sorted(files, key=_age)):
+        if left <= 0 or number >= _MOST:
+            full = f"newer files fill the limit of {limit // 2**20} MB"
+            left_out.append(LeftOut(path=file.path, why=full if left <= 0 else f"there are {_MOST} newer files"))
+            continue
+        # Of a file that a service writes only the name may be known: it leaves half of the room to others.
+        room = left if file.size >= 0 else max(1, left // 2)
+        expected = room if file.size < 0 else min(file.size, room)
+        yield Taken(
+            source=file.source,
+            path=file.path,
+            member=_unused(f"files/{file.source}/{_member(file.path)}", names),
+            tail=room,
+            expected=expected,
+            seen=file.size >= 0,
+        )
+        left -= expected
+
+
+def _age(file: LogFile) -> float:
+    """Sorts the newest first; a file that a service is said to write counts as the newest."""
+    if file.size < 0:
+        return float("-inf")
+    return -file.modified.timestamp() if file.modified else 0.0
+
+
+def _member(path: str) -> str:
+    """A name for archives: `C/var/log/kubelet/kubelet.log`, without characters that some system does not take."""
+    parts = path.replace(":", "").split("\\")
+    return "/".join(_UNSAFE.sub("_", part) for part in parts if part not in ("", ".", ".."))
+
+
+def _unused(name: str, names: set[str]) -> str:
+    """The name, or with a number where two paths would have the same one."""
+    unused, number = name, 2
+    while unused.casefold() in names:
+        unused, number = f"{name}.{number}", number + 1
+    names.add(unused.casefold())
+    return unused
+
+
+def _export(log: EventLog, wanted: catalogue.Wanted) -> Export:
+    """The newest events of a log: by age, and by number where its file is larger than the limit.
+
+    Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
+    """
+    age = int(wanted.since.total_seconds() * 1000)
+    conditions = [f"TimeCreated[timediff(@SystemTime) <= {age}]"]
+    if log.size > wanted.limit:
+        kept = max(1, log.records * wanted.limit // log.size)
+        conditions.append(f"EventRecordID > {max(0, log.oldest + log.records - 1 - kept)}")
+    return Export(
+        channel=log.channel,
+        # As Windows names their files (%4 stands for the slash there).
+        member=f"event-logs/{_UNSAFE.sub('_', log.channel.replace('/', '@'))}.evtx",
+        query=f"*[System[{' and '.join(conditions)}]]",
+        expected=min(log.size, wanted.limit),
+    )

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a node tells of its state while its logs are looked for: output of programs, objects of cmdlets, HNS. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..calls import Call, CallResult, Observation
+from ..hns import facts as hns_facts
+from . import catalogue
+
+_COMMANDS, _FACTS, _HNS = "commands.", "facts.", "hns."
+_PATIENCE = 60.0
+"""Seconds for each program and cmdlet: one that hangs tells something, too."""
+_OUTPUT = 256 * 1024
+"""Characters of each program's output, its end."""
+_UNKNOWN = ("CommandNotFoundException",)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class State:
+    """What the node told."""
+
+    commands: t.Mapping[str, str]
+    """Texts, by name."""
+    facts: t.Mapping[str, t.Any]
+    """Plain data, by name."""
+    hns: t.Mapping[str, t.Any] | None
+    """As hns_info returns it; None where it was not asked for."""
+    problems: tuple[str, ...]
+
+
+def calls(wanted: catalogue.Wanted) -> tuple[Call, ...]:
+    """What to ask; nothing of it changes anything, and each call goes on where it fails."""
+    asked: list[Call] = []
+    if catalogue.COMMANDS in wanted.chosen:
+        asked += [
+            Call(
+                id=f"{_COMMANDS}{entry.name}",
+                command=entry.command,
+                arguments=entry.arguments,
+                timeout=_PATIENCE,
+                output_limit=_OUTPUT,
+                on_error="continue",
+            )
+            for entry in catalogue.sources().commands
+        ]
+    if catalogue.FACTS in wanted.chosen:
+        asked += [
+            Call(
+                id=f"{_FACTS}{entry.name}",
+                command=entry.command,
+                parameters=entry.parameters,
+                select=entry.select,
+                timeout=_PATIENCE,
+                on_error="continue",
+            )
+            for entry in catalogue.sources().facts
+        ]
+    if catalogue.HNS in wanted.chosen:
+        options = hns_facts.FactsOptions(hns_timeout=wanted.hns_timeout)
+        asked += [call.prefixed(_HNS) for call in hns_facts.facts_calls(options)]
+    return tuple(asked)
+
+
+def read(seen: Observation) -> State:
+    """Reads the answers to `calls`."""
+    problems: list[str] = []
+    commands: dict[str, str] = {}
+    for name, result in seen.scoped(_COMMANDS).items():
+        if _is_unknown(result):
+            continue
+        commands[name] = _text(result)
+        # A program that says no tells why in its output; one that does not end is a sign of something worse.
+        if result.exit_code is None:
+            problems.append(f"{name}: {result.error or 'failed'}")
+    facts: dict[str, t.Any] = {}
+    for name, result in seen.scoped(_FACTS).items():
+        if result.ok:
+            facts[name] = list(result.output)
+        elif not _is_unknown(result):
+            problems.append(f"{name}: {result.error or 'failed'}")
+    hns = _hns(seen)
+    if hns is not None and hns["problem"]:
+        problems.append(f"HNS: {hns['problem']}")
+    return State(commands=commands, facts=facts, hns=hns, problems=tuple(problems))
+
+
+def _hns(seen: Observation) -> dict[str, t.Any] | None:
+    scoped = seen.scoped(_HNS)
+    if not scoped:
+        return None
+    found = hns_facts.to_result(hns_facts.read_facts(dataclasses.replace(seen, calls=scoped)))
+    found["listed"] = {
+        kind: list(result.output)
+        for kind in ("networks", "endpoints", "policies", "namespaces")
+        if (result := scoped.get(f"1.{kind}")) is not None
+    }
+    return found
+
+
+def counts(hns: t.Mapping[str, t.Any] | None) -> dict[str, int | None]:
+    """How many objects HNS has, and how many endpoints are stale; None where that is not known."""
+    answered = hns is not None and hns["answers"]
+    found: dict[str, int | None] = {
+        kind: len(hns[kind]) if hns is not None and answered else None
+        for kind in ("networks", "endpoints", "policy_lists", "namespaces")
+    }
+    known = answered and hns is not None and hns["runtime"]["asked"]
+    found["stale"] = sum(1 for item in hns["endpoints"] if item["state"] == "stale") if known and hns else None
+    return found
+
+
+def _is_unknown(result: CallResult) -> bool:
+    """Whether the node has no such program or cmdlet."""
+    return result.error is not None and result.error.id.startswith(_UNKNOWN)
+
+
+def _text(result: CallResult) -> str:
+    parts = [result.stdout]
+    if result.stderr.strip():
+        parts.append(f"--- standard error\n{result.stderr}")
+    if result.exit_code != 0:
+        parts.append(f"--- exit code {result.exit_code}\n" if result.exit_code is not None else f"--- {result.error}\n")
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,241 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a node has of logs, before anything is collected: one observation. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import re
+import typing as t
+
+from .. import header
+from ..calls import Call, CallResult, Observation
+from ..resources import _command_line
+from . import catalogue
+
+_SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
+_VOLUME = "C:\\"
+_FILES = "files."
+_NSSM = ("AppStdout", "AppStderr", "Application")
+_LOG_FLAG = re.compile(r"--?log-file(?:=(.*))?", re.IGNORECASE)
+_LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LogFile:
+    """A file that a source's paths gave."""
+
+    source: str
+    path: str
+    size: int
+    """In bytes; -1 where only its name is known."""
+    modified: datetime.datetime | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EventLog:
+    """An event log that has events."""
+
+    channel: str
+    size: int
+    """Of its file, in bytes."""
+    records: int
+    oldest: int
+    """Number of its oldest record."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServiceState:
+    """A service as the service manager knows it."""
+
+    name: str
+    display_name: str
+    status: str
+    start: str
+    """Automatic, Manual, Disabled …"""
+    program: str
+    """Windows path of what it runs; empty where that is not known."""
+    log_files: tuple[str, ...]
+    """Where its command line, or NSSM, says that it logs."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Survey:
+    """What the node has."""
+
+    windows: header.Header
+    time: str
+    """The node's clock, ISO 8601 in UTC."""
+    boot: str
+    free: int
+    """Free bytes where the work is done."""
+    files: tuple[LogFile, ...]
+    event_logs: tuple[EventLog, ...]
+    services: tuple[ServiceState, ...]
+    """All services; those of a node first have `program` and `log_files`."""
+    problems: tuple[str, ...]
+    """What could not be asked, and why."""
+
+    def service(self, name: str) -> ServiceState | None:
+        return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
+
+
+def calls(wanted: catalogue.Wanted) -> tuple[Call, ...]:
+    """What to ask; each call goes on where it fails."""
+    asked = [
+        header.call(),
+        Call(id="free", command="@free-space", parameters={"path": _VOLUME}, on_error="continue"),
+        Call(
+            id="services",
+            command="Get-Service",
+            parameters={"ErrorAction": "SilentlyContinue"},
+            select=("Name", "DisplayName", "Status", "StartType"),
+            on_error="continue",
+        ),
+        Call(
+            id="programs",
+            command="@read-registry",
+            parameters={"values": [{"path": path, "name": name} for path, name in _values()]},
+            on_error="continue",
+        ),
+    ]
+    for name, paths in wanted.files().items():
+        asked.append(
+            Call(
+                id=f"{_FILES}{name}",
+                command="Get-ChildItem",
+                parameters={"Path": paths, "File": True, "Force": True, "ErrorAction": "SilentlyContinue"},
+                select=("FullName", "Length", "LastWriteTimeUtc"),
+                on_error="continue",
+            )
+        )
+    if catalogue.EVENT_LOGS in wanted.chosen:
+        # A name without wildcards that a node does not have would be an error.
+        asked.append(
+            Call(
+                id="event-logs",
+                command="Get-WinEvent",
+                parameters={"ListLog": [*catalogue.sources().event_logs], "ErrorAction": "SilentlyContinue"},
+                select=("LogName", "FileSize", "RecordCount", "OldestRecordNumber"),
+                on_error="continue",
+            )
+        )
+    return tuple(asked)
+
+
+def _values() -> t.Iterator[tuple[str, str]]:
+    for service in catalogue.sources().services:
+        key = f"{_SERVICES}\\{service.name}"
+        yield key, "ImagePath"
+        yield from ((f"{key}\\Parameters", name) for name in _NSSM)
+
+
+def read(seen: Observation) -> Survey:
+    """Reads the answer to `calls`.
+
+    Raises:
+        ValueError: the node does not even say which Windows it is.
+    """
+    problems = [
+        f"{call_id}: {result.error or 'failed'}"
+        for call_id, result in seen.calls.items()
+        if call_id != header.CALL_ID and not result.ok and _is_ours(call_id)
+    ]
+    free = seen.calls["free"].first if "free" in seen.calls else None
+    return Survey(
+        windows=header.read(seen.calls.get(header.CALL_ID, CallResult(ok=False))),
+        time=seen.time,
+        boot=seen.boot,
+        free=int((free or {}).get("free") or 0),
+        files=tuple(_files(seen)),
+        event_logs=tuple(_event_logs(seen)),
+        services=tuple(_services(seen)),
+        problems=tuple(problems),
+    )
+
+
+def _is_ours(call_id: str) -> bool:
+    """Questions of others (HNS) share the batch, and have their own readers."""
+    return call_id.startswith(_FILES) or call_id in ("free", "services", "programs", "event-logs")
+
+
+def moment(text: t.Any) -> datetime.datetime | None:
+    """A time of the wire: ISO 8601 in UTC, with up to seven decimals as .NET writes them."""
+    try:
+        return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", str(text)))
+    except ValueError:
+        return None
+
+
+def _files(seen: Observation) -> t.Iterator[LogFile]:
+    known: set[str] = set()
+    for call_id, result in seen.calls.items():
+        if not call_id.startswith(_FILES):
+            continue
+        for item in result.output:
+            path = str(item.get("FullName") or "")
+            if path and path.casefold() not in known:
+                known.add(path.casefold())
+                yield LogFile(
+                    source=call_id.removeprefix(_FILES),
+                    path=path,
+                    size=int(item.get("Length") or 0),
+                    modified=moment(item.get("LastWriteTimeUtc")),
+                )
+
+
+def _event_logs(seen: Observation) -> t.Iterator[EventLog]:
+    result = seen.calls.get("event-logs")
+    for item in result.output if result else ():
+        channel, records = str(item.get("LogName") or ""), int(item.get("RecordCount") or 0)
+        if channel and records and not catalogue.sources().forbids_event_log(channel):
+            oldest = int(item.get("OldestRecordNumber") or 0)
+            yield EventLog(channel=channel, size=int(item.get("FileSize") or 0), records=records, oldest=oldest)
+
+
+def _services(seen: Observation) -> t.Iterator[ServiceState]:
+    states = {str(item.get("Name") or ""): item for item in _output(seen, "services")}
+    lines = {
+        (str(item.get("path") or "").casefold(), str(item.get("name") or "")): str(item.get("value") or "")
+        for item in _output(seen, "programs")
+    }
+    ours = {service.name.casefold() for service in catalogue.sources().services}
+    for name, item in sorted(states.items(), key=lambda pair: (pair[0].casefold() not in ours, pair[0].casefold())):
+        key = f"{_SERVICES}\\{name}".casefold()
+        arguments = _command_line.split(lines.get((key, "ImagePath"), ""))
+        # NSSM is the service's program, and starts the real one.
+        program = lines.get((f"{key}\\parameters", "Application")) or (arguments[0] if arguments else "")
+        given = [lines.get((f"{key}\\parameters", value), "") for value in _NSSM[:2]]
+        yield ServiceState(
+            name=name,
+            display_name=str(item.get("DisplayName") or ""),
+            status=str(item.get("Status") or ""),
+            start=str(item.get("StartType") or ""),
+            program=_real_program(program, arguments),
+            log_files=tuple(dict.fromkeys(path for path in [*_flagged(arguments), *given] if _LOG_NAME.match(path))),
+        )
+
+
+def _output(seen: Observation, call_id: str) -> tuple[t.Any, ...]:
+    result = seen.calls.get(call_id)
+    return result.output if result else ()
+
+
+def _real_program(program: str, arguments: t.Sequence[str]) -> str:
+    """What kube-log-runner starts, where it is the service's program (k8s.io/component-base/logs/kube-log-runner)."""
+    if program.casefold().endswith("kube-log-runner.exe"):
+        return next((word for word in arguments[1:] if word.casefold().endswith(".exe")), program)
+    return program
+
+
+def _flagged(arguments: t.Sequence[str]) -> t.Iterator[str]:
+    for position, word in enumerate(arguments):
+        match = _LOG_FLAG.fullmatch(word)
+        if match and match[1] is not None:
+            yield match[1].replace("/", "\\")
+        elif match and position + 1 < len(arguments):
+            yield arguments[position + 1].replace("/", "\\")

@@ -1,0 +1,294 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Patches that are files: the calls that bring, verify and install one, and what their answers mean. Pure.
+
+Private to the collection. A failure stops the patch, never the batch: each call needs those that it builds on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..calls import Call, CallResult, Json
+from ..pushes import join_calls
+from ..resources import _curl
+from ..resources.artifact import Artifact
+from .codes import curl_words, hresult, meaning, words
+from .observe import CACHE, folder, path
+from .outcome import Attempt, Outcome
+from .patch import NodePatches, Patch, PatchFile, only_test_signing
+
+_NOT_TRUSTED: tuple[Json, ...] = ("UnknownError", "NotTrusted")
+"""What Get-AuthenticodeSignature says where the signer's root is not trusted, as that of a test signature."""
+_UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
+_SIGNATURE = (
+    "Status",
+    "StatusMessage",
+    "SignerCertificate.Subject",
+    "SignerCertificate.Issuer",
+    "SignerCertificate.Thumbprint",
+)
+_DONE = (0, 3010, 1641)
+_ALREADY = 2359302
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What the user allows, and how a node reaches the sources."""
+
+    test_signing: bool = True
+    allowed_signers: tuple[str, ...] = ()
+    """Subjects or thumbprints; all of one kind."""
+    route: _curl.Route = dataclasses.field(default_factory=_curl.Route)
+    timeout: float = 7200.0
+    """Seconds for one installer, and for one download."""
+
+
+def is_thumbprint(signer: str) -> bool:
+    return bool(re.fullmatch(r"[0-9A-Fa-f]{40}", signer))
+
+
+def refusal(patch: Patch, node: NodePatches, rules: Rules) -> str:
+    """Why a patch is refused before anything is downloaded; empty where it is not."""
+    if not patch.test_signed:
+        return ""
+    if not rules.test_signing:
+        return "it is test-signed, and test_signing is false"
+    if node.secure_boot:
+        return "it is test-signed, and Secure Boot is on: Windows would not start such files"
+    return ""
+
+
+def file_calls(
+    patch: Patch, node: NodePatches, rules: Rules, there: CallResult, pushed: t.Mapping[str, int], prefix: str
+) -> tuple[Call, ...]:
+    """The calls that install one patch.
+
+    Parameters:
+        patch: the patch; it has a file.
+        node: what the node says.
+        rules: what is allowed.
+        there: what lies at the paths of its files.
+        pushed: how many pieces of a file from the controller lie beside its path, by that path.
+        prefix: in front of the calls' ids.
+    """
+    found: list[Call] = []
+    if only_test_signing(patch, node):
+        return (_test_signing(()).prefixed(prefix),)
+    for index, file in enumerate(patch.files):
+        found += _bring(patch, file, rules, there, pushed, index)
+    have = tuple(f"have-{index}" for index in range(len(patch.files)))
+    found += _signature(patch, node, rules)
+    needs = (*have, "signature")
+    if patch.test_signed and not node.test_signing:
+        needs = (*needs, "testsigning")
+    found.append(_install(patch, rules, needs))
+    gone: dict[str, Json] = {"LiteralPath": folder(patch), "Recurse": True, "Force": True}
+    remove = Call(id="remove", command="Remove-Item", parameters=gone, select=(), needs=("install",))
+    found.append(dataclasses.replace(remove, on_error="continue"))
+    return tuple(call.prefixed(prefix) for call in found)
+
+
+def sweep_call() -> Call:
+    """Removes the folder of patches' files if nothing is left in it."""
+    return Call(
+        id="sweep",
+        command="Remove-Item",
+        parameters={"LiteralPath": CACHE, "Confirm": False},
+        select=(),
+        on_error="continue",
+    )
+
+
+def _bring(
+    patch: Patch, file: PatchFile, rules: Rules, there: CallResult, pushed: t.Mapping[str, int], index: int
+) -> t.Iterator[Call]:
+    """Brings one file, and makes sure that it is the one."""
+    target = path(patch, file)
+    if file.local:
+        brought = join_calls(target, file.sha256, pushed.get(target, 0), index)
+    else:
+        artifact = Artifact(
+            name=file.name,
+            path=target,
+            urls=(file.url,),
+            sha256=file.sha256,
+            proxy=rules.route.proxy,
+            no_proxy=rules.route.no_proxy,
+            headers=rules.route.headers,
+            ignore_revocation=rules.route.ignore_revocation,
+            timeout=int(rules.timeout),
+        )
+        change = artifact.plan({"file": there})
+        brought = tuple(call.prefixed(f"get-{index}.") for call in (change.calls if change else ()))
+    yield from (dataclasses.replace(call, on_error="continue") for call in brought)
+    yield Call(
+        id=f"have-{index}",
+        command="@read-file",
+        parameters={"paths": [target], "hash": True},
+        select=("exists", "sha256"),
+        until={"sha256": file.sha256},
+        on_error="continue",
+    )
+
+
+def _signature(patch: Patch, node: NodePatches, rules: Rules) -> t.Iterator[Call]:
+    """Asks who signed the file, on the node; what is not allowed is an error, and its installation needs this call."""
+    may_test = rules.test_signing and not node.secure_boot and patch.test_signed is not False
+    allowed: dict[str, Json] = {"Status": ["Valid", *(_NOT_TRUSTED if may_test else ()), *_UNSIGNED]}
+    if rules.allowed_signers:
+        by_thumbprint = is_thumbprint(rules.allowed_signers[0])
+        name = "SignerCertificate.Thumbprint" if by_thumbprint else "SignerCertificate.Subject"
+        # Anybody can write a subject into a certificate of his own; a thumbprint is the certificate.
+        allowed = {
+            "Status": ["Valid", *(_NOT_TRUSTED if may_test and by_thumbprint else ())],
+            name: list(rules.allowed_signers),
+        }
+    target = path(patch, patch.files[0])
+    look = Call(
+        id="signature",
+        command="Get-AuthenticodeSignature",
+        parameters={"LiteralPath": target},
+        select=_SIGNATURE,
+        until=allowed,
+        needs=("have-0",),
+        on_error="continue",
+    )
+    yield look
+    if not may_test or node.test_signing:
+        return
+    if patch.test_signed:
+        yield _test_signing(("signature",))
+        return
+    # What is no package has no certificate either.
+    marks: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate.HasPrivateKey": False}
+    yield dataclasses.replace(look, id="untrusted", until=marks, needs=("signature",))
+    yield _test_signing(("untrusted",))
+
+
+def _test_signing(needs: tuple[str, ...]) -> Call:
+    return Call(
+        id="testsigning",
+        command="bcdedit.exe",
+        arguments=("/set", "testsigning", "on"),
+        needs=needs,
+        on_error="continue",
+    )
+
+
+def _install(patch: Patch, rules: Rules, needs: tuple[str, ...]) -> Call:
+    file = patch.files[0]
+    target = path(patch, file)
+    call = Call(id="install", command=target, needs=needs, on_error="continue", timeout=rules.timeout, long=True)
+    if file.extension == ".exe":
+        return dataclasses.replace(call, arguments=patch.arguments, success_codes=_DONE)
+    if file.extension == ".msu" and not patch.requires:
+        return dataclasses.replace(
+            call, command="wusa.exe", arguments=(target, "/quiet", "/norestart"), success_codes=(*_DONE, _ALREADY)
+        )
+    parameters: dict[str, Json] = {"Online": True, "PackagePath": target, "NoRestart": True}
+    return dataclasses.replace(call, command="Add-WindowsPackage", parameters=parameters, select=("RestartNeeded",))
+
+
+def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attempt:
+    """What became of a patch.
+
+    Parameters:
+        patch: the patch.
+        results: of its calls, without their prefix.
+        boots: reboots of this run so far.
+    """
+    signing = results.get("testsigning")
+    signed = signing is not None and signing.ok and signing.skipped is None
+    install = results.get("install")
+    if install is None and signed:
+        return Attempt(outcome="reboot", why="test signing was off", boots=boots, test_signing=True)
+    if install is None or install.skipped is not None:
+        outcome, why = _before(patch, results)
+        return Attempt(outcome=outcome, why=why, boots=boots, test_signing=signed)
+    outcome, why = _answer(patch, install)
+    if outcome in ("failed", "not_applicable") and (hint := _hint(results.get("signature"))):
+        why = f"{why}; {hint}"
+    if signed and outcome in ("done", "already"):
+        outcome = "reboot"
+    return Attempt(outcome=outcome, why=why, boots=boots, seconds=install.seconds, test_signing=signed)
+
+
+def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
+    """The installer's own answer."""
+    program = {".msu": "Add-WindowsPackage" if patch.requires else "wusa", ".cab": "Add-WindowsPackage"}
+    name = program.get(patch.files[0].extension, patch.files[0].name)
+    if install.exit_code is not None:
+        kind = meaning(install.exit_code)
+        return kind, f"{name}: {words(install.exit_code) if install.exit_code else 'installed'}"
+    if install.ok:
+        restart = bool(install.first and install.first.get("RestartNeeded"))
+        return ("reboot", f"{name}: installed, a reboot is needed") if restart else ("done", f"{name}: installed")
+    message = str(install.error)
+    code = hresult(f"{message} {install.error.id if install.error else ''}")
+    if code is None:
+        return "failed", f"{name}: {message}"
+    kind = meaning(code)
+    return ("failed" if kind in ("done", "reboot", "already") else kind), f"{name}: {words(code)}"
+
+
+def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome, str]:
+    """Why it did not come to the installation: the first thing that went wrong."""
+    for index, file in enumerate(patch.files):
+        have = results.get(f"have-{index}")
+        if have is None:
+            return "passing", "the batch did not come to it"
+        if not have.ok:
+            return "failed", _missing(file, index, have, results)
+    signature = results.get("signature")
+    if signature is not None and not signature.ok:
+        return "failed", f"its signature is not accepted: {_signed_by(signature)}"
+    signing = results.get("testsigning")
+    if signing is not None and not signing.ok:
+        return (
+            "failed",
+            f"test signing could not be turned on: {(signing.stderr or signing.stdout or str(signing.error)).strip()}",
+        )
+    return "passing", "the batch did not come to it"
+
+
+def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:
+    source = file.local or _curl.redacted(file.url)
+    errors = [
+        (name, result)
+        for name, result in results.items()
+        if name.startswith((f"get-{index}.", f"join-{index}.")) and result.error is not None
+    ]
+    for name, result in reversed(errors):
+        if "verify" in name or "commit" in name:
+            if result.error and "ChecksumMismatch" in result.error.id:
+                return f"{source} has not the SHA-256 that was given: {result.error.message}"
+            continue
+        if "download" in name and result.exit_code is not None:
+            return f"{source} was not downloaded: {curl_words(result.exit_code)}"
+    if errors:
+        return f"{source} was not brought: {errors[0][1].error}"
+    actual = have.first.get("sha256") if have.first else None
+    return (
+        f"{source} is not on the node: its SHA-256 is {actual}, wanted {file.sha256}"
+        if actual
+        else f"{source} is not on the node"
+    )
+
+
+def _signed_by(signature: CallResult) -> str:
+    found = signature.first or {}
+    signer = found.get("SignerCertificate.Subject") or "nobody"
+    thumbprint = found.get("SignerCertificate.Thumbprint")
+    shown = f"{found.get('Status') or signature.error}, by {signer}"
+    if not thumbprint and found.get("StatusMessage"):
+        shown += f" ({str(found['StatusMessage']).strip()})"
+    return f"{shown} ({thumbprint}), issued by {found.get('SignerCertificate.Issuer')}" if thumbprint else shown
+
+
+def _hint(signature: CallResult | None) -> str:
+    """What a failed installation may come from."""
+    status = (signature.first or {}).get("Status") if signature is not None else None
+    return f"its signature is {_signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

@@ -1,0 +1,243 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The user's list of patches, read and checked before a node is touched; looks up the controller's files.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pathlib
+import re
+import typing as t
+
+from ..header import VERSIONS
+from ..resources import _curl
+from ..resources._base import ResourceError
+from ..versions import DATA
+from .patch import Build, Patch, PatchFile
+
+EXTENSIONS = (".msu", ".cab", ".exe")
+EXE_ARGUMENTS = ("/q", "/norestart")
+"""What Microsoft's private fixes take (Azure/aks-engine, extensions/windows-patches/v1/installPatches.ps1)."""
+
+_KEYS = ("name", "kb", "build", "package", "file", "url", "sha256", "requires", "arguments", "test_signed", "windows")
+_FILE_KEYS = ("file", "url", "sha256")
+_KB = re.compile(r"(?:KB)?(\d{6,7})", re.IGNORECASE)
+_KB_IN_NAME = re.compile(r"(?<![A-Za-z0-9])kb(\d{6,7})(?!\d)", re.IGNORECASE)
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
+_FOR_TESTS = "installfortestingpurposesonly"
+"""In the names of Microsoft's test-signed fixes (Azure/aks-engine, extensions/windows-patches/README.md)."""
+
+Find = t.Callable[[str], str]
+"""From a relative name to a path on the controller; raises ResourceError where there is no such file."""
+
+
+@functools.cache
+def known_builds() -> t.Mapping[str, Build]:
+    """Cumulative updates and what they make of a server (data/cumulative_updates.json)."""
+    data = json.loads((DATA / "cumulative_updates.json").read_text(encoding="utf-8"))
+    return {kb: _build(f"data: {kb}", build) for kb, build in data["builds"].items()}
+
+
+def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[Patch, ...]:
+    """Reads the list.
+
+    Parameters:
+        entries: KB numbers (text or number), or mappings of `_KEYS`.
+        source: folder on the controller or URL of a mirror in which `file` names are looked up; empty: none.
+        find: looks up what is neither absolute nor in `source`.
+
+    Raises:
+        ResourceError: an entry is not accepted; the text says which, and what would be.
+    """
+    patches = [_patch(f"patches[{index}]", entry, source, find) for index, entry in enumerate(entries)]
+    names: dict[str, int] = {}
+    for index, patch in enumerate(patches):
+        key = (patch.kb or patch.name).lower()
+        # The same number may stand for several versions of Windows, each with its own file.
+        key += ",".join(patch.windows)
+        if key in names:
+            raise ResourceError(f"patches[{index}]", patch.name, f"patches[{names[key]}] is the same; wanted it once")
+        names[key] = index
+    return tuple(patches)
+
+
+def _patch(where: str, entry: t.Any, source: str, find: Find) -> Patch:
+    if isinstance(entry, (str, int)) and not isinstance(entry, bool):
+        entry = {"kb": str(entry)}
+    if not isinstance(entry, t.Mapping):
+        raise ResourceError(where, entry, "wanted a KB number such as KB5046616, or a mapping with kb, file or url")
+    _only(where, entry, _KEYS)
+    kb = _kb(f"{where}.kb", entry["kb"]) if entry.get("kb") else ""
+    file = _file(where, entry, source, find) if entry.get("file") or entry.get("url") else None
+    if file is None and not kb:
+        raise ResourceError(where, sorted(entry), "wanted kb, file or url")
+    build = _build(f"{where}.build", entry["build"]) if entry.get("build") else None
+    package = str(entry.get("package") or "")
+    if file is None:
+        for key in ("sha256", "requires", "arguments", "test_signed"):
+            if entry.get(key) not in (None, "", []):
+                raise ResourceError(f"{where}.{key}", entry[key], f"{kb} has no file; wanted file or url beside it")
+    elif not kb and (match := _KB_IN_NAME.search(file.name)):
+        kb = f"KB{match[1]}"
+    if file is not None and not (kb or build or package):
+        accepted = "nothing says how to find it on a node; wanted kb, build or package, or a KB number in its name"
+        raise ResourceError(where, file.name, accepted)
+    return Patch(
+        name=str(entry.get("name") or kb or (file.name if file else "")),
+        kb=kb,
+        build=build or known_builds().get(kb),
+        package=package,
+        file=file,
+        requires=_requires(f"{where}.requires", entry.get("requires"), file, source, find),
+        arguments=_arguments(f"{where}.arguments", entry.get("arguments"), file),
+        test_signed=_test_signed(f"{where}.test_signed", entry.get("test_signed"), file),
+        windows=_windows(f"{where}.windows", entry.get("windows")),
+    )
+
+
+def _only(where: str, entry: t.Mapping[str, t.Any], keys: t.Sequence[str]) -> None:
+    for key in entry:
+        if key not in keys:
+            raise ResourceError(where, str(key), f"it is no key of a patch; wanted {', '.join(keys)}")
+
+
+def _kb(where: str, value: t.Any) -> str:
+    match = _KB.fullmatch(str(value).strip())
+    if not match:
+        raise ResourceError(where, value, "wanted a KB number such as KB5046616")
+    return f"KB{match[1]}"
+
+
+def _build(where: str, value: t.Any) -> Build:
+    # Without quotes YAML makes a number of it, and loses zeros at the end: 20348.2700 is no longer that.
+    if isinstance(value, float):
+        raise ResourceError(where, value, 'wanted it in quotes: "20348.2700"')
+    match = re.fullmatch(r"(?:10\.0\.)?(\d{5})\.(\d{1,6})", str(value).strip(), re.ASCII)
+    if not match:
+        raise ResourceError(where, value, 'wanted build and UBR such as "20348.2700"')
+    return int(match[1]), int(match[2])
+
+
+def _requires(where: str, value: t.Any, file: PatchFile | None, source: str, find: Find) -> tuple[PatchFile, ...]:
+    entries = value or []
+    if not isinstance(entries, list):
+        raise ResourceError(where, value, "wanted a list of mappings with file or url, and sha256")
+    if entries and (file is None or file.extension != ".msu"):
+        raise ResourceError(where, value, "only a .msu takes other files beside it")
+    found = []
+    for index, entry in enumerate(entries):
+        at = f"{where}[{index}]"
+        if not isinstance(entry, t.Mapping):
+            raise ResourceError(at, entry, "wanted a mapping with file or url, and sha256")
+        _only(at, entry, _FILE_KEYS)
+        one = _file(at, entry, source, find)
+        if one.extension != ".msu":
+            raise ResourceError(at, one.name, "wanted a checkpoint update's .msu")
+        found.append(one)
+    names = [one.name.lower() for one in (*found, *((file,) if file else ()))]
+    if len(set(names)) < len(names):
+        raise ResourceError(where, names, "they lie in one folder; wanted different names")
+    return tuple(found)
+
+
+def _file(where: str, entry: t.Mapping[str, t.Any], source: str, find: Find) -> PatchFile:
+    """A file by `url`, or by `file` on the controller or at the mirror.
+
+    Raises:
+        ResourceError: it is none, or cannot be read; a URL is shown without user and query.
+    """
+    if bool(entry.get("file")) == bool(entry.get("url")):
+        raise ResourceError(where, "file and url", "wanted one of them")
+    sha256 = str(entry.get("sha256") or "").strip().lower().removeprefix("sha256:")
+    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        accepted = "wanted the file's SHA-256, 64 hexadecimal digits: nothing runs on a node unverified"
+        raise ResourceError(f"{where}.sha256", entry.get("sha256"), accepted)
+    url, local = str(entry.get("url") or ""), ""
+    if entry.get("file"):
+        wanted = pathlib.Path(str(entry["file"]))
+        if "://" in source:
+            url = _at_mirror(source, str(entry["file"]))
+        elif source and not wanted.is_absolute():
+            local = _existing(f"{where}.file", pathlib.Path(source) / wanted)
+        else:
+            found = wanted if wanted.is_absolute() else pathlib.Path(find(str(wanted)))
+            local = _existing(f"{where}.file", found)
+    if url and not (_curl.is_url(url) and url.startswith(("http://", "https://"))):
+        raise ResourceError(f"{where}.url", _curl.redacted(url), "wanted a URL of http or https")
+    name = pathlib.Path(local).name if local else _curl.file_name(url)
+    if not name.lower().endswith(EXTENSIONS):
+        raise ResourceError(where, name, f"wanted a file with one of the extensions {', '.join(EXTENSIONS)}")
+    if not _FILE_NAME.fullmatch(name):
+        raise ResourceError(where, name, "wanted a file name of letters, digits, dots, dashes and underscores")
+    return PatchFile(name=name, sha256=sha256, url=url, local=local)
+
+
+def _at_mirror(mirror: str, name: str) -> str:
+    """A file's URL at a mirror, whose own URL may end in a signature."""
+    base, question, signature = mirror.partition("?")
+    return f"{base.rstrip('/')}/{name}{question}{signature}"
+
+
+def _existing(where: str, path: pathlib.Path) -> str:
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise ResourceError(where, str(path), "there is no such file on the controller, or it cannot be read")
+    return str(path)
+
+
+def _arguments(where: str, value: t.Any, file: PatchFile | None) -> tuple[str, ...]:
+    if value is None:
+        return EXE_ARGUMENTS if file and file.extension == ".exe" else ()
+    if file is None or file.extension != ".exe":
+        raise ResourceError(where, value, "only an .exe takes arguments")
+    if not isinstance(value, list) or not all(isinstance(item, (str, int)) for item in value):
+        raise ResourceError(where, value, "wanted a list of arguments such as ['/q', '/norestart']")
+    return tuple(str(item) for item in value)
+
+
+def _test_signed(where: str, value: t.Any, file: PatchFile | None) -> bool | None:
+    if value is None:
+        return True if file and _FOR_TESTS in file.name.lower() else None
+    if not isinstance(value, bool):
+        raise ResourceError(where, value, "wanted true or false")
+    return value
+
+
+def _windows(where: str, value: t.Any) -> tuple[str, ...]:
+    accepted = [*VERSIONS.values(), "23H2"]
+    versions = [str(item) for item in (value if isinstance(value, list) else [value]) if item]
+    for version in versions:
+        if version not in accepted:
+            raise ResourceError(where, version, f"wanted versions of Windows Server: {', '.join(accepted)}")
+    return tuple(versions)
+
+
+def check_signers(signers: t.Sequence[str]) -> None:
+    """Checks the list of allowed signers.
+
+    Raises:
+        ResourceError: it is mixed, or has an entry that is neither a subject nor a thumbprint.
+    """
+    accepted = "wanted thumbprints (40 hexadecimal digits) or whole subjects (CN=…, O=…), all of one kind"
+    thumbprints = [bool(re.fullmatch(r"[0-9A-Fa-f]{40}", signer)) for signer in signers]
+    for index, signer in enumerate(signers):
+        if not thumbprints[index] and "=" not in signer:
+            raise ResourceError(f"allowed_signers[{index}]", signer, accepted)
+    if any(thumbprints) and not all(thumbprints):
+        raise ResourceError("allowed_signers", list(signers), accepted)
+
+
+def check_sources(patches: t.Sequence[Patch], server: str) -> None:
+    """Checks that something is there to bring each patch.
+
+    Raises:
+        ResourceError: a KB alone, and no update server is to be asked.
+    """
+    for index, patch in enumerate(patches):
+        if patch.public and server == "none":
+            accepted = "update_server is none, so wanted file or url, and sha256, beside it"
+            raise ResourceError(f"patches[{index}]", patch.kb, accepted)

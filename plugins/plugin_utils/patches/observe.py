@@ -1,0 +1,303 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a node is asked about its patches, in one remote command, and how its answers are read. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+
+from .. import header as node_header
+from ..calls import Call, CallResult, Json, Observation
+from ..node import FOLDER
+from ..resources._registry_keys import make_key, remove_value, set_value
+from .patch import HotFix, NodePatches, Package, Patch, PatchFile
+
+CACHE = "C:\\Windows\\winkube\\patches"
+"""Where files wait for their installation. Only administrators can make folders in C:\\Windows: nobody else can put
+something else there between the check of a file and its use."""
+MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
+"""Services whose start type was changed for an installation; emptied when it is put back."""
+SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
+"""What an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 where one is disabled."""
+BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
+"""Keys of our batches and of Windows Update's jobs begin so: a later run finds what an earlier one left at work."""
+PID = "ansible_async_watchdog_pid"
+"""In the file of a job of Ansible's async wrapper, from its start on: the process that does the work."""
+
+_SECURE_BOOT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\SecureBoot\\State"
+_CONTROL = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
+_SERVICING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
+_DISABLED = 4
+_EVENTS = 300
+_KB = re.compile(r"\bKB(\d{6,7})\b", re.IGNORECASE)
+
+
+class PatchesUnreadable(ValueError):
+    """The node does not say which patches it has."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Leftovers:
+    """What earlier runs left on the node."""
+
+    batches: tuple[str, ...] = ()
+    """Keys of batches that were claimed and have no result: at work, or lost."""
+    jobs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Process by key of jobs of Windows Update that are at work."""
+    done: tuple[str, ...] = ()
+    """Keys whose work has ended; only to be forgotten."""
+    cache: bool = False
+    """Whether files of patches lie there."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One look at a node."""
+
+    node: NodePatches
+    leftovers: Leftovers
+    files: CallResult
+    """What lies at the paths of the patches' files, as `@read-file` says."""
+    pieces: t.Mapping[str, int]
+    """Size by path, of what was pushed of files from the controller."""
+    free: int | None = None
+    """Bytes free on the system's disk; None if it did not say."""
+    settled: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+def folder(patch: Patch) -> str:
+    """Windows path of a patch's own folder: DISM takes any .msu beside the target for a checkpoint."""
+    return f"{CACHE}\\{patch.file.sha256[:16]}" if patch.file else CACHE
+
+
+def path(patch: Patch, file: PatchFile) -> str:
+    """Windows path of a patch's file."""
+    return f"{folder(patch)}\\{file.name}"
+
+
+def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
+    """All questions; each records its error and goes on."""
+    registry: list[Json] = [
+        {"path": _SECURE_BOOT, "name": "UEFISecureBootEnabled"},
+        {"path": _CONTROL, "name": "SystemStartOptions"},
+        {"path": MARKER},
+        *({"path": f"{_CONTROL[:-8]}\\Services\\{name}", "name": "Start"} for name in SERVICES),
+    ]
+    paths: list[Json] = [CACHE]
+    for patch in patches:
+        for file in patch.files:
+            paths += [path(patch, file), f"{path(patch, file)}.part"]
+    left: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{BATCH_KEY}*", "Force": True}
+    # Without it, one name that nobody has would hide the others.
+    shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
+    asked = [
+        node_header.call(),
+        _ask("hotfixes", "Get-HotFix", {}, ("HotFixID", "Description", "InstalledOn")),
+        dataclasses.replace(_ask("packages", "Get-WindowsPackage", {"Online": True}, _PACKAGE), retries=2, delay=5.0),
+        _ask("registry", "@read-registry", {"values": registry}, None),
+        _ask("left", "Get-ChildItem", left, ("Name", "PSIsContainer")),
+        _ask("jobs", "Select-String", {"Path": f"{FOLDER}\\{JOB_KEY}*\\j*", "Pattern": PID}, ("Path", "Line")),
+        _ask("shells", "Get-Process", shells, ("Id",)),
+        _ask("files", "@read-file", {"paths": paths, "hash": True}, None),
+        _ask("space", "@free-space", {"path": CACHE}, None),
+    ]
+    if any(patch.public for patch in patches):
+        which: dict[str, Json] = {
+            "LogName": "System",
+            "ProviderName": "Microsoft-Windows-WindowsUpdateClient",
+            "Id": 19,
+        }
+        asked.append(_ask("log", "Get-WinEvent", {"FilterHashtable": which, "MaxEvents": _EVENTS}, ("Message",)))
+    if any(file.local for patch in patches for file in patch.files):
+        asked.append(_ask("pieces", "Get-ChildItem", {"Path": f"{CACHE}\\*\\*.piece-*"}, ("FullName", "Length")))
+    return tuple(asked)
+
+
+_PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
+
+
+def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: tuple[str, ...] | None) -> Call:
+    return Call(id=call_id, command=command, parameters=parameters, select=select, on_error="continue")
+
+
+def settle_calls(seconds: float) -> tuple[Call, ...]:
+    """Waits until the update stack rests; each wait is bounded, and the next goes on anyway.
+
+    TiWorker works after the reboot; before it starts, only TrustedInstaller runs, which lingers for minutes afterwards.
+    """
+    delay = max(0.1, min(5.0, seconds / 40))
+    short = max(1, int(seconds / 5 / delay))
+    wait: dict[str, Json] = {"Name": "TiWorker", "Timeout": max(1, int(seconds))}
+    worker = Call(
+        id="settle.worker",
+        command="Wait-Process",
+        parameters=wait,
+        select=(),
+        on_error="continue",
+        timeout=seconds + 60,
+    )
+    return (
+        worker,
+        Call(
+            id="settle.installer",
+            command="Get-Service",
+            parameters={"Name": "TrustedInstaller"},
+            select=("Status",),
+            until={"Status": "Stopped"},
+            retries=short,
+            delay=delay,
+            on_error="continue",
+        ),
+        dataclasses.replace(worker, id="settle.again"),
+        Call(
+            id="settle.pending",
+            command="@read-registry",
+            parameters={"values": [{"path": _SERVICING}]},
+            select=("key_exists",),
+            until={"key_exists": False},
+            retries=min(short, 3),
+            delay=delay,
+            on_error="continue",
+        ),
+    )
+
+
+def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
+    """Makes disabled services startable; what they were is written down before."""
+    found: list[Call] = list(make_key(MARKER, "enable.")) if services else []
+    for name in services:
+        parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
+        found.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
+        enable = Call(id=f"enable.{name}", command="Set-Service", parameters=parameters, select=())
+        # Only what is written down is changed; an installer that misses a service says so itself.
+        found.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
+    return tuple(dataclasses.replace(call, on_error="continue") for call in found)
+
+
+def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
+    """Puts back what `enable_calls` changed.
+
+    Parameters:
+        services: start type by name.
+    """
+    found: list[Call] = []
+    for name, start in services.items():
+        stop: dict[str, Json] = {"Name": name, "Force": True}
+        if start == "Disabled":
+            found.append(_ask(f"restore.{name}.stop", "Stop-Service", stop, ()))
+        found.append(_ask(f"restore.{name}", "Set-Service", {"Name": name, "StartupType": start}, ()))
+        mark = remove_value(f"restore.{name}.mark", MARKER, name)
+        found.append(dataclasses.replace(mark, needs=(f"restore.{name}",), on_error="continue"))
+    return tuple(found)
+
+
+def discard_call() -> Call:
+    """Removes all files of patches."""
+    parameters: dict[str, Json] = {"LiteralPath": CACHE, "Recurse": True, "Force": True}
+    return _ask("discard", "Remove-Item", parameters, ())
+
+
+def read(seen: Observation) -> Seen:
+    """Reads the answers to `calls`.
+
+    Raises:
+        PatchesUnreadable: the node does not say which Windows it is, or which packages it has.
+    """
+    try:
+        header = node_header.read(seen[node_header.CALL_ID])
+    except (KeyError, ValueError) as error:
+        raise PatchesUnreadable(str(error)) from error
+    packages = seen["packages"]
+    if not packages.ok:
+        raise PatchesUnreadable(f"Get-WindowsPackage: {packages.error}")
+    warnings = [] if seen["hotfixes"].ok else [f"Get-HotFix failed: {seen['hotfixes'].error}"]
+    secure, options, marker, *services = (dict(item) for item in seen["registry"].output)
+    node = NodePatches(
+        header=header,
+        hotfixes={fix.kb: fix for fix in map(_hotfix, seen["hotfixes"].output) if fix.kb},
+        packages=tuple(_package(item) for item in packages.output),
+        logged=_logged(seen.calls.get("log")),
+        secure_boot=secure.get("value") == 1,
+        test_signing="TESTSIGNING" in str(options.get("value") or "").upper().split(),
+        disabled=tuple(name for name, item in zip(SERVICES, services, strict=True) if item.get("value") == _DISABLED),
+        to_restore={name: str(item.get("value")) for name, item in (marker.get("values") or {}).items()},
+    )
+    pieces = seen.calls.get("pieces")
+    return Seen(
+        node=node,
+        leftovers=_leftovers(seen),
+        files=seen["files"],
+        pieces={str(item["FullName"]).lower(): int(item["Length"] or 0) for item in (pieces.output if pieces else ())},
+        free=(seen["space"].first or {}).get("free"),
+        settled=_settled(seen),
+        warnings=tuple(warnings),
+    )
+
+
+def _hotfix(item: t.Mapping[str, t.Any]) -> HotFix:
+    return HotFix(
+        kb=str(item.get("HotFixID") or "").upper(),
+        description=str(item.get("Description") or ""),
+        installed_on=str(item.get("InstalledOn") or "")[:10],
+    )
+
+
+def _package(item: t.Mapping[str, t.Any]) -> Package:
+    return Package(
+        name=str(item.get("PackageName") or ""),
+        state=str(item.get("PackageState") or ""),
+        release_type=str(item.get("ReleaseType") or ""),
+        install_time=str(item.get("InstallTime") or ""),
+    )
+
+
+def _logged(log: CallResult | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for item in log.output if log else ():
+        # "Installation Successful: Windows successfully installed the following update: TITLE", in the node's language.
+        title = str(item.get("Message") or "").strip().rpartition(": ")[2]
+        for number in _KB.findall(title):
+            found.setdefault(f"KB{number}", title)
+    return found
+
+
+def _leftovers(seen: Observation) -> Leftovers:
+    names = [(str(item.get("Name")), bool(item.get("PSIsContainer"))) for item in seen["left"].output]
+    batches = {name.removesuffix(".claim") for name, dummy in names if name.endswith(".claim")}
+    results = {name.removesuffix(".json") for name, dummy in names if name.endswith(".json")}
+    jobs = {name for name, is_folder in names if is_folder and name.startswith(JOB_KEY)}
+    alive = {item.get("Id") for item in seen["shells"].output}
+    running: dict[str, int] = {}
+    for item in seen["jobs"].output:
+        job = read_job(str(item.get("Line")))
+        if not job.get("finished") and job.get(PID) in alive:
+            running[str(item.get("Path")).rpartition("\\")[0].rpartition("\\")[2]] = int(job[PID])
+    there = {str(item.get("path")).lower(): item for item in seen["files"].output}
+    return Leftovers(
+        batches=tuple(sorted(batches - results)),
+        jobs=running,
+        done=tuple(sorted((results & batches) | (jobs - set(running)))),
+        cache=bool(there.get(CACHE.lower(), {}).get("exists")),
+    )
+
+
+def read_job(text: str) -> dict[str, t.Any]:
+    """The file of a job of Ansible's async wrapper; empty where it cannot be read."""
+    try:
+        found = json.loads(text.lstrip("\ufeff"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _settled(seen: Observation) -> bool:
+    """Whether the waits of `settle_calls` ended before their bounds; true where there were none."""
+    again = seen.calls.get("settle.again")
+    return again is None or again.ok or (again.error is not None and "NoProcessFound" in again.error.id)

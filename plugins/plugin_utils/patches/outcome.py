@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Attempts to install a patch, and what they mean together with what the node says afterwards. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .patch import NodePatches, Patch, Verdict
+
+Outcome = t.Literal["done", "reboot", "already", "not_applicable", "not_offered", "passing", "failed"]
+"""What an installer answered; `passing`: it may succeed if tried later."""
+
+TRIES = 3
+"""How often a patch is tried in one run."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One attempt to install a patch."""
+
+    outcome: Outcome
+    why: str
+    """The installer's answer for people."""
+    boots: int = 0
+    """Reboots of this run before it."""
+    seconds: float = 0.0
+    test_signing: bool = False
+    """Whether it turned test signing on."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Record:
+    """A patch's way through a run."""
+
+    patch: Patch
+    first: Verdict | None = None
+    """What the node said before anything was done."""
+    verdict: Verdict | None = None
+    """What it said last."""
+    attempts: list[Attempt] = dataclasses.field(default_factory=list)
+    _looked: tuple[int, int] = (0, 0)
+    """Attempts and reboots before the last look."""
+
+    def look(self, verdict: Verdict, boots: int = 0) -> None:
+        """Takes down what the node says, after so many reboots of this run."""
+        self.first = self.first or verdict
+        self.verdict = verdict
+        self._looked = (len(self.attempts), boots)
+
+    def is_fresh(self, boots: int) -> bool:
+        """Whether the node was looked at since the last attempt and reboot."""
+        return self._looked == (len(self.attempts), boots)
+
+    @property
+    def last(self) -> Attempt | None:
+        return self.attempts[-1] if self.attempts else None
+
+    def wants_reboot(self, boots: int) -> bool:
+        """Whether an attempt since the last reboot asks for one.
+
+        Parameters:
+            boots: reboots of this run so far.
+        """
+        return any(attempt.boots == boots and attempt.outcome == "reboot" for attempt in self.attempts)
+
+    def wants_attempt(self, boots: int) -> bool:
+        """Whether it should be installed, or installed once more.
+
+        Parameters:
+            boots: reboots of this run so far.
+        """
+        if self.verdict is None or self.verdict.status != "to_install" or len(self.attempts) >= TRIES:
+            return False
+        last = self.last
+        if last is None or last.outcome == "passing":
+            return True
+        if last.outcome in ("not_applicable", "not_offered"):
+            # It may build on what was staged then.
+            return last.boots < boots and len(self.attempts) == 1
+        if last.outcome in ("done", "reboot"):
+            # Not listed: it was rolled back, or is of those that Windows lists nowhere. Installers that know tell them
+            # apart when asked again; an .exe does not.
+            is_program = self.patch.file is not None and self.patch.file.extension == ".exe"
+            return not is_program and len(self.attempts) == 1 and (last.outcome == "done" or last.boots < boots)
+        return False
+
+    @property
+    def changed(self) -> bool:
+        """Whether this run changed the node for it."""
+        return any(attempt.outcome in ("done", "reboot") for attempt in self.attempts)
+
+
+def conclude(record: Record, node: NodePatches, *, boots: int, blocked: str = "") -> Verdict:
+    """What is said of a patch at the end of a run.
+
+    Parameters:
+        record: its way through the run.
+        node: what the node said last.
+        boots: reboots of this run.
+        blocked: why it was not tried, where it was not.
+    """
+    verdict = record.verdict or Verdict(status="failed", why="the node was not asked")
+    if verdict.status != "to_install":
+        return verdict
+    last = record.last
+    if last is None:
+        return Verdict(status="failed", why=blocked) if blocked else verdict
+    if last.outcome == "already":
+        return Verdict(status="installed", why=last.why)
+    if last.outcome == "not_offered":
+        return _not_offered(record, node, last)
+    if last.outcome == "reboot" and last.boots == boots:
+        return Verdict(status="needs_reboot", why=last.why)
+    if last.outcome in ("done", "reboot") and not record.is_fresh(boots):
+        return Verdict(status="failed", why=f"{last.why}; the run ended before Windows could be asked whether it is in")
+    if last.outcome in ("done", "reboot"):
+        return Verdict(status="failed", why=f"{last.why}; but Windows does not list it: {_why_unlisted(record)}")
+    if last.outcome == "not_applicable":
+        return Verdict(status="not_applicable", why=last.why)
+    return Verdict(status="failed", why=last.why)
+
+
+def _not_offered(record: Record, node: NodePatches, last: Attempt) -> Verdict:
+    if record.changed:
+        return Verdict(status="installed", why="Windows Update installed it and offers it no more")
+    title = node.logged.get(record.patch.kb)
+    if title:
+        why = f"Windows Update logged it as installed ({title}); it is listed and offered no more"
+        return Verdict(status="superseded", why=why)
+    return Verdict(status="not_offered", why=last.why)
+
+
+def _why_unlisted(record: Record) -> str:
+    if record.patch.file is not None and record.patch.file.extension == ".exe":
+        return "it was rolled back, or kb, build or package do not name what it installs"
+    return "it was rolled back"

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What patch_install and patch_info return: data, a table, a diff. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..resources import _curl
+from .outcome import Record, conclude
+from .patch import WELL, NodePatches, Verdict, show_build
+from .run import PatchRun
+
+_LINK = "https://support.microsoft.com/?kbid={number}"
+
+
+def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, name: str) -> dict[str, t.Any]:
+    """The result of patch_install.
+
+    Parameters:
+        run: what was done; it may have been cut short.
+        check_mode: whether nothing was to be changed.
+        may_reboot: whether the node might be rebooted.
+        diff: whether --diff asks for before and after.
+        name: of the host.
+    """
+    verdicts = _verdicts(run, check_mode=check_mode)
+    entries = [_entry(record, verdict) for record, verdict in zip(run.records, verdicts, strict=True)]
+    node, before = (run.seen.node, run.first.node) if run.seen and run.first else (None, None)
+    waits = bool(node and node.stack_pending) or any(verdict.status == "needs_reboot" for verdict in verdicts)
+    shown: dict[str, t.Any] = {
+        "changed": any(record.changed for record in run.records) or run.reboots > 0,
+        "patches": entries,
+        "os_build_before": before.os_build if before else "",
+        "os_build_after": node.os_build if node else "",
+        "reboots": run.reboots,
+        "reboot_required": waits,
+        "pending_reboot": list(node.header.pending_reboot) if node else [],
+        "test_signing": _test_signing(run),
+        "changes": _changes(run, verdicts, check_mode=check_mode),
+    }
+    if check_mode:
+        shown["changed"] = any(verdict.status == "to_install" for verdict in verdicts) or (waits and may_reboot)
+    warnings = [*run.warnings, *_more_warnings(run, node)]
+    if warnings:
+        shown["warnings"] = [f"{name}: {text}" for text in dict.fromkeys(warnings)]
+    if diff:
+        shown["diff"] = _diff(run, verdicts, shown["os_build_before"], shown["os_build_after"])
+    well = {
+        *WELL,
+        *(() if may_reboot and not check_mode else ("needs_reboot",)),
+        *(("to_install",) if check_mode else ()),
+    }
+    bad = [entry for entry in entries if entry["status"] not in well]
+    if bad:
+        shown.update(failed=True, msg=f"{name}: {len(bad)} of {len(entries)} patches are not in\n{table(entries)}")
+    elif waits and may_reboot and not check_mode:
+        limit = f"after {run.reboots} reboots" if run.reboots else "and max_reboots is 0"
+        text = f"{name}: the update stack still waits for a reboot {limit} (max_reboots)"
+        shown.update(failed=True, msg=f"{text}\n{table(entries)}")
+    return shown
+
+
+def _verdicts(run: PatchRun, *, check_mode: bool) -> list[Verdict]:
+    if run.seen is None:
+        return [Verdict(status="failed", why="the node was not asked") for dummy in run.records]
+    blocked = "" if check_mode else "it was not tried: the run ended before"
+    if run.seen.node.stack_pending and not check_mode:
+        blocked = "a reboot is pending, and nothing is installed before it; reboot the node, then run again"
+    return [conclude(record, run.seen.node, boots=run.reboots, blocked=blocked) for record in run.records]
+
+
+def _entry(record: Record, verdict: Verdict) -> dict[str, t.Any]:
+    patch, file = record.patch, record.patch.file
+    return {
+        "name": patch.name,
+        "kb": patch.kb,
+        "status": verdict.status,
+        "message": verdict.why,
+        "changed": record.changed,
+        "attempts": len(record.attempts),
+        "build": show_build(patch.build) if patch.build else "",
+        "source": (file.local or _curl.redacted(file.url)) if file else "windows_update",
+        "seconds": round(sum(attempt.seconds for attempt in record.attempts), 1),
+    }
+
+
+def table(entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    """The patches as lines of text: name, status, why."""
+    width = max((len(str(entry["name"])) for entry in entries), default=0)
+    kinds = max((len(str(entry["status"])) for entry in entries), default=0)
+    return "\n".join(f"{entry['name']:<{width}}  {entry['status']:<{kinds}}  {entry['message']}" for entry in entries)
+
+
+def _changes(run: PatchRun, verdicts: t.Sequence[Verdict], *, check_mode: bool) -> list[dict[str, t.Any]]:
+    """As node_state lists them, for reports."""
+    found = []
+    for record, verdict in zip(run.records, verdicts, strict=True):
+        if record.changed or (check_mode and verdict.status == "to_install"):
+            found.append({"type": "Patch", "name": record.patch.name, "action": "create", "why": verdict.why})
+    return found
+
+
+def _diff(run: PatchRun, verdicts: t.Sequence[Verdict], before: str, after: str) -> list[dict[str, t.Any]]:
+    found: list[dict[str, t.Any]] = []
+    if before != after:
+        found.append(_change("OS build", before, after))
+    for record, verdict in zip(run.records, verdicts, strict=True):
+        was: str = record.first.status if record.first else "unknown"
+        now = "installed" if verdict.status == "to_install" else verdict.status
+        was = "not installed" if was == "to_install" else was
+        if was != now:
+            found.append(_change(f"Patch {record.patch.name}", was, now))
+    return found
+
+
+def _change(header: str, before: str, after: str) -> dict[str, t.Any]:
+    return {"before_header": header, "after_header": header, "before": f"{before}\n", "after": f"{after}\n"}
+
+
+def _test_signing(run: PatchRun) -> str:
+    """off, on, or turned_on by this run."""
+    if any(attempt.test_signing for record in run.records for attempt in record.attempts):
+        return "turned_on"
+    return "on" if run.seen and run.seen.node.test_signing else "off"
+
+
+def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
+    for record in run.records:
+        if any(attempt.test_signing for attempt in record.attempts):
+            yield f"{record.patch.name} is test-signed: test signing was turned on; the node loads such files now"
+    if node and run.reboots and "file_rename" in node.header.pending_reboot and not node.stack_pending:
+        yield "something beside the update stack still waits for a reboot to rename files (PendingFileRenameOperations)"
+
+
+def information(node: NodePatches) -> dict[str, t.Any]:
+    """The result of patch_info, by the sections of AKS' release notes.
+
+    Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1: System Info, Installed QFEs with their links.
+    """
+    header = node.header
+    updates = sorted(node.hotfixes.values(), key=lambda fix: fix.kb)
+    return {
+        "system_info": {
+            "os_name": header.product,
+            "os_version": node.os_build,
+            "os_install_type": header.installation,
+        },
+        "installed_qfes": [
+            {
+                "id": fix.kb,
+                "description": fix.description,
+                "installed_on": fix.installed_on,
+                "link": _LINK.format(number=fix.kb.removeprefix("KB")),
+            }
+            for fix in updates
+        ],
+        "installed_packages": sorted(
+            ({"name": each.name, "release_type": each.release_type} for each in node.packages if _is_update(each)),
+            key=lambda each: each["name"],
+        ),
+        "pending": {
+            "reboot": bool(header.pending_reboot),
+            "reasons": list(header.pending_reboot),
+            "packages": list(node.pending_packages),
+        },
+        "test_signing": node.test_signing,
+        "secure_boot": node.secure_boot,
+    }
+
+
+def _is_update(package: t.Any) -> bool:
+    return package.state.lower() == "installed" and bool(package.kbs or package.build)
+
+
+def release_notes(shown: t.Mapping[str, t.Any]) -> str:
+    """The same as text, laid out like the release notes."""
+    system = shown["system_info"]
+    lines = ["System Info"]
+    labels = (("OS Name", "os_name"), ("OS Version", "os_version"), ("OS InstallType", "os_install_type"))
+    lines += [f"\t{label:<14} : {system[key]}" for label, key in labels]
+    lines += ["", "Installed QFEs"]
+    lines += [f"\t{fix['id']:<9} : {fix['description']:<15} : {fix['link']}" for fix in shown["installed_qfes"]]
+    return "\n".join(lines) + "\n"

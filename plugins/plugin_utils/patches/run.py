@@ -1,0 +1,365 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Patching one node: look, install, reboot, look again, until it has what was asked for or cannot (docs/patches.md).
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+import uuid
+
+from ..calls import Batch, Call, Observation, Progress
+from ..header import VERSIONS
+from ..node import BatchLost, NodeError
+from ..pushes import push, sha256
+from ..resources._paths import make_directory
+from . import files as patches_files
+from . import observe as patches_observe
+from . import update as patches_update
+from .observe import BATCH_KEY, JOB_KEY, Leftovers, PatchesUnreadable, Seen
+from .outcome import Attempt, Record
+from .patch import WELL, Patch, judge
+
+_STARTS = 3
+"""So often Windows Update's job is started, where the link broke and the node never heard of it."""
+_LEAST_FREE = 16 * 2**20
+"""Bytes without which not even the work itself can be noted down on the node."""
+_LOOKS = 3
+"""So often leftovers of earlier runs are waited for."""
+
+
+class PatchNode(t.Protocol):
+    """What patching needs of a node; `node.Node` is one."""
+
+    name: str
+    on_progress: t.Callable[[Progress], None] | None
+
+    @property
+    def remote_commands(self) -> int: ...
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation: ...
+
+    def run(self, batch: Batch, *, step: str = ..., private: bool = ..., system: bool = ...) -> Observation: ...
+
+    def wait(self, key: str, *, step: str) -> Observation: ...
+
+    def forget(self, keys: t.Iterable[str]) -> None: ...
+
+    def start_job(
+        self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
+    ) -> t.Mapping[str, t.Any] | None: ...
+
+    def put(self, local: str, remote: str, *, step: str) -> None: ...
+
+    def reboot(self, *, step: str = ...) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a node is patched."""
+
+    rules: patches_files.Rules = dataclasses.field(default_factory=patches_files.Rules)
+    server: str = "default"
+    """Where public patches come from: default, wsus, windows_update, none."""
+    may_reboot: bool = True
+    max_reboots: int = 3
+    settle: float = 600.0
+    """Seconds to wait for the update stack after a reboot."""
+    check_mode: bool = False
+    allow_unsupported: bool = False
+    """Go on where Windows is none of the supported versions."""
+
+
+class PatchRun:
+    """Patches a node.
+
+    Parameters:
+        node: the node.
+        patches: the list, in the user's order.
+        options: how.
+        say: shows a line to whoever runs this.
+    """
+
+    def __init__(
+        self,
+        node: PatchNode,
+        patches: t.Sequence[Patch],
+        options: Options,
+        *,
+        say: t.Callable[[str], None] | None = None,
+    ) -> None:
+        self._node = node
+        self._options = options
+        self._say = say
+        self._restore: dict[str, str] = {}
+        self.records = [Record(patch=patch) for patch in patches]
+        self.reboots = 0
+        self.seen: Seen | None = None
+        """The last look; None until the first one."""
+        self.first: Seen | None = None
+        self.warnings: list[str] = []
+
+    def run(self) -> None:
+        """Does it all; what came of it is in the records, also after an exception.
+
+        Raises:
+            NodeError: nothing can be said or done further.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        seen = self._look_at_rest(settle=False)
+        self._check_version(seen)
+        if self._options.check_mode:
+            return
+        while True:
+            if self._reboot_wanted(seen):
+                if not self._may_reboot():
+                    break
+                self._reboot()
+            else:
+                todo = [record for record in self.records if record.wants_attempt(self.reboots)]
+                if not todo:
+                    break
+                self._attempt(todo, seen)
+                if self._reboot_wanted(None) and self._may_reboot():
+                    self._reboot()
+            seen = self._look_at_rest(settle=True)
+        self._tidy(seen)
+
+    # --- Looking.
+
+    def _look_at_rest(self, *, settle: bool) -> Seen:
+        """Looks at the node when nothing of an earlier run is at work on it any more."""
+        seen = self._look(settle=settle)
+        for dummy in range(_LOOKS):
+            left = seen.leftovers
+            self._node.forget(left.done)
+            if self._options.check_mode or not (left.batches or left.jobs):
+                break
+            self._wait_for(left)
+            seen = self._look(settle=True)
+        return seen
+
+    def _look(self, *, settle: bool) -> Seen:
+        calls = patches_observe.calls([record.patch for record in self.records])
+        if settle:
+            back = patches_observe.restore_calls(self._restore)
+            calls = (*patches_observe.settle_calls(self._options.settle), *back, *calls)
+        try:
+            seen = patches_observe.read(self._node.observe(calls, step="look at the patches"))
+        except PatchesUnreadable as error:
+            raise NodeError(f"{self._node.name}: look at the patches: {error}") from error
+        self.seen, self.first = seen, self.first or seen
+        # What an earlier run did not put back is put back with ours.
+        self._restore = dict(seen.node.to_restore)
+        self.warnings.extend(text for text in seen.warnings if text not in self.warnings)
+        if not seen.settled:
+            self.warnings.append(f"the update stack still worked after {self._options.settle:.0f} s (settle_timeout)")
+        for record in self.records:
+            record.look(judge(record.patch, seen.node), self.reboots)
+        return seen
+
+    def _wait_for(self, left: Leftovers) -> None:
+        """Waits for what an earlier run, whose link or controller went away, left at work."""
+        self._tell(f"an earlier run is still at work here: waiting for it ({', '.join((*left.batches, *left.jobs))})")
+        for key in left.batches:
+            self._node.wait(key, step="wait for an earlier run")
+        for key, pid in left.jobs.items():
+            self._node.observe(patches_update.wait_calls(key, pid, 900), step="wait for Windows Update")
+
+    def _check_version(self, seen: Seen) -> None:
+        header = seen.node.header
+        if header.version is None and not self._options.allow_unsupported:
+            found = f"{header.product} (build {header.build}, {header.installation or 'unknown installation type'})"
+            accepted = ", ".join(f"Windows Server {version}" for version in VERSIONS.values())
+            raise NodeError(
+                f"{self._node.name}: {found} is not supported; accepted are {accepted}, "
+                "or any with allow_unsupported_windows: true"
+            )
+
+    # --- Rebooting.
+
+    def _reboot_wanted(self, seen: Seen | None) -> bool:
+        """Whether the node has to reboot before anything else.
+
+        Parameters:
+            seen: what it says; None: by what was answered since the last reboot alone.
+        """
+        if any(record.wants_reboot(self.reboots) for record in self.records):
+            return True
+        return seen is not None and (
+            seen.node.stack_pending or any(_status(record) == "needs_reboot" for record in self.records)
+        )
+
+    def _may_reboot(self) -> bool:
+        return self._options.may_reboot and self.reboots < self._options.max_reboots
+
+    def _reboot(self) -> None:
+        self._tell("rebooting")
+        self._node.reboot(step="reboot for patches")
+        self.reboots += 1
+
+    # --- Installing.
+
+    def _attempt(self, todo: t.Sequence[Record], seen: Seen) -> None:
+        """Installs patches: public ones first, then files; each gets an attempt, whatever becomes of the others."""
+        ready = [record for record in todo if not self._refused(record, seen)]
+        public = [record for record in ready if record.patch.public]
+        files = [record for record in ready if not record.patch.public]
+        enable = patches_observe.enable_calls(seen.node.disabled) if ready else ()
+        self._restore |= dict.fromkeys(seen.node.disabled, "Disabled")
+        folders = tuple(_folder_call(number, record.patch) for number, record in enumerate(files) if _to_push(record))
+        if folders or (public and enable):
+            self._node.observe((*enable, *folders), step="prepare the installation")
+            enable = ()
+        pushed: dict[str, int] = {}
+        files = [record for record in files if self._pushed(record, seen, pushed)]
+        if public or files:
+            self._install(public, files, enable, seen, pushed)
+
+    def _refused(self, record: Record, seen: Seen) -> bool:
+        """Whether it is refused before the node is touched; then that is its attempt."""
+        why = patches_files.refusal(record.patch, seen.node, self._options.rules)
+        if not why and seen.free is not None and seen.free < _LEAST_FREE:
+            why = f"the disk is full: {seen.free / 2**20:.0f} MB are free"
+        local = [file for file in record.patch.files if file.local]
+        wrong = next((file for file in local if sha256(file.local) != file.sha256), None)
+        if not why and wrong is not None:
+            why = f"{wrong.local} has not the SHA-256 that was given: it has {sha256(wrong.local)}"
+        if why:
+            self._fail(record, why)
+        return bool(why)
+
+    def _pushed(self, record: Record, seen: Seen, pushed: dict[str, int]) -> bool:
+        """Brings a patch's files from the controller; where that fails, it is its attempt.
+
+        Parameters:
+            record: the patch.
+            seen: what lies on the node.
+            pushed: gets the number of pieces by Windows path.
+        """
+        have = {str(item.get("path")).lower(): item.get("sha256") for item in seen.files.output}
+        for file in record.patch.files:
+            target = patches_observe.path(record.patch, file)
+            if not file.local or have.get(target.lower()) == file.sha256:
+                continue
+            self._tell(f"{record.patch.name}: pushing {file.name}")
+            try:
+                pushed[target] = push(self._node, file.local, target, seen.pieces, f"push {file.name}")
+            except NodeError as error:
+                self._fail(record, f"{file.local} could not be pushed: {error}")
+                return False
+        return True
+
+    def _install(
+        self,
+        public: list[Record],
+        files: t.Sequence[Record],
+        enable: tuple[Call, ...],
+        seen: Seen,
+        pushed: t.Mapping[str, int],
+    ) -> None:
+        """One job of Windows Update, and one batch that waits for it and then installs the files."""
+        job, pid = self._start_update(public) if public else ("", 0)
+        calls = [*enable, *(patches_update.wait_calls(job, pid, self._options.rules.timeout) if job else ())]
+        for number, record in enumerate(files):
+            calls += patches_files.file_calls(
+                record.patch, seen.node, self._options.rules, seen.files, pushed, f"p{number}."
+            )
+        if files:
+            calls.append(patches_files.sweep_call())
+        if not job and not files:
+            return
+        self._node.on_progress = lambda progress: self._progress(progress, public, files)
+        try:
+            answer = self._node.run(_batch(calls), step="install patches", system=True)
+        except BatchLost as lost:
+            # What it did shows in the next look; a job of Windows Update that still runs is waited for there.
+            self.warnings.append(f"{lost}; looking again at what the node has")
+            for record in (*(public if job else ()), *files):
+                record.attempts.append(Attempt(outcome="passing", why="the node lost the work", boots=self.reboots))
+            return
+        waited = answer.calls.get(patches_update.WAITED)
+        if job and (waited is None or waited.ok):
+            self._node.forget([job])
+        update = answer.calls.get("wu.answer")
+        attempts = patches_update.read(update, [record.patch for record in public], self.reboots) if job else {}
+        for record in public if job else ():
+            record.attempts.append(attempts[record.patch.name])
+        for number, record in enumerate(files):
+            record.attempts.append(patches_files.read(record.patch, answer.scoped(f"p{number}."), self.reboots))
+
+    def _start_update(self, public: t.Sequence[Record]) -> tuple[str, int]:
+        """Starts Windows Update's job.
+
+        Returns:
+            Its key and process; an empty key where it cannot be started: then that is the patches' attempt.
+        """
+        wanted = patches_update.arguments([record.patch for record in public], self._options.server)
+        step, why = "start Windows Update", f"in {_STARTS} attempts"
+        for dummy in range(_STARTS):
+            key = f"{JOB_KEY}{uuid.uuid4()}"
+            job = self._node.start_job(patches_update.ACTION, wanted, key, step=step)
+            if job is None:
+                line = self._node.observe(patches_update.find_calls(key), step=step)["wu.job"].first
+                job = patches_observe.read_job(str((line or {}).get("Line")))
+            if job.get("failed"):
+                why = str(job.get("msg"))
+                break
+            if job:
+                return key, int(job.get(patches_observe.PID) or 0)
+        for record in public:
+            self._fail(record, f"Windows Update's job could not be started: {why}")
+        return "", 0
+
+    def _fail(self, record: Record, why: str) -> None:
+        record.attempts.append(Attempt(outcome="failed", why=why, boots=self.reboots))
+
+    def _tidy(self, seen: Seen) -> None:
+        """Takes away what earlier runs left: services not put back, files of patches that are in.
+
+        These calls may be repeated, as those that prepare an installation may: they need no batch that runs only once.
+        """
+        calls = list(patches_observe.restore_calls(seen.node.to_restore))
+        files = [record for record in self.records if not record.patch.public]
+        if seen.leftovers.cache and all(_status(record) in WELL for record in files):
+            calls.append(patches_observe.discard_call())
+        # A command of its own: what the node is to forget travels with the next one.
+        if calls or seen.leftovers.done:
+            self._node.observe(calls, step="tidy up")
+
+    # --- Telling.
+
+    def _progress(self, progress: Progress, public: t.Sequence[Record], files: t.Sequence[Record]) -> None:
+        """Shows where a batch is, at each poll."""
+        if progress.id.startswith("wu."):
+            names = ", ".join(record.patch.name for record in public)
+            self._tell(f"Windows Update is at work: {names}")
+        elif match := re.fullmatch(r"p(\d+)\.(.+)", progress.id):
+            number, what = int(match[1]), match[2]
+            doing = "installing" if what == "install" else "bringing and checking"
+            self._tell(f"{number + 1}/{len(files)} {files[number].patch.name}: {doing}")
+
+    def _tell(self, text: str) -> None:
+        if self._say:
+            self._say(f"{self._node.name}: {text}")
+
+
+def _status(record: Record) -> str:
+    return record.verdict.status if record.verdict else ""
+
+
+def _to_push(record: Record) -> bool:
+    return any(file.local for file in record.patch.files)
+
+
+def _batch(calls: t.Sequence[Call]) -> Batch:
+    """A batch that a later run knows for one of ours, whatever becomes of this run."""
+    return Batch(calls=tuple(calls), key=f"{BATCH_KEY}{uuid.uuid4()}")
+
+
+def _folder_call(number: int, patch: Patch) -> Call:
+    return make_directory(patches_observe.folder(patch), f"folder-{number}")

@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Public patches: what ansible.windows.win_updates is told, how its job is waited for, what its answer says. Pure.
+
+Private to the collection. The job's answer is the module's under async (`wait` mode at the end of win_updates.ps1).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..calls import Call, CallResult, Json
+from ..node import FOLDER
+from .codes import meaning, unsigned, words
+from .observe import PID, read_job
+from .outcome import Attempt
+from .patch import Patch
+
+ACTION = "ansible.windows.win_updates"
+WAITED, ENDED = "wu.waited", "wu.ended"
+"""The calls that fail where the job did not end in time, and where it has not ended."""
+SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
+"""From our word for an update server to win_updates'."""
+_DELAY = 1.0
+_NO_HRESULT = -1
+
+
+def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
+    """Options of win_updates that install these patches and nothing else; we reboot, not it."""
+    return {
+        "state": "installed",
+        "reboot": False,
+        "category_names": ["*"],
+        # Regular expressions, matched against title and KB.
+        "accept_list": [rf"\b{patch.kb}\b" for patch in patches],
+        "server_selection": SERVERS[server],
+    }
+
+
+def find_calls(key: str) -> tuple[Call, ...]:
+    """Asks for the job in a key's folder: whether it started is not known where the link broke at its start."""
+    parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
+    return (
+        Call(
+            id="wu.job",
+            command="Select-String",
+            parameters=parameters,
+            select=("Line",),
+            until={"LineNumber": 1},
+            retries=5,
+            on_error="continue",
+        ),
+    )
+
+
+def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
+    """Waits for a job and reads its answer; stops the batch where it does not end in time, or died.
+
+    Parameters:
+        key: names its folder.
+        pid: the process that does the work; 0 if that is over.
+        timeout: seconds.
+    """
+    job = f"{FOLDER}\\{key}\\j*"
+    calls: list[Call] = []
+    if pid:
+        # After a reboot another process may have that number.
+        alive = Call(
+            id="wu.alive",
+            command="Get-Process",
+            parameters={"Id": pid},
+            select=(),
+            until={"ProcessName": ["powershell", "pwsh"]},
+            on_error="continue",
+        )
+        wait = Call(
+            id=WAITED,
+            command="Wait-Process",
+            parameters={"Id": pid, "Timeout": max(1, int(timeout))},
+            select=(),
+            needs=(alive.id,),
+            timeout=timeout + 60,
+            on_error="continue",
+            long=True,
+        )
+        calls = [alive, wait]
+    return (
+        *calls,
+        Call(
+            id=ENDED,
+            command="Select-String",
+            parameters={"Path": job, "Pattern": '"finished":\\s*(true|1)\\b'},
+            select=(),
+            until={"LineNumber": 1},
+            retries=3,
+            delay=_DELAY,
+        ),
+        Call(id="wu.answer", command="Get-Content", parameters={"Path": job, "Raw": True}, on_error="continue"),
+    )
+
+
+def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> dict[str, Attempt]:
+    """What became of each patch.
+
+    Parameters:
+        answer: of the call `wu.answer`.
+        patches: those that win_updates was told.
+        boots: reboots of this run so far.
+
+    Returns:
+        An attempt by patch name.
+    """
+    result = _result(answer)
+    if not result.get("finished"):
+        why = "Windows Update did not answer in time" if result else "Windows Update's answer was lost"
+        return {patch.name: Attempt(outcome="passing", why=why, boots=boots) for patch in patches}
+    return {patch.name: _attempt(patch, result, boots) for patch in patches}
+
+
+def _result(answer: CallResult | None) -> dict[str, t.Any]:
+    return read_job("".join(str(part) for part in answer.output)) if answer is not None else {}
+
+
+def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt:
+    mine = _of(patch, result.get("updates"))
+    codes = [int(update["failure_hresult_code"]) for update in mine if update.get("failure_hresult_code") is not None]
+    title = str(mine[0].get("title") or patch.kb) if mine else patch.kb
+    if codes:
+        code = next((code for code in codes if code != _NO_HRESULT), codes[0])
+        kind = meaning(code)
+        outcome = "failed" if kind in ("done", "reboot", "already") else kind
+        return Attempt(outcome=outcome, why=f"{title}: {words(code)}", boots=boots)
+    if mine and all(update.get("installed") for update in mine):
+        outcome = "reboot" if result.get("reboot_required") else "done"
+        return Attempt(outcome=outcome, why=f"Windows Update installed {title}", boots=boots)
+    if mine:
+        # Another update's download failed, or a reboot was pending: none is installed then.
+        return Attempt(
+            outcome="passing", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
+        )
+    if result.get("failed") and not result.get("updates"):
+        code = int(result.get("hresult") or 0)
+        kind = meaning(code) if unsigned(code) else "failed"
+        return Attempt(outcome="passing" if kind == "passing" else "failed", why=_message(result), boots=boots)
+    filtered = _of(patch, result.get("filtered_updates"))
+    if filtered and "hidden" in (filtered[0].get("filtered_reasons") or ()):
+        return Attempt(outcome="not_offered", why=f"{filtered[0].get('title')} is hidden on this machine", boots=boots)
+    why = "Windows Update does not offer it: superseded, not for this Windows, not approved, or no update at all"
+    return Attempt(outcome="not_offered", why=why, boots=boots)
+
+
+def _of(patch: Patch, updates: t.Any) -> list[t.Mapping[str, t.Any]]:
+    number = patch.kb.removeprefix("KB")
+    found = []
+    for update in (updates or {}).values() if isinstance(updates, t.Mapping) else ():
+        kbs = update.get("kb")
+        if number in [str(kb).removeprefix("KB") for kb in (kbs if isinstance(kbs, list) else [kbs])]:
+            found.append(update)
+    return found
+
+
+def _message(result: t.Mapping[str, t.Any]) -> str:
+    """What win_updates says, with its HRESULT in words."""
+    message = str(result.get("msg") or "it did not say why").strip()
+    code = int(result.get("hresult") or 0)
+    return f"{message}: {words(code)}" if unsigned(code) else message

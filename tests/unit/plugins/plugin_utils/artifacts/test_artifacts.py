@@ -1,0 +1,230 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Kinds, sites and lists of versions: each with one clear message for what cannot be, before a node is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache, catalogue, locations, preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import sites as artifacts_sites
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.catalogue import ArtifactError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from simulator.artifacts import catalog
+
+CACHE = "C:\\cache"
+WANTED = (
+    *("kubernetes", "containerd", "moby", "docker", "cri-dockerd", "crictl", "nerdctl", "sdn-plugins", "azure-vnet"),
+    *("cni-plugins", "flannel", "flannel-cni-plugin", "calico", "csi-proxy", "cloudbase-init", "nssm"),
+    "hns-debug-scripts",
+)
+VERSIONS = {"flannel-cni-plugin": "1.9.1-flannel1", "hns-debug-scripts": "0" * 40, "nssm": "2.24"}
+SECRET = "s3cret"
+
+
+def wanted(lists: t.Any, **options: t.Any) -> list[dict[str, t.Any]]:
+    return cache.wanted(lists, cache_dir=CACHE, **options)
+
+
+def test_every_kind_says_where_its_facts_are_from_and_asks_no_retired_host() -> None:
+    kinds = catalogue.catalogue()
+    assert set(WANTED) <= set(kinds)
+    for kind in kinds.values():
+        assert kind.source
+        assert "azureedge" not in kind.url
+        assert kind.url.startswith("https://") or kind.name == "docker"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WANTED if kind != "docker"])
+def test_every_kind_names_what_upstream_serves(kind: str) -> None:
+    """Its archive, its checksum file and its members, as the simulated upstream has them (by its own sources)."""
+    found = locations.locate(kind, VERSIONS.get(kind, "1.6.2"), cache_dir=CACHE)
+    content = catalog.content(found.url.removeprefix("https://"))
+    assert content is not None
+    if found.checksum_url:
+        assert catalog.content(found.checksum_url.removeprefix("https://"))
+    (resource,) = load([locations.resource(kind, found.version, cache_dir=CACHE)])
+    assert resource.title == f"Artifact {kind} {found.version}"
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "sha256"),
+    [("2.24", "nssm", True), ("2.23", "nssm", False), ("26.1.0", "moby", True), ("0.3.1", "sdn-plugins", True)],
+)
+def test_versions_without_a_published_checksum_are_pinned_where_their_digest_is_known(
+    version: str, kind: str, sha256: bool
+) -> None:
+    (resource,) = wanted({kind: [version]})
+    assert ("sha256" in resource) == sha256
+    assert resource.get("allow_unverified", False) != sha256
+    assert [text.split(" is ")[0] for text in cache.unverified([resource])] == ([] if sha256 else [f"{kind} {version}"])
+
+
+def test_one_sums_file_serves_all_files_of_a_release() -> None:
+    (resource,) = wanted({"nerdctl": ["2.1.0"]}, mirror="http://m")
+    sums = "github.com/containerd/nerdctl/releases/download/v2.1.0/SHA256SUMS"
+    assert resource["checksum_url"] == f"https://{sums}"
+    assert resource["sites"] == [
+        {"url": resource["urls"][0].replace("https://", "http://m/"), "checksum_url": f"http://m/{sums}"}
+    ]
+
+
+def test_the_publisher_is_asked_last_or_not_at_all() -> None:
+    both = locations.locate("crictl", "1.37.0", cache_dir=CACHE, sites=["http://a", "http://b"], mirror="http://c")
+    hosts = [re.split("/+", source.url)[1] for source in both.sources]
+    assert hosts == ["a", "b", "c", "github.com"]
+    none = locations.locate("crictl", "1.37.0", cache_dir=CACHE, sites=["http://a"], upstream=False)
+    assert [re.split("/+", source.url)[1] for source in none.sources] == ["a"]
+    assert none.upstream == both.sources[-1].url
+
+
+def test_a_users_own_url_is_asked_at_sites_that_hold_such_only() -> None:
+    sites = [{"url": "http://mirror"}, {"url": "file:///C:/bundle", "overrides": True}]
+    (resource,) = wanted({"moby": [{"version": "29.2.1", "url": f"https://ci/x.zip?sig={SECRET}"}]}, sites=sites)
+    assert [site["url"] for site in resource["sites"]] == ["file:///C:/bundle/ci/x.zip"]
+    assert resource["path"] == f"{CACHE}\\moby\\custom\\{locations.custom_key('https://ci/x.zip')}\\x.zip"
+    assert resource["custom"] is True
+
+
+OWN = {"url": "https://files.example/{version}/agent.zip"}
+
+
+def test_a_kind_of_ones_own_is_a_few_lines() -> None:
+    kinds = {"agent": {**OWN, "checksum_suffix": ".sha512", "windows": ["2022", 2025], "members": "agent.exe"}}
+    (resource,) = wanted({"agent": ["v3.1"]}, kinds=kinds)
+    assert resource["urls"] == ["https://files.example/3.1/agent.zip"]
+    assert resource["checksum_algorithm"] == "SHA512"
+    assert resource["windows"] == ["2022", "2025"]
+    load([resource])
+
+
+BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
+    ("no lists", {"lists": ["1.37.1"]}, "artifacts", "a mapping of kinds"),
+    ("one version", {"lists": {"crictl": "1.37.0"}}, "artifacts.crictl", "a list of versions"),
+    ("a number", {"lists": {"crictl": [1.37]}}, "artifacts.crictl[0]", "a version in quotes"),
+    ("a path", {"lists": {"crictl": ["..\\..\\x"]}}, "artifacts.crictl[0]", "a version in quotes"),
+    ("custom", {"lists": {"crictl": ["custom"]}}, "artifacts.crictl[0]", "a version in quotes"),
+    ("a key", {"lists": {"crictl": [{"version": "1", "sha": "x"}]}}, "artifacts.crictl[0].sha", "version, url, sha256"),
+    ("a digest", {"lists": {"crictl": [{"version": "1", "sha256": "x"}]}}, "artifacts.crictl[0]", "64 hexadecimal"),
+    ("a kind", {"lists": {"kubernets": ["1.37.1"]}}, "artifacts.kubernets[0]", "did you mean kubernetes?"),
+    ("docker", {"lists": {"docker": ["25.0.14"]}}, "artifacts.docker[0]", "no public URL"),
+    ("a url", {"lists": {"x": [{"version": "1", "url": f"C:\\x?{SECRET}"}]}}, "artifacts.x[0]", "http or https URL"),
+    ("a folder", {"lists": {"x": [{"version": "1", "url": "http://h/"}]}}, "artifacts.x[0]", "ends in a file's name"),
+    ("kinds", {"kinds": [OWN]}, "artifact_kinds", "a mapping of kinds' names"),
+    ("a kind's name", {"kinds": {"A b": OWN}}, "artifact_kinds", "lower-case"),
+    (
+        "a kind's key",
+        {"kinds": {"a": {**OWN, "checksum_sufix": "x"}}},
+        "artifact_kinds.a.checksum_sufix",
+        "did you mean",
+    ),
+    ("a kind without", {"kinds": {"a": {}}}, "artifact_kinds.a.url", "{version}"),
+    ("a kind's url", {"kinds": {"a": {"url": "http://h/{versio}"}}}, "artifact_kinds.a.url", "{version}"),
+    ("attributes", {"kinds": {"a": {"url": "http://h/{version.x}"}}}, "artifact_kinds.a.url", "{version}"),
+    (
+        "a signature",
+        {"kinds": {"a": {"url": f"http://h/{{version}}?{SECRET}"}}},
+        "artifact_kinds.a.url",
+        "artifact_sites",
+    ),
+    ("members", {"kinds": {"a": {**OWN, "members": ["../x"]}}}, "artifact_kinds.a.members", "without .."),
+    ("windows", {"kinds": {"a": {**OWN, "windows": ["2016"]}}}, "artifact_kinds.a.windows", "2019, 2022, 2025"),
+    ("digests", {"kinds": {"a": {**OWN, "digests": {"1": "x"}}}}, "artifact_kinds.a.digests.1", "64 hexadecimal"),
+    (
+        "two checksums",
+        {"kinds": {"a": {**OWN, "checksum_suffix": ".x", "checksum_url": "http://h/{version}"}}},
+        "artifact_kinds.a.checksum_url",
+        "one of them",
+    ),
+    ("sites", {"sites": 5}, "artifact_sites", "a list of URLs"),
+    ("a site", {"sites": [f"ftp://u:{SECRET}@h"]}, "artifact_sites[0].url", "http, https or file"),
+    ("a site's query", {"sites": [f"http://h?sig={SECRET}"]}, "artifact_sites[0].url", "belongs in query"),
+    (
+        "a site's key",
+        {"sites": [{"url": "http://h", "sas": SECRET}]},
+        "artifact_sites[0].sas",
+        "accepted are url, query",
+    ),
+    ("a query", {"sites": [{"url": "http://h", "query": [SECRET]}]}, "artifact_sites[0].query", "of a URL, as text"),
+    (
+        "headers",
+        {"sites": [{"url": "http://h", "headers": {"a": f"{SECRET}\nb: c"}}]},
+        "artifact_sites[0].headers",
+        "one line",
+    ),
+    ("a proxy", {"sites": [{"url": "http://h", "proxy": f"a {SECRET}"}]}, "artifact_sites[0].proxy", "http://proxy"),
+    ("a flag", {"sites": [{"url": "http://h", "overrides": "maybe"}]}, "artifact_sites[0].overrides", "true and false"),
+]
+
+
+@pytest.mark.parametrize(("options", "variable", "accepted"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_what_cannot_be_is_told_with_variable_value_and_what_would_be(
+    options: dict[str, t.Any], variable: str, accepted: str
+) -> None:
+    given = {"lists": {"crictl": ["1.37.0"]}, **options}
+    with pytest.raises(ArtifactError) as caught:
+        wanted(given.pop("lists"), **given)
+    text = str(caught.value)
+    assert text.startswith((f"{variable}: ", f"{variable} ("))
+    assert accepted in text
+    assert SECRET not in text
+    assert "\n" not in text
+
+
+@given(st.text(max_size=40))
+def test_no_version_leads_out_of_the_cache(version: str) -> None:
+    try:
+        found = locations.locate("crictl", version, cache_dir=CACHE)
+    except ArtifactError:
+        return
+    folder = found.path.removeprefix(f"{CACHE}\\crictl\\").split("\\")
+    assert len(folder) == 2
+    assert folder[0] not in ("", ".", "..", "custom")
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
+WILD = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(WILD)
+def test_wild_values_are_refused_or_taken_and_nothing_else(value: t.Any) -> None:
+    for read in (
+        lambda: artifacts_sites.parse(value),
+        lambda: catalogue.kinds(value),
+        lambda: wanted(value),
+        lambda: wanted({"crictl": value}),
+        lambda: wanted({"tool": ["1"]}, kinds={"tool": value}),
+    ):
+        with contextlib.suppress(ArtifactError):
+            read()
+
+
+def test_preflight_names_the_sites_own_variable() -> None:
+    problems = preflight.problems({"image_cache_kube_node_versions": [1.37]})
+    assert [str(problem) for problem in problems] == [
+        'kube_node_versions.kubernetes[0]: 1.37 is not accepted; accepted is a version in quotes, such as "1.37.1"'
+    ]
+    sources = {"sites": [{"urls": "http://h"}], "kinds": {}, "limit_rate": "fast"}
+    found = preflight.problems({"cni_artifact_sources": sources, "image_cache_artifact_sources": sources})
+    assert [problem.variable for problem in found] == ["artifact_sites[0].urls", "artifact_limit_rate"]
+    mirrored = {"cni_artifact_sources": {"sites": []}, "cni_artifact_mirror": f"http://user:{SECRET}@m?{SECRET}"}
+    (problem,) = preflight.problems(mirrored)
+    assert problem.variable == "artifact_mirror.url"
+    assert SECRET not in str(problem)
+    assert preflight.problems({"image_cache_kube_node_versions": ["1.37.1"]}) == []
+
+
+def test_preflight_warns_of_what_nothing_verifies_where_it_is_cached() -> None:
+    values = {"image_cache_azure_vnet_versions": ["1.6.21"], "image_cache_containerd_versions": ["2.3.7"]}
+    assert [text.split(" is ")[0] for text in preflight.warnings(values, ["image_cache"])] == ["azure-vnet 1.6.21"]
+    assert preflight.warnings(values, ["sysprep"]) == []

@@ -1,0 +1,260 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""An archive on its way: in pieces, verified, without secrets, in memory that does not grow with it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import random
+import tarfile
+import tracemalloc
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.resource_answers import answer, failure
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult, Observation, Stopped
+from ansible_collections.winkube.node.plugins.plugin_utils.logs import archive as logs_archive
+from ansible_collections.winkube.node.plugins.plugin_utils.logs import gathering, redaction, transfer
+from ansible_collections.winkube.node.plugins.plugin_utils.logs.redaction import Redaction
+from ansible_collections.winkube.node.plugins.plugin_utils.logs.selection import Export, Selection, Taken
+from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+
+MB = 1024 * 1024
+
+
+class FileNode:
+    """A node with one file."""
+
+    name = "win-1"
+
+    def __init__(self, content: t.Callable[[int, int], bytes], size: int) -> None:
+        self.content, self.size = content, size
+        self.pieces: list[tuple[int, int]] = []
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        assert private, "megabytes of base64 must not be in a log"
+        (call,) = calls
+        offset, limit = t.cast("int", call.parameters["offset"]), t.cast("int", call.parameters["limit"])
+        self.pieces.append((offset, limit))
+        data = self.content(offset, max(0, min(limit, self.size - offset)))
+        content = base64.b64encode(data).decode()
+        return Observation(calls={"piece": answer({"exists": True, "size": self.size, "content": content})})
+
+
+def of(data: bytes) -> FileNode:
+    return FileNode(lambda offset, count: data[offset : offset + count], len(data))
+
+
+@given(st.binary(max_size=500), st.integers(min_value=1, max_value=200))
+def test_any_file_comes_whole(data: bytes, piece: int) -> None:
+    target = io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transfer, "PIECE", piece)
+        count = transfer.fetch(of(data), "C:\\x", len(data), hashlib.sha256(data).hexdigest().upper(), target)
+    assert target.getvalue() == data
+    assert count == -(-len(data) // piece)
+
+
+@pytest.mark.parametrize(
+    ("announced", "why"),
+    [
+        (b"other bytes", "its SHA-256 is"),
+        (b"the same bytes and more", "ended after 14 of 23"),
+        (b"the same", "its SHA-256"),
+    ],
+)
+def test_what_is_not_the_file_is_refused(announced: bytes, why: str) -> None:
+    digest = hashlib.sha256(announced).hexdigest()
+    with pytest.raises(NodeError, match=why):
+        transfer.fetch(of(b"the same bytes"), "C:\\x", len(announced), digest, io.BytesIO())
+
+
+def test_a_file_that_is_gone_is_an_error_that_names_the_node() -> None:
+    class Gone(FileNode):
+        def observe(self, *_: t.Any, **__: t.Any) -> Observation:
+            return Observation(calls={"piece": failure("NotSpecified", "x", "no")})
+
+    node = Gone(lambda *_: b"", 5)
+    with pytest.raises(NodeError, match=r"win-1: bring C:\\x, 0 %: no"):
+        transfer.fetch(node, "C:\\x", 5, "0" * 64, io.BytesIO())
+
+
+class Nothing(io.RawIOBase):
+    """A file that forgets."""
+
+    size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: t.Any) -> int:
+        self.size += len(data)
+        return len(data)
+
+
+def test_memory_does_not_grow_with_the_file() -> None:
+    size = 200 * MB
+
+    def content(offset: int, count: int) -> bytes:
+        return bytes(count)
+
+    digest = hashlib.sha256()
+    for _ in range(200):
+        digest.update(bytes(MB))
+    tracemalloc.start()
+    transfer.fetch(FileNode(content, size), "C:\\x", size, digest.hexdigest(), t.cast("t.BinaryIO", Nothing()))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * transfer.PIECE
+
+
+def tar(**members: bytes) -> io.BytesIO:
+    """A tar.gz as bsdtar makes it of a folder."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        folder = tarfile.TarInfo("./")
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
+        for name, content in members.items():
+            info = tarfile.TarInfo(f"./{name}")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    file.seek(0)
+    return file
+
+
+def kept(
+    source: t.BinaryIO, members: t.Mapping[str, str], **documents: t.Any
+) -> tuple[logs_archive.Kept, dict[str, bytes]]:
+    target = io.BytesIO()
+    told = logs_archive.write(
+        source,
+        target,
+        folder="win-1",
+        members=members,
+        documents=lambda _: documents,
+        redaction=Redaction(["Passw0rd!"]),
+    )
+    target.seek(0)
+    with tarfile.open(fileobj=target) as archive:
+        found = {member.name: (archive.extractfile(member) or io.BytesIO()).read() for member in archive}
+        assert {member.mode for member in archive} <= {0o600}
+    return told, found
+
+
+def test_members_get_their_names_and_lose_their_secrets() -> None:
+    event_log = b"ElfFile\0" + "password=geheim".encode("utf-16-le")
+    told, found = kept(
+        tar(f00000=b"token: geheim\nok\n", e00000=event_log, f00001="pw: Passw0rd!\n".encode("utf-16"), other=b"x"),
+        {"f00000": "files/a.log", "e00000": "event-logs/System.evtx", "f00001": "files/b.log"},
+        **{"facts/x.json": {"password": "geheim", "a": [1]}, "commands/x.txt": "said Passw0rd!\n"},
+    )
+    assert found.pop("win-1/event-logs/System.evtx") == event_log
+    assert json.loads(found.pop("win-1/facts/x.json")) == {"password": "***", "a": [1]}
+    assert found == {
+        "win-1/files/a.log": b"token: ***\nok\n",
+        "win-1/files/b.log": b"pw: ***\n",
+        "win-1/commands/x.txt": b"said ***\n",
+    }
+    assert told.members["files/a.log"] == len(b"token: ***\nok\n")
+
+
+def test_what_is_no_text_is_left_out_and_told() -> None:
+    told, found = kept(tar(f00000=b"\0\1\2" * 100), {"f00000": "files/a.log"})
+    assert (told.not_texts, found) == (("files/a.log",), {})
+
+
+def test_links_and_names_that_nobody_asked_for_are_nothing_to_us() -> None:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        link = tarfile.TarInfo("f00000")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+        archive.addfile(tarfile.TarInfo("../../etc/cron.d/x"))
+    file.seek(0)
+    assert kept(file, {"f00000": "files/a.log"})[1] == {}
+
+
+@pytest.mark.parametrize("length", [0, 100, -30_000])
+def test_a_damaged_archive_is_one_error(length: int) -> None:
+    whole = tar(f00000=random.Random(1).randbytes(40_000).hex().encode()).getvalue()
+    damaged = b"no gzip" * 20 if not length else whole[:length] + bytes(600)
+    with pytest.raises(logs_archive.ArchiveError):
+        kept(io.BytesIO(damaged), {"f00000": "files/a.log"})
+
+
+def test_memory_does_not_grow_with_the_archive() -> None:
+    data = b"I1121 14:00:00.123456 kubelet.go:2345] SyncLoop pods=kube-system/kube-proxy\n" * 100_000
+    source = tar(f00000=data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redaction, "_BLOCK", 64 * 1024)
+        patch.setattr(logs_archive, "_IN_MEMORY", 64 * 1024)
+        patch.setattr(logs_archive, "_COPY", 64 * 1024)
+        tracemalloc.start()
+        told = logs_archive.write(
+            source,
+            t.cast("t.BinaryIO", Nothing()),
+            folder="w",
+            members={"f00000": "a.log"},
+            documents=lambda _: {},
+            redaction=Redaction(),
+        )
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert told.members == {"a.log": len(data)}
+    assert peak < 2 * MB < len(data) / 3
+
+
+SELECTION = Selection(
+    files=(
+        Taken(source="kubelet", path="C:\\a.log", member="files/a", tail=9, expected=9, seen=True),
+        Taken(source="kubelet", path="C:\\b.log", member="files/b", tail=9, expected=9, seen=False),
+        Taken(source="kubelet", path="C:\\c.log", member="files/c", tail=9, expected=9, seen=True),
+    ),
+    exports=(
+        Export(channel="System", member="event-logs/System.evtx", query="*", expected=9),
+        Export(channel="Setup", member="event-logs/Setup.evtx", query="*", expected=9),
+    ),
+    left_out=(),
+)
+
+
+def gathered(**calls: CallResult) -> gathering.Gathered:
+    copies = [
+        {"path": "C:\\a.log", "size": 20, "copied": 9, "error": None},
+        {"path": "C:\\b.log", "size": None, "copied": 0, "error": "Die Datei wurde nicht gefunden."},
+        {"path": "C:\\c.log", "size": None, "copied": 0, "error": "Access is denied."},
+    ]
+    answers = {
+        "copies": answer(*copies),
+        "export.0": answer(),
+        "export.1": CallResult.from_wire(
+            {"ok": False, "exit_code": 5, "stderr": "Access\r\nis denied.\r\n", "error": {}}
+        ),
+        "version.kubelet": CallResult.from_wire({"ok": True, "exit_code": 0, "stdout": "Kubernetes v1.34.2\r\n"}),
+        "archive": answer({"exists": True, "size": 77, "sha256": "AB"}),
+        **calls,
+    }
+    return gathering.read(Observation(calls=answers), SELECTION)
+
+
+def test_what_was_gathered_and_what_was_not() -> None:
+    found = gathered()
+    assert found.members == {"f00000": "files/a", "e00000.evtx": "event-logs/System.evtx"}
+    assert found.sizes == {"files/a": (20, 9)}
+    assert found.versions == {"kubelet": "Kubernetes v1.34.2"}
+    # A file that only a service's command line named need not be there.
+    assert found.problems == ("C:\\c.log: Access is denied.", "event log Setup: Access is denied.")
+
+
+def test_a_batch_that_stopped_says_where_and_why() -> None:
+    pack = {"ok": False, "exit_code": 1, "stderr": "tar: Write error\n", "error": {"message": "tar.exe ended with 1"}}
+    seen = Observation(calls={"pack": CallResult.from_wire(pack)}, stopped=Stopped(id="pack", reason="error"))
+    with pytest.raises(ValueError, match=r"pack: tar.exe ended with 1 \(tar: Write error\)"):
+        gathering.read(seen, SELECTION)

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a node tells of its state: programs that it has, facts, HNS; and what it cannot tell."""
+
+from __future__ import annotations
+
+import typing as t
+
+from unit.resource_answers import answer, documented, failure
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue, state
+
+OPTIONS: dict[str, t.Any] = {
+    "since": "3d", "limit_mb": 1, "sources": [], "namespaces": [], "paths": [], "hns_timeout": 7.0
+}  # fmt: skip
+NONE = failure("ObjectNotFound", "CommandNotFoundException")
+
+
+def program(exit_code: int | None, stdout: str = "", stderr: str = "", error: str = "") -> CallResult:
+    wire: dict[str, t.Any] = {"ok": exit_code == 0, "exit_code": exit_code, "stdout": stdout, "stderr": stderr}
+    return CallResult.from_wire(wire | ({"error": {"id": "x", "message": error}} if error else {}))
+
+
+def read(**calls: CallResult) -> state.State:
+    return state.read(Observation(calls=calls))
+
+
+def test_only_what_is_chosen_is_asked() -> None:
+    asked = state.calls(catalogue.wanted({**OPTIONS, "sources": ["hns"]}))
+    assert {call.id.split(".")[0] for call in asked} == {"hns"}
+    assert {call.timeout for call in asked if call.command.startswith("Get-Hns")} == {7.0}
+    assert state.calls(catalogue.wanted({**OPTIONS, "sources": ["kubelet"]})) == ()
+
+
+def test_nothing_that_is_asked_stops_the_rest_or_waits_for_ever() -> None:
+    for call in state.calls(catalogue.wanted(OPTIONS)):
+        documented(call)
+        assert call.on_error == "continue"
+        assert call.timeout <= 600
+
+
+def test_programs_that_a_node_does_not_have_are_passed_over() -> None:
+    found = read(**{"commands.docker": NONE, "commands.time": program(0, "Stratum: 4\n"), "facts.x": NONE})
+    assert (found.commands, found.facts, found.problems) == ({"time": "Stratum: 4\n"}, {}, ())
+
+
+def test_what_programs_say_of_their_failure_is_kept() -> None:
+    found = read(
+        **{
+            "commands.cri-pods": program(1, "", "connect: no pipe\n", "crictl.exe ended with exit code 1"),
+            "commands.hcsdiag": program(None, "a\n", "", "hcsdiag.exe did not end within 60 s"),
+        }
+    )
+    assert found.commands["cri-pods"] == "--- standard error\nconnect: no pipe\n\n--- exit code 1\n"
+    assert found.commands["hcsdiag"].startswith("a\n")
+    # One that ends tells by itself; one that hangs is worth a line.
+    assert found.problems == ("hcsdiag: hcsdiag.exe did not end within 60 s",)
+
+
+def test_counts_of_hns() -> None:
+    names = ("policies", "namespaces", "endpoints", "networks")
+    listed = {f"hns.1.{name}": answer() for name in names}
+    listed["hns.1.networks"] = answer({"ID": "N", "Name": "cbr0", "Type": "L2Bridge"})
+    found = read(**listed).hns
+    assert found is not None
+    assert found["listed"]["networks"][0]["Name"] == "cbr0"
+    counted = state.counts(found)
+    assert (counted["networks"], counted["endpoints"]) == (1, 0)
+    late = {**listed, "hns.1.policies": failure("OperationTimeout", "CommandTimeout", "late")}
+    hung = read(**late)
+    assert set(state.counts(hung.hns).values()) == {None}
+    assert any("did not answer" in problem for problem in hung.problems)
+    assert set(state.counts(None).values()) == {None}

@@ -1,0 +1,317 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which patches a node has, by what it says of itself, and what attempts and answers make of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.header import Header
+from ansible_collections.winkube.node.plugins.plugin_utils.patches import codes, update
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.files import read
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.outcome import Attempt, Record, conclude
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import (
+    Build,
+    HotFix,
+    NodePatches,
+    Package,
+    Patch,
+    PatchFile,
+    judge,
+)
+
+KB = "KB5046616"
+ROLLUP = "Package_for_RollupFix~31bf3856ad364e35~amd64~~20348.{ubr}.1.10"
+PLAIN = "Package_for_KB5046616~31bf3856ad364e35~amd64~~10.0.1.3"
+
+
+def node(ubr: int = 2700, **more: t.Any) -> NodePatches:
+    pending = more.pop("pending", ())
+    header = Header(
+        build=20348,
+        ubr=ubr,
+        product="Windows Server 2022 Datacenter",
+        installation="Server",
+        computer_name="A",
+        active_computer_name="A",
+        pending_reboot=pending,
+    )
+    return NodePatches(header=header, **more)
+
+
+def patch(extension: str = "", **more: t.Any) -> Patch:
+    file = PatchFile(name=f"fix{extension}", sha256="0" * 64, url="https://h/x") if extension else None
+    return Patch(**{"name": KB, "kb": KB, "file": file, **more})
+
+
+def listed(*names: str, state: str = "Installed") -> tuple[Package, ...]:
+    return tuple(Package(name=name, state=state) for name in names)
+
+
+HOTFIX = {KB: HotFix(kb=KB)}
+BUILD: Build = (20348, 2849)
+CASES: dict[str, tuple[Patch, NodePatches, str]] = {
+    "nothing says so": (patch(), node(), "to_install"),
+    "a hot fix": (patch(), node(hotfixes=HOTFIX), "installed"),
+    "a package": (patch(), node(packages=listed(PLAIN)), "installed"),
+    "a longer number": (patch(), node(packages=listed(PLAIN.replace("616", "6160"))), "to_install"),
+    "a staged package": (patch(), node(packages=listed(PLAIN, state="InstallPending")), "needs_reboot"),
+    "a superseded package": (patch(), node(packages=listed(PLAIN, state="Superseded")), "superseded"),
+    "a package by pattern": (
+        patch(package="*rollupfix*2700*"),
+        node(packages=listed(ROLLUP.format(ubr=2700))),
+        "installed",
+    ),
+    "its build": (patch(build=BUILD), node(2849), "installed"),
+    "a later build": (patch(build=BUILD), node(2966), "superseded"),
+    "an earlier build": (patch(build=BUILD), node(2700), "to_install"),
+    "another Windows' build": (patch(build=(26100, 2314)), node(9999), "not_applicable"),
+    "a cumulative package": (patch(build=BUILD), node(packages=listed(ROLLUP.format(ubr=2849))), "installed"),
+    "a staged cumulative package": (
+        patch(build=BUILD),
+        node(packages=listed(ROLLUP.format(ubr=2849), state="InstallPending")),
+        "needs_reboot",
+    ),
+    "listed, but its build is not there yet": (
+        patch(build=BUILD),
+        node(hotfixes=HOTFIX, pending=("servicing",)),
+        "needs_reboot",
+    ),
+    "listed, but its build is gone": (patch(build=BUILD), node(hotfixes=HOTFIX), "to_install"),
+    "logged, and listed nowhere by nature": (
+        patch(),
+        node(logged={KB: f"2024-11 Cumulative Update for .NET Framework 3.5 and 4.8 ({KB})"}),
+        "installed",
+    ),
+    "logged, but not listed any more": (patch(), node(logged={KB: f"2024-11 Cumulative Update ({KB})"}), "to_install"),
+    "for another version": (patch(windows=("2025",)), node(), "skipped"),
+    "for this version": (patch(windows=("2022",)), node(), "to_install"),
+    "test-signed, loaded": (patch(".msu", test_signed=True), node(hotfixes=HOTFIX, test_signing=True), "installed"),
+    "test-signed, not loaded": (patch(".msu", test_signed=True), node(hotfixes=HOTFIX), "to_install"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_patch_is_judged_by_what_windows_says(case: str) -> None:
+    wanted, seen, status = CASES[case]
+    verdict = judge(wanted, seen)
+    assert (verdict.status, bool(verdict.why)) == (status, True)
+
+
+@given(st.integers(1, 99999), st.integers(1, 99999))
+def test_a_later_cumulative_update_contains_an_earlier(have: int, wanted: int) -> None:
+    status = judge(patch(build=(20348, wanted)), node(have)).status
+    assert status == ("installed" if have == wanted else "superseded" if have > wanted else "to_install")
+
+
+def record(wanted: Patch, *outcomes: str, seen: NodePatches | None = None) -> Record:
+    """A record whose attempts were made before any reboot but the last, which came after all of them."""
+    found = Record(patch=wanted)
+    found.attempts = [Attempt(outcome=t.cast("t.Any", outcome), why=outcome) for outcome in outcomes]
+    found.look(judge(wanted, seen or node()), 1)
+    return found
+
+
+ENDS: dict[str, tuple[Record, NodePatches, str]] = {
+    "never tried": (record(patch()), node(), "failed"),
+    "rolled back": (record(patch(".msu"), "reboot", "reboot"), node(), "failed"),
+    "known to the installer only": (record(patch(".msu"), "reboot", "already"), node(), "installed"),
+    "known to Windows Update only": (record(patch(), "reboot", "not_offered"), node(), "installed"),
+    "never offered": (record(patch(), "not_offered"), node(), "not_offered"),
+    "offered no more": (record(patch(), "not_offered"), node(logged={KB: f"Update ({KB})"}), "superseded"),
+    "not for this Windows": (record(patch(".cab"), "not_applicable"), node(), "not_applicable"),
+    "busy for ever": (record(patch(".msu"), "passing", "passing", "passing"), node(), "failed"),
+    "in by now": (record(patch(), "failed", seen=node(hotfixes=HOTFIX)), node(hotfixes=HOTFIX), "installed"),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_an_installer_s_word_is_not_enough(case: str) -> None:
+    found, seen, status = ENDS[case]
+    assert conclude(found, seen, boots=1, blocked="a reboot is pending").status == status
+
+
+def test_nobody_says_rolled_back_who_did_not_look() -> None:
+    found = record(patch(".msu"), "reboot")
+    assert "rolled back" in conclude(found, node(), boots=1).why
+    assert "rolled back" not in conclude(found, node(), boots=2).why
+
+
+def test_what_is_staged_waits_for_its_reboot() -> None:
+    found = record(patch(".msu"), "reboot")
+    assert found.wants_reboot(0)
+    assert not found.wants_reboot(1)
+    assert conclude(found, node(), boots=0).status == "needs_reboot"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "outcomes", "boots", "again"),
+    [
+        (patch(), (), 0, True),
+        (patch(), ("passing", "passing"), 0, True),
+        (patch(), ("passing", "passing", "passing"), 0, False),
+        (patch(), ("failed",), 1, False),
+        (patch(), ("not_offered",), 0, False),
+        (patch(), ("not_offered",), 1, True),
+        (patch(), ("not_offered", "not_offered"), 1, False),
+        (patch(".msu"), ("reboot",), 1, True),
+        (patch(".msu"), ("reboot", "reboot"), 1, False),
+        (patch(".exe"), ("reboot",), 1, False),
+    ],
+)
+def test_only_what_may_succeed_is_tried_again(
+    wanted: Patch, outcomes: tuple[str, ...], boots: int, again: bool
+) -> None:
+    assert record(wanted, *outcomes).wants_attempt(boots) is again
+
+
+def answer(**result: t.Any) -> CallResult:
+    return CallResult(ok=True, output=("\ufeff" + json.dumps({"finished": True, **result}),))
+
+
+UPDATE = {"id": "1", "kb": ["5046616"], "title": "2024-11 Update (KB5046616)", "installed": True, "downloaded": True}
+ANSWERS: dict[str, tuple[CallResult | None, str]] = {
+    "lost": (None, "passing"),
+    "garbled": (CallResult(ok=True, output=("{",)), "passing"),
+    "unfinished": (CallResult(ok=True, output=('{"finished": false}',)), "passing"),
+    "installed": (answer(updates={"1": UPDATE}), "done"),
+    "one KB is no list": (answer(updates={"1": {**UPDATE, "kb": "5046616"}}), "done"),
+    "staged": (answer(updates={"1": UPDATE}, reboot_required=True), "reboot"),
+    "failed": (
+        answer(updates={"1": {**UPDATE, "installed": False, "failure_hresult_code": -2146498526}}, failed=True),
+        "failed",
+    ),
+    "busy": (
+        answer(updates={"1": {**UPDATE, "installed": False, "failure_hresult_code": -2145124330}}, failed=True),
+        "passing",
+    ),
+    "held up by another": (
+        answer(updates={"1": {**UPDATE, "installed": False}}, failed=True, msg="Failed to download all updates"),
+        "passing",
+    ),
+    "no server": (answer(updates={}, failed=True, msg="Searching for updates:", hresult=-2145107924), "passing"),
+    "no access": (answer(updates={}, failed=True, msg="Searching for updates:", hresult=-2147024891), "failed"),
+    "not offered": (answer(updates={}, filtered_updates={}), "not_offered"),
+    "hidden": (answer(updates={}, filtered_updates={"1": {**UPDATE, "filtered_reasons": ["hidden"]}}), "not_offered"),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_windows_update_s_answer_is_read(case: str) -> None:
+    given_answer, outcome = ANSWERS[case]
+    attempt = update.read(given_answer, [patch()], 0)[KB]
+    assert (attempt.outcome, bool(attempt.why)) == (outcome, True)
+
+
+@given(st.text() | st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists).map(json.dumps))
+def test_no_answer_of_windows_update_is_taken_for_an_installation(text: str) -> None:
+    attempt = update.read(CallResult(ok=True, output=(text,)), [patch()], 0)[KB]
+    assert attempt.outcome == "passing"
+
+
+def done(**more: t.Any) -> CallResult:
+    return CallResult(ok=True, **more)
+
+
+def error(message: str = "no", error_id: str = "Broken", **more: t.Any) -> CallResult:
+    return CallResult(ok=False, error=CallError(id=error_id, message=message), **more)
+
+
+SIGNED = {"Status": "UnknownError", "SignerCertificate.Subject": "CN=X", "SignerCertificate.Thumbprint": "AB"}
+SKIPPED = CallResult(ok=False, skipped="needs have-0")
+RESULTS: dict[str, tuple[str, dict[str, CallResult], str, str]] = {
+    "wusa installed": (".msu", {"install": done(exit_code=0)}, "done", "installed"),
+    "wusa staged": (".msu", {"install": done(exit_code=3010)}, "reboot", "reboot"),
+    "wusa knew it": (".msu", {"install": done(exit_code=2359302)}, "already", "already"),
+    "wusa: not for this": (".msu", {"install": error(exit_code=-2145124329)}, "not_applicable", "0x80240017"),
+    "wusa: busy": (".msu", {"install": error(exit_code=1618)}, "passing", "another installation"),
+    "wusa: network logon": (".msu", {"install": error(exit_code=5)}, "failed", "access denied"),
+    "wusa: unknown": (".msu", {"install": error(exit_code=-2147467259)}, "failed", "0x80004005"),
+    "wusa: too long": (".msu", {"install": error("wusa.exe did not end", "ProgramTimeout")}, "failed", "did not end"),
+    "DISM installed": (".cab", {"install": done(output=({"RestartNeeded": False},))}, "done", "installed"),
+    "DISM staged": (".cab", {"install": done(output=({"RestartNeeded": True},))}, "reboot", "reboot"),
+    "DISM: not for this": (".cab", {"install": error("Error code = 0x800f081e")}, "not_applicable", "superseded"),
+    "DISM: no checkpoint": (".cab", {"install": error("Error: 0x80070228")}, "failed", "checkpoint"),
+    "an exe failed": (".exe", {"install": error(exit_code=1603)}, "failed", "code 1603"),
+    "wrong bytes": (
+        ".msu",
+        {
+            "get-0.download-0": done(exit_code=0),
+            "get-0.verify-0": error("expected a, but it has b", "ChecksumMismatch"),
+            "have-0": error(error_id="UntilNotMet"),
+            "install": SKIPPED,
+        },
+        "failed",
+        "expected a",
+    ),
+    "an expired URL": (
+        ".msu",
+        {"get-0.download-0": error(exit_code=22), "have-0": error(error_id="UntilNotMet"), "install": SKIPPED},
+        "failed",
+        "expired",
+    ),
+    "a full disk": (
+        ".msu",
+        {"get-0.download-0": error(exit_code=23), "have-0": error(error_id="UntilNotMet"), "install": SKIPPED},
+        "failed",
+        "disk full",
+    ),
+    "a stranger's signature": (
+        ".msu",
+        {"have-0": done(), "signature": error("unmet", "UntilNotMet", output=(SIGNED,)), "install": SKIPPED},
+        "failed",
+        "CN=X",
+    ),
+    "no test signing": (
+        ".msu",
+        {
+            "have-0": done(),
+            "signature": done(),
+            "testsigning": error(stderr="refused", exit_code=1),
+            "install": SKIPPED,
+        },
+        "failed",
+        "refused",
+    ),
+    "test signing turned on": (
+        ".msu",
+        {"signature": done(), "testsigning": done(exit_code=0), "install": done(exit_code=0)},
+        "reboot",
+        "installed",
+    ),
+    "the batch never came to it": (".msu", {}, "passing", "batch"),
+    "the batch came half-way": (".msu", {"have-0": done(), "signature": done()}, "passing", "batch"),
+}
+
+
+@pytest.mark.parametrize("case", RESULTS)
+def test_an_installer_s_answer_is_read(case: str) -> None:
+    extension, results, outcome, words = RESULTS[case]
+    wanted = patch(extension)
+    attempt = read(wanted, results, 0)
+    assert (attempt.outcome, words in attempt.why) == (outcome, True), attempt.why
+    assert attempt.test_signing is (case == "test signing turned on")
+
+
+def test_a_url_s_signature_is_in_no_message() -> None:
+    wanted = dataclasses.replace(
+        patch(".msu"), file=PatchFile(name="a.msu", sha256="0" * 64, url="https://u:p@h/a.msu?sig=S")
+    )
+    attempt = read(wanted, {"get-0.download-0": error(exit_code=22), "have-0": error(), "install": SKIPPED}, 0)
+    assert "https://h/a.msu" in attempt.why
+    assert not {"sig", "u:p"} & set(attempt.why.replace("?", " ").split())
+    assert "sig=" not in repr(wanted)
+
+
+@given(st.integers(-(2**31), 2**32 - 1))
+def test_every_code_has_words_and_a_meaning(code: int) -> None:
+    assert codes.words(code)
+    assert codes.meaning(code) == codes.meaning(code & 0xFFFFFFFF)
+    assert codes.meaning(code) != "done" or code == 0

@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The user's list of patches: what is read, and what is refused before a node is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.input import (
+    check_signers,
+    check_sources,
+    known_builds,
+    read_patches,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+
+SHA = "ab" * 32
+URL = "https://h/windows10.0-kb5046616-x64_f9.msu"
+FILE = {"url": URL, "sha256": SHA}
+
+
+def nowhere(name: str) -> str:
+    raise ResourceError("file", name, "there is no such file")
+
+
+def one(entry: t.Any, source: str = "") -> Patch:
+    (found,) = read_patches([entry], source, nowhere)
+    return found
+
+
+@pytest.mark.parametrize("entry", ["KB5046616", "kb5046616", "5046616", 5046616, {"kb": 5046616}])
+def test_a_number_is_a_public_patch_whose_build_is_known(entry: t.Any) -> None:
+    found = one(entry)
+    assert (found.kb, found.public, found.build) == ("KB5046616", True, (20348, 2849))
+
+
+def test_a_file_s_name_tells_its_number() -> None:
+    found = one(FILE)
+    assert (found.kb, found.public, found.requires) == ("KB5046616", False, ())
+    assert one({**FILE, "kb": "KB1234567"}).kb == "KB1234567"
+
+
+def test_a_name_can_say_that_it_is_for_tests() -> None:
+    found = one({**FILE, "url": "https://h/Windows10.0-KB999999-x64-InstallForTestingPurposesOnly.exe?sig=x"})
+    assert (found.kb, found.test_signed, found.arguments) == ("KB999999", True, ("/q", "/norestart"))
+    assert one(FILE).test_signed is None
+
+
+def test_files_are_looked_up_in_a_folder_or_at_a_mirror(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "kb5046616.cab").write_bytes(b"x")
+    entry = {"file": "kb5046616.cab", "sha256": f"sha256:{SHA.upper()}"}
+    by_folder, by_mirror = one(entry, str(tmp_path)), one(entry, "https://mirror/p/?sig=s")
+    assert by_folder.file is not None
+    assert by_mirror.file is not None
+    assert (by_folder.file.local, by_folder.file.sha256) == (str(tmp_path / "kb5046616.cab"), SHA)
+    assert (by_mirror.file.url, by_mirror.file.name) == ("https://mirror/p/kb5046616.cab?sig=s", "kb5046616.cab")
+
+
+REFUSED: dict[str, tuple[t.Any, str]] = {
+    "nothing": ({}, "kb, file or url"),
+    "a list": ([1], "KB number"),
+    "a word": ("november", "KB number"),
+    "truth": (True, "KB number"),
+    "an unknown key": ({"kb": 5046616, "sha": SHA}, "no key of a patch"),
+    "no hash": ({"url": URL}, "64 hexadecimal digits"),
+    "a short hash": ({**FILE, "sha256": "ab"}, "64 hexadecimal digits"),
+    "a hash without a file": ({"kb": 5046616, "sha256": SHA}, "file or url"),
+    "two sources": ({**FILE, "file": "a.msu"}, "one of them"),
+    "a zip": ({**FILE, "url": "https://h/kb5046616.zip"}, ".msu, .cab, .exe"),
+    "a share": ({**FILE, "url": r"\\\\server\\kb5046616.msu"}, "http or https"),
+    "a local URL": ({**FILE, "url": "file:///c:/kb5046616.msu"}, "http or https"),
+    "a strange name": ({**FILE, "url": "https://h/kb5046616%22%20x.msu"}, "file name"),
+    "a file that is not there": ({"file": "kb5046616.msu", "sha256": SHA}, "no such file"),
+    "nothing to find it by": ({**FILE, "url": "https://h/fix.exe"}, "kb, build or package"),
+    "a number as build": ({"kb": 5046616, "build": 20348.27}, "quotes"),
+    "half a build": ({"kb": 5046616, "build": "20348"}, "build and UBR"),
+    "companions of a cab": ({**FILE, "url": "https://h/kb5046616.cab", "requires": [FILE]}, "only a .msu"),
+    "companions without a hash": ({**FILE, "requires": [{"url": "https://h/kb5043080.msu"}]}, "64 hexadecimal digits"),
+    "a companion of its own name": ({**FILE, "requires": [FILE]}, "different names"),
+    "companions as text": ({**FILE, "requires": "kb5043080.msu"}, "a list"),
+    "arguments of a msu": ({**FILE, "arguments": ["/x"]}, "only an .exe"),
+    "maybe": ({**FILE, "test_signed": "maybe"}, "true or false"),
+    "another Windows": ({"kb": 5046616, "windows": ["2016"]}, "2019, 2022, 2025"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_by_name(case: str) -> None:
+    entry, accepted = REFUSED[case]
+    with pytest.raises(ResourceError) as caught:
+        read_patches(["KB5044281", entry], "", nowhere)
+    assert accepted in str(caught.value)
+    assert "patches[1]" in str(caught.value) or case == "a file that is not there"
+
+
+def test_a_refused_url_is_shown_without_its_signature() -> None:
+    with pytest.raises(ResourceError) as caught:
+        one({**FILE, "url": "ftp://user:secret@h/kb5046616.msu?sig=secret"})
+    assert "secret" not in str(caught.value)
+
+
+def test_a_patch_is_wanted_once_for_each_version() -> None:
+    with pytest.raises(ResourceError, match=r"patches\[1\].*patches\[0\] is the same"):
+        read_patches(["KB5046616", FILE], "", nowhere)
+    assert len(read_patches([{"kb": 999999, "windows": "2022"}, {"kb": 999999, "windows": "2025"}], "", nowhere)) == 2
+
+
+def test_without_an_update_server_every_patch_needs_a_file() -> None:
+    check_sources([one(FILE)], "none")
+    check_sources([one("KB5046616")], "wsus")
+    with pytest.raises(ResourceError, match=r"KB5046616.*update_server is none"):
+        check_sources([one(FILE), one("KB5046616")], "none")
+
+
+@pytest.mark.parametrize("signers", [[], ["ab" * 20, "AB" * 20], ["CN=Microsoft Windows, O=Microsoft Corporation"]])
+def test_signers_are_thumbprints_or_subjects(signers: list[str]) -> None:
+    check_signers(signers)
+
+
+@pytest.mark.parametrize("signers", [["Microsoft"], ["ab"], ["ab" * 20, "CN=X"]])
+def test_other_signers_are_refused(signers: list[str]) -> None:
+    with pytest.raises(ResourceError, match="allowed_signers"):
+        check_signers(signers)
+
+
+def test_known_updates_are_of_supported_builds() -> None:
+    assert {build for build, dummy in known_builds().values()} == {17763, 20348, 26100}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=8), children, max_size=3),
+    max_leaves=6,
+)
+KEYS = ["name", "kb", "build", "package", "file", "url", "sha256", "requires", "arguments", "test_signed", "windows"]
+
+
+@given(st.lists(JSON | st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5), max_size=3), st.text(max_size=10))
+def test_wild_input_is_read_or_refused(entries: list[t.Any], source: str) -> None:
+    found: t.Sequence[t.Any] = entries
+    with contextlib.suppress(ResourceError):
+        found = read_patches(entries, source, nowhere)
+    assert len(found) == len(entries)
