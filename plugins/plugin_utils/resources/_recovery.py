@@ -64,11 +64,6 @@ class Recovery:
         """The value of sc.exe's `actions=`; an action that does nothing is an empty word there."""
         return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
 
-    def to_bytes(self) -> bytes:
-        """As the registry keeps it."""
-        head = _HEAD.pack(self.reset_seconds, 0, 0, len(self.actions), _HEAD.size)
-        return head + b"".join(_ACTION.pack(_TYPES.index(each.action), each.milliseconds) for each in self.actions)
-
 
 def words(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
     """Failure actions for people, and for comparison."""

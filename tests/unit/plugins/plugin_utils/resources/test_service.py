@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import struct
 import typing as t
 
 import pytest
@@ -282,8 +283,10 @@ _ACTION = st.builds(
 @given(st.integers(0, 2**32 - 1), st.lists(_ACTION, max_size=5))
 def test_what_the_registry_would_keep_is_read_as_what_was_wanted(reset: int, actions: list[_recovery.Action]) -> None:
     recovery = _recovery.Recovery(reset_seconds=reset, actions=tuple(actions))
-    data = recovery.to_bytes()
-    assert len(data) == 20 + 8 * len(actions)
+    # SERVICE_FAILURE_ACTIONSW as the registry has it: reset period, two pointers, count, offset; the actions.
+    data = struct.pack("<5I", reset, 0, 0, len(actions), 20)
+    kinds = ("none", "restart", "reboot")
+    data += b"".join(struct.pack("<2I", kinds.index(each.action), each.milliseconds) for each in actions)
     assert _recovery.parse(list(data)) == recovery.words
     # sc.exe reads pairs of action and milliseconds.
     words = recovery.sc_actions.split("/") if actions else []
