@@ -37,7 +37,7 @@ def fleet() -> Iterator[Fleet]:
         {"name": f"HNS{kind}-{version}-{number}", "windows": version, **more}
         for kind, more in kinds.items()
         for version in ("2019", "2022", "2025")
-        for number in range(8 if not kind and version == "2022" else 3)
+        for number in range(9 if not kind and version == "2022" else 3)
     ]
     nodes = [
         Settings.read({"address": f"{network}.{number}", "features": ["Containers"], "link_drop_seconds": 0.3,
@@ -148,6 +148,21 @@ def test_isolated_pods_keep_their_endpoints(node: NodeFactory) -> None:
     put = fixtures.populate(machine, "flannel-vxlan", running=2, stale=2, isolated=True)
     assert not cleanup(machine, "stale").get("failed")
     assert endpoints(machine) == {*put.running, *put.remote, *put.host}
+
+
+def test_a_pod_gets_back_the_traffic_that_a_stale_remote_endpoint_took(node: NodeFactory) -> None:
+    """microsoft/Windows-Containers#631: an address that came to a pod here from a pod on another node."""
+    machine = node()
+    put = fixtures.populate(machine, "flannel-host-gw", running=2, remote=2)
+    store, state = hns.store(machine), machine.part(hns.State)
+    pod, remote = state.endpoints[put.running[0]], state.endpoints[put.remote[0]]
+    remote.address = pod.address
+    assert not store.connected(pod)
+    result = cleanup(machine, "stale")
+    assert not result.get("failed"), result
+    assert [change["id"] for change in result["changes"]] == [remote.id]
+    assert store.connected(pod)
+    assert not cleanup(machine, "stale")["changed"]
 
 
 def test_five_hundred_endpoints_cost_three_commands(node: NodeFactory) -> None:

@@ -32,6 +32,8 @@ class Pod:
     """Whether its name says whose it is; a namespace always does where it is not isolated."""
     born: bool
     """Whether it is there in the first look."""
+    address: str = ""
+    """Its own one by default."""
 
     @property
     def sandbox(self) -> str:
@@ -57,7 +59,7 @@ class Pod:
             "Name": "Ethernet",
             "VirtualNetwork": network["id"].lower(),
             "VirtualNetworkName": network["name"],
-            "IPAddress": f"10.244.{self.number // 250}.{self.number % 250 + 3}",
+            "IPAddress": self.address or f"10.244.{self.number // 250}.{self.number % 250 + 3}",
             "IsRemoteEndpoint": True if self.kind == "remote" else None,
             "SharedContainers": [],
             "Namespace": None,

@@ -204,6 +204,7 @@ def _endpoint(item: Endpoint, holding: Holding, names: t.Mapping[str, str]) -> d
         "address": item.address,
         "state": holding.state,
         "owner": holding.owner,
+        "note": holding.note,
         "containers": list(holding.ids),
     }
 

@@ -55,6 +55,10 @@ class Network:
         """Whether it holds the outside network card."""
         return self.type.lower() in EXTERNAL
 
+    def is_called(self, names: t.Iterable[str]) -> bool:
+        """Whether one of the names is its name or its id, whatever their case."""
+        return not {self.name.lower(), self.id.lower()}.isdisjoint(name.strip("{}").lower() for name in names)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Endpoint:
@@ -108,10 +112,9 @@ class Objects:
     policies: tuple[PolicyList, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
 
-    def network(self, name_or_id: str) -> Network | None:
-        """A network by its name or id, whatever their case."""
-        wanted = name_or_id.lower()
-        return next((item for item in self.networks if wanted in (item.name.lower(), item.id.lower())), None)
+    def called(self, names: t.Collection[str]) -> tuple[Network, ...]:
+        """Networks by name or id; several may have one name (docker/for-win#2638)."""
+        return tuple(item for item in self.networks if item.is_called(names))
 
     def in_namespace(self, namespace: Namespace) -> frozenset[str]:
         """Ids of the endpoints in a namespace: those that it names, and those that name it."""

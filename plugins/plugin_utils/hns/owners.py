@@ -41,6 +41,8 @@ class Holding:
     """`namespace/pod`, a container's name, or the id of what is gone."""
     ids: tuple[str, ...] = ()
     """Ids of the containers and sandboxes that it names."""
+    note: str = ""
+    """Why it is stale, where no container of its own is gone."""
 
 
 class Ownership:
@@ -55,7 +57,16 @@ class Ownership:
         self._objects, self._runtime = objects, runtime
         self._types = {item.id: item.type.lower() for item in objects.networks}
         self._containers = {item.id: item.containers for item in objects.namespaces if not item.default}
-        self.endpoints: t.Mapping[str, Holding] = {item.id: self._endpoint(item) for item in objects.endpoints}
+        local = {item.id: self._endpoint(item) for item in objects.endpoints if not item.remote}
+        users = {
+            (item.network, item.address): local[item.id].owner
+            for item in objects.endpoints
+            if item.id in local and item.address and local[item.id].state == "in use"
+        }
+        self.endpoints: t.Mapping[str, Holding] = {
+            item.id: local[item.id] if item.id in local else _elsewhere(users.get((item.network, item.address)))
+            for item in objects.endpoints
+        }
         """By the endpoint's id."""
         self.namespaces: t.Mapping[str, Holding] = {item.id: self._namespace(item) for item in objects.namespaces}
         self.policies: t.Mapping[str, Holding] = {item.id: self._policy(item) for item in objects.policies}
@@ -68,8 +79,6 @@ class Ownership:
         return tuple(dict.fromkeys(claimed))
 
     def _endpoint(self, endpoint: Endpoint) -> Holding:
-        if endpoint.remote:
-            return Holding(state="remote")
         claims = self.claims(endpoint)
         if not claims and self._lost_by_docker(endpoint):
             return Holding(state="stopped", owner="a container of Docker")
@@ -129,10 +138,31 @@ class Ownership:
         """
         if not policy.endpoints:
             return Holding(state="host")
-        states = {self.endpoints[name].state if name in self.endpoints else "stale" for name in policy.endpoints}
+        states = {self._behind(name) for name in policy.endpoints}
         if states == {"stale"}:
             return Holding(state="stale")
         return Holding(state="unknown" if states <= {"stale", "unknown"} else "in use")
+
+    def _behind(self, endpoint_id: str) -> State:
+        """The state of what a load balancer sends to: an address that a pod here has got is one that serves."""
+        holding = self.endpoints.get(endpoint_id)
+        if holding is None:
+            return "stale"
+        return "in use" if holding.note else holding.state
+
+
+def _elsewhere(user: str | None) -> Holding:
+    """A remote endpoint: it stands for an address on another node.
+
+    Where a pod here has that address now, the one that it stood for is gone: kube-proxy missed it, and the pod gets no
+    traffic until it is removed (microsoft/Windows-Containers#631; kubernetes#138000 has kube-proxy remove it).
+
+    Args:
+        user: who has its address here.
+    """
+    if user is None:
+        return Holding(state="remote")
+    return Holding(state="stale", owner=user, note=f"{user} has its address now")
 
 
 def _strength(holding: Holding) -> tuple[int, str]:

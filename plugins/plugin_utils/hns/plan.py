@@ -36,7 +36,8 @@ class Wish:
     missing_ok: bool = False
     """Whether such a network may be gone already."""
     protected: tuple[str, ...] | None = None
-    """Names of networks that nothing is removed from; None: DEFAULT_PROTECTED and all that did not come from a CNI."""
+    """Names or ids of networks that nothing is removed from; None: DEFAULT_PROTECTED and all that did not come from a
+    CNI."""
     keep_running_containers: bool = False
     stopped_containers: bool = False
     """Whether scope `stale` takes endpoints of containers that exist but do not run."""
@@ -109,16 +110,13 @@ def check_wish(wish: Wish, facts: Facts) -> None:
     """
     objects = facts.last.objects
     known = ", ".join(sorted(network.name for network in objects.networks)) or "none"
-    if wish.scope != "networks":
-        return
-    if not wish.networks:
-        raise ScopeError(f"scope networks needs the names of networks; there are: {known}")
-    for name in wish.networks:
-        network = objects.network(name)
-        if network is None:
-            if wish.missing_ok:
-                continue
-            raise ScopeError(f"networks: there is no network {name!r}; there are: {known}")
+    # A name with a slip in it would protect nothing; Docker's network need not be there to be protected.
+    wanted = [("protected_networks", name) for name in wish.protected or () if name.lower() not in DEFAULT_PROTECTED]
+    for option, name in (*(("networks", name) for name in wish.networks), *wanted):
+        if not wish.missing_ok and not objects.called([name]):
+            more = "" if option == "networks" else "; ignore_missing accepts that"
+            raise ScopeError(f"{option}: there is no network {name!r}; there are: {known}{more}")
+    for network in objects.called(wish.networks):
         if is_protected(network, wish, facts):
             accepted = ", ".join(sorted(n.name for n in objects.networks if not is_protected(n, wish, facts))) or "none"
             raise ScopeError(f"networks: {network.name!r} is protected (protected_networks); accepted: {accepted}")
@@ -127,8 +125,20 @@ def check_wish(wish: Wish, facts: Facts) -> None:
 def is_protected(network: Network, wish: Wish, facts: Facts) -> bool:
     """Whether nothing may be removed from a network."""
     if wish.protected is None:
-        return network.name.lower() in DEFAULT_PROTECTED or not facts.from_cni(network)
-    return network.name.lower() in {name.lower() for name in wish.protected}
+        return network.is_called(DEFAULT_PROTECTED) or not facts.from_cni(network)
+    return network.is_called(wish.protected)
+
+
+def without_network(wish: Wish, facts: Facts) -> tuple[Endpoint, ...]:
+    """Endpoints whose network is gone, as a removal may leave them, but for those of a network that is protected."""
+    known = {item.id for item in facts.last.objects.networks}
+    protected = DEFAULT_PROTECTED if wish.protected is None else wish.protected
+    return tuple(
+        item
+        for item in facts.last.objects.endpoints
+        if item.network not in known
+        and not Network(id=item.network, name=item.network_name, type="").is_called(protected)
+    )
 
 
 def items_of(
@@ -144,6 +154,7 @@ def items_of(
         owner = owners.endpoints[item.id].owner
         state = owners.endpoints[item.id].state
         said = {"stale": f"{owner[:12]} does not exist", "stopped": f"{owner} does not run"}.get(state, why)
+        said = owners.endpoints[item.id].note or said
         found.append(Item(type="HnsEndpoint", id=item.id, name=item.name or item.address or item.id, why=said))
     found += [Item(type="HnsNamespace", id=item.id, name=item.id, why=why) for item in namespaces]
     found += [Item(type="HnsNetwork", id=item.id, name=item.name, why=why) for item in networks]

@@ -17,7 +17,7 @@ from . import uplink as hns_uplink
 from .facts import Facts
 from .objects import Endpoint, Namespace, Network, PolicyList
 from .owners import Ownership
-from .plan import CleanupPlan, Item, Kept, Wish, is_protected, items_of
+from .plan import CleanupPlan, Item, Kept, Wish, is_protected, items_of, without_network
 from .runtime import Owner
 from .services import Service
 from .uplink import Route
@@ -32,7 +32,7 @@ class _Aim:
 
     targets: tuple[Network, ...]
     on_targets: tuple[Endpoint, ...]
-    """Endpoints on them."""
+    """Endpoints on them; in scope all also those whose network is gone."""
     busy_networks: frozenset[str]
     """Ids of those that running containers keep."""
     busy: frozenset[str]
@@ -47,9 +47,10 @@ class _Aim:
                 item for item in objects.networks if facts.from_cni(item) and not is_protected(item, wish, facts)
             ]
         else:
-            targets = [found for name in wish.networks if (found := objects.network(name)) is not None]
+            targets = [*objects.called(wish.networks)]
         ids = {item.id for item in targets}
-        on_targets = tuple(item for item in objects.endpoints if item.network in ids)
+        adrift = without_network(wish, facts) if wish.scope == "all" else ()
+        on_targets = (*(item for item in objects.endpoints if item.network in ids), *adrift)
         running = {item.network for item in on_targets if wish.keep_running_containers and _may_run(owners, item)}
         return cls(
             targets=tuple(targets),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from .facts import Facts
-from .plan import CleanupPlan, Kept, Wish, is_protected, items_of
+from .plan import CleanupPlan, Kept, Wish, is_protected, items_of, without_network
 
 
 def plan_stale(wish: Wish, facts: Facts) -> CleanupPlan:
@@ -23,7 +23,8 @@ def plan_stale(wish: Wish, facts: Facts) -> CleanupPlan:
         return CleanupPlan(kept=(Kept(type="Runtime", name="containers", why=f"nothing counts as stale: {problem}"),))
     owners = [look.owners for look in facts.looks]
     open_networks = {network.id for network in objects.networks if not is_protected(network, wish, facts)}
-    protected = {item.id for item in objects.endpoints if item.network not in open_networks}
+    adrift = {item.id for item in without_network(wish, facts)}
+    protected = {item.id for item in objects.endpoints if item.network not in open_networks} - adrift
     gone = ("stale", "stopped") if wish.stopped_containers else ("stale",)
     endpoints = tuple(
         item

@@ -107,6 +107,8 @@ def _short(name: str) -> str:
 
 def _owner(item: t.Mapping[str, t.Any]) -> str:
     owner = str(item["owner"])
+    if item.get("note"):
+        return str(item["note"])
     return f"{owner[:12]}, which is gone" if item["state"] == "stale" and owner else owner
 
 

@@ -24,7 +24,7 @@ def facts_of(model: Model, **more: t.Any) -> Facts:
     return read_facts(model.observation(**more))
 
 
-def pod(number: int, kind: str, network: t.Mapping[str, str] = CNI, **more: bool) -> Pod:
+def pod(number: int, kind: str, network: t.Mapping[str, str] = CNI, **more: t.Any) -> Pod:
     return Pod(number=number, kind=kind, network=network, **{"isolated": False, "named": True, "born": True, **more})
 
 
@@ -158,7 +158,12 @@ def test_docker_keeps_the_endpoints_of_stopped_containers_unless_told() -> None:
         (Wish(scope="networks", networks=("NAT",)), "'nat' is protected (protected_networks); accepted: azure, cbr0"),
         (Wish(scope="networks", networks=("lab",)), "'lab' is protected"),
         (Wish(scope="networks", networks=("cbr0",), protected=("cbr0",)), "accepted: azure, lab, nat"),
-        (Wish(scope="networks"), "needs the names of networks; there are: azure, cbr0, lab, nat"),
+        (Wish(scope="networks", networks=("cbr0",), protected=(CNI["id"].lower(),)), "'cbr0' is protected"),
+        # A slip would protect nothing. Docker's network is not on every node.
+        (
+            Wish(scope="all", protected=("nat", "lba")),
+            "protected_networks: there is no network 'lba'; there are: azure",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_what_could(wish: Wish, said: str) -> None:
@@ -172,6 +177,74 @@ def test_a_network_may_be_gone_where_that_is_allowed() -> None:
     wish = Wish(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
     check_wish(wish, facts)
     assert [item.name for item in make_plan(wish, facts).networks] == ["cbr0"]
+
+
+def test_a_network_is_protected_by_its_id_too() -> None:
+    model = Model(pods=[pod(0, "live"), pod(1, "live", AZURE)], policies=[])
+    wish = Wish(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
+    check_wish(wish, facts_of(model))
+    plan = make_plan(wish, facts_of(model))
+    assert [item.name for item in plan.networks] == ["azure"]
+    assert ids(plan.endpoints) == {model.pods[1].endpoint_id}
+    check_wish(Wish(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
+
+
+def test_all_networks_of_a_name_go_and_each_once() -> None:
+    observation = Model(pods=[pod(0, "gone")], policies=[]).observation()
+    twin = {"ID": "7" * 8, "Name": "cbr0", "Type": "L2Bridge", "Subnets": []}
+    both = result([*observation.calls["1.networks"].output, twin])
+    facts = facts_of(Model(pods=[pod(0, "gone")], policies=[]), **{"1.networks": both, "2.networks": both})
+    wish = Wish(scope="networks", networks=("cbr0", "CBR0", CNI["id"]))
+    check_wish(wish, facts)
+    plan = make_plan(wish, facts)
+    assert [item.id for item in plan.networks] == [CNI["id"], "7" * 8]
+    assert len(plan.items) == len(set(plan.items))
+
+
+GONE = {"id": "9" * 8, "name": "vxlan0", "type": "Overlay"}
+"""A network that HNS does not list."""
+
+
+def test_endpoints_whose_network_is_gone_go_too() -> None:
+    model = Model(
+        pods=[
+            pod(0, "gone", GONE),
+            pod(1, "live", GONE),
+            pod(2, "host", GONE),
+            pod(3, "gone", {**GONE, "name": "nat"}),
+        ],
+        policies=[],
+    )
+    stale = make_plan(Wish(scope="stale"), facts_of(model))
+    assert ids(stale.endpoints) == {model.pods[0].endpoint_id}
+    assert [kept.why for kept in stale.kept] == ["network nat is protected"]
+    everything = make_plan(Wish(scope="all"), facts_of(model))
+    assert ids(everything.endpoints) == {one.endpoint_id for one in model.pods[:3]}
+    kept = make_plan(Wish(scope="all", keep_running_containers=True), facts_of(model))
+    assert model.pods[1].endpoint_id not in ids(kept.endpoints)
+
+
+def test_a_remote_endpoint_with_the_address_of_a_pod_here_is_stale() -> None:
+    """microsoft/Windows-Containers#631: the pod that it stood for is gone, and the one here gets no traffic."""
+    here = pod(0, "live", address="10.244.0.9")
+    model = Model(
+        pods=[
+            here,
+            pod(1, "remote", address="10.244.0.9"),
+            pod(2, "remote", address="10.244.7.7"),
+            # Of a pod that vanished, of the host, and on another network: nobody here has the address.
+            pod(3, "gone", address="10.244.0.10"),
+            pod(4, "remote", address="10.244.0.10"),
+            pod(5, "remote", AZURE, address="10.244.0.9"),
+            pod(6, "remote", address="10.244.0.9", born=False),
+        ],
+        policies=[[1], [0, 1]],
+    )
+    plan = make_plan(Wish(scope="stale"), facts_of(model))
+    assert ids(plan.endpoints) == {model.pods[1].endpoint_id, model.pods[3].endpoint_id}
+    assert "default/web-0 has its address now" in {item.why for item in plan.items}
+    # Their load balancers send to an address that serves: they are kube-proxy's to change.
+    assert not plan.policies
 
 
 def test_a_running_container_keeps_its_whole_network() -> None:
