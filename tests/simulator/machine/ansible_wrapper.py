@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SEPARATOR = "\0\0\0\0"
-_MARK = "ConvertFrom-Json -InputObject $codeJson"
+_MARKS = ("$codeJson = foreach ($in in $", "$code.script")
+"""What the wrapper of every version has: its reading up to the first line of NULs, and that it runs what it read."""
 
 
 class ManifestError(ValueError):
@@ -54,7 +55,7 @@ class Manifest:
 
 def is_bootstrap(script: str) -> bool:
     """Return whether a script is Ansible's bootstrap wrapper."""
-    return _MARK in script and "$code.script" in script
+    return all(mark in script for mark in _MARKS)
 
 
 def read(lines: list[str]) -> Manifest:
