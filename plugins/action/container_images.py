@@ -8,7 +8,8 @@ import typing as t
 
 from ..plugin_utils import container_images
 from ..plugin_utils._action import NodeAction
-from ..plugin_utils.node import Node
+from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.resources._base import ResourceError
 from ..plugin_utils.resources.container_image import ContainerImage
 
 
@@ -37,7 +38,10 @@ class ActionModule(NodeAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        resources, store = container_images.wanted(options), container_images.store_of(options)
+        try:
+            resources, store = container_images.wanted(options), container_images.store_of(options)
+        except (container_images.Refused, ResourceError) as error:
+            raise NodeError(f"{node.name}: no node was touched: {error}") from error
         watched = container_images.Watched(node, store)
         result, outcome = self.converged(t.cast("Node", watched), resources, options)
         after = watched.held

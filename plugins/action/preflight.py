@@ -9,52 +9,50 @@ import typing as t
 
 from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible.plugins.action import ActionBase
 
-from ..plugin_utils import _memory, preflight
+from ..plugin_utils import _memory, container_images_preflight, preflight
+from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils.artifacts import preflight as artifacts_preflight
 
 # It runs before all others, and its workers should keep their hands off what they share just as theirs.
 _memory.share()
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+class ActionModule(ControllerAction):
     """Checks a host's variables on the controller; no node is contacted."""
 
-    _requires_connection = False
-    _supports_check_mode = True
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "kubernetes_version": {"type": "str"},
+        "containerd_version": {"type": "str"},
+        "container_runtime": {"type": "str", "default": "containerd"},
+        "join": {"type": "bool", "default": False},
+    }
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
-        dummy, options = self.validate_argument_spec(
-            {
-                "kubernetes_version": {"type": "str"},
-                "containerd_version": {"type": "str"},
-                "container_runtime": {"type": "str", "default": "containerd"},
-                "join": {"type": "bool", "default": False},
-            }
-        )
-        variables = task_vars or {}
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Returns `problems`, one sentence each, and fails where there are any."""
         roles = preflight.roles()
         problems = preflight.unknown_variables(variables, roles)
         values, untemplated = self._values(variables, roles)
         problems += untemplated + preflight.mistyped_variables(values, roles)
         problems += artifacts_preflight.problems(values)
+        problems += container_images_preflight.problems(values)
         if options["kubernetes_version"] and options["container_runtime"] in ("docker", "moby"):
             problems += preflight.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
         elif options["kubernetes_version"] and options["containerd_version"]:
             problems += preflight.version_problems(options["kubernetes_version"], options["containerd_version"])
         problems += preflight.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"])
-        result["problems"] = [str(problem) for problem in problems]
-        if problems:
+        told = [str(problem) for problem in problems]
+        if told:
             host = variables.get("inventory_hostname")
-            lines = "\n".join(f"- {problem}" for problem in problems)
-            result.update(failed=True, msg=f"{host}: no node was touched, because of its variables:\n{lines}")
-            return result
+            lines = "\n".join(f"- {problem}" for problem in told)
+            message = f"{host}: no node was touched, because of its variables:\n{lines}"
+            return {"problems": told, "failed": True, "msg": message}
         # The same sentence for all hosts: Ansible shows it once.
-        result["warnings"] = artifacts_preflight.warnings(values, values.get("node_prepare_roles") or ())
-        return result
+        return {
+            "problems": [],
+            "warnings": artifacts_preflight.warnings(values, values.get("node_prepare_roles") or ()),
+        }
 
     def _values(
         self, variables: t.Mapping[str, t.Any], roles: t.Sequence[preflight.Role]

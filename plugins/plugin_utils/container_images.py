@@ -33,6 +33,10 @@ _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.-]+)?")
 Resources = list[dict[str, t.Any]]
 
 
+class Refused(Exception):
+    """Options that cannot be; the text says which, and what would be accepted."""
+
+
 def resources(
     images: t.Sequence[t.Any],
     defaults: t.Mapping[str, t.Any],
@@ -205,7 +209,7 @@ def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
     """The resources that the module's options ask for: files of registries, what is removed, container images.
 
     Raises:
-        ResourceError: an option cannot be.
+        Refused, ResourceError: an option cannot be.
     """
     defaults = {name: options[name] for name in _PASSED if options[name] is not None}
     files: Resources
@@ -221,7 +225,7 @@ def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
             defaults["hosts_dir"] = options["registry_config_dir"] or CERTS_D
             files = registries.containerd_files(found, defaults["hosts_dir"])
     except ValueError as error:
-        raise ResourceError("container_images", None, str(error)) from None
+        raise Refused(str(error)) from None
     images = [image for image in load([{**defaults, **item} for item in listed]) if isinstance(image, ContainerImage)]
     check(images)
     if options["prune"]:

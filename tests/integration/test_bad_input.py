@@ -42,6 +42,17 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["kubernetes_node_hostname of collides-too", "'windows-worker-west-2'", "15", "collides"],
     ),
     "collides-too": ({"kubernetes_node_hostname": "windows-worker-west-2"}, []),
+    "registry": (
+        {"container_runtime_registries": {"https://r.example": {}}},
+        ["container_runtime_registries", "'https://r.example'", "without https://"],
+    ),
+    "coredns": ({"core_dns_versions": ["newest"]}, ["core_dns_versions", "'newest'", "1.12.1"]),
+    "reference": (
+        {"container_tags": ["pause:3.10.2"]},
+        ["image_cache_container_tags[0]", "'pause:3.10.2'", "registry/repository:tag"],
+    ),
+    "override": ({"containerd_url": "C:/x.tgz"}, ["container_runtime_containerd_url", "'C:/x.tgz'", "http or https"]),
+    "folder": ({"artifact_cache": "cache"}, ["artifact_cache", "'cache'", "whole path"]),
     "nowhere": ({"kubeconfig": "/nonexistent"}, ["node_join_kubeconfig", "'/nonexistent'", "no such file"]),
     "none": ({"kubeconfig": ""}, ["node_join_kubeconfig", "KUBECONFIG", "''", "bootstrap tokens"]),
     "several": ({"kubeconfig": "/a:/b"}, ["node_join_kubeconfig", "KUBECONFIG", "'/a:/b'", "one file"]),

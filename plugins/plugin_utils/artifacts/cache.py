@@ -54,6 +54,7 @@ def wanted(
     # These are wrong for all versions, not for the first one.
     catalogue.kinds(options.get("kinds"))
     sites.parse(options.get("sites"), options.get("mirror") or "")
+    locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")
     if not isinstance(lists, t.Mapping):
         raise ArtifactError(where, lists, "accepted is a mapping of kinds to lists of versions")
     found: dict[str, dict[str, t.Any]] = {}

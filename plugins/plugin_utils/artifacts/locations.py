@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 import typing as t
 import urllib.parse
 
@@ -72,6 +73,26 @@ def mirrored(url: str, mirror: str) -> str:
     return artifacts_sites.Site(url=mirror).at(url) if mirror else url
 
 
+def checked_folder(path: object, where: str) -> str:
+    """A cache folder, without a backslash at its end.
+
+    Raises:
+        ArtifactError: it is none on a volume of the node; no program on Windows knows where a relative one begins.
+    """
+    bare = path.rstrip("\\") if isinstance(path, str) else ""
+    if not re.fullmatch(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+", bare) or ".." in bare.split("\\"):
+        raise ArtifactError(where, path, "accepted is a folder's whole path, such as C:\\ProgramData\\winkube\\cache")
+    return bare
+
+
+def is_own_url(url: str) -> bool:
+    """Whether it is a URL by which a user may replace an artifact."""
+    try:
+        return _curl.is_url(url) and bool(_file_name(url, ""))
+    except ArtifactError:
+        return False
+
+
 def custom_key(url: str) -> str:
     """The folder of a user's own URL: signatures change, the file behind them need not."""
     return hashlib.sha256(url.partition("?")[0].partition("#")[0].encode()).hexdigest()[:16]
@@ -107,6 +128,7 @@ def locate(
     """
     entry = artifacts_catalogue.find(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
     version = artifacts_catalogue.checked_version(version, f"version of {kind}")
+    cache_dir = checked_folder(cache_dir, "cache_dir (artifact_cache)")
     pinned = artifacts_catalogue.checked_sha256(sha256, f"sha256 of {kind} {version}")
     places = artifacts_sites.parse(sites, mirror)
     if url:
@@ -131,7 +153,7 @@ def locate(
         kind=entry,
         version=version,
         sources=tuple(sources),
-        path="\\".join((cache_dir.rstrip("\\"), *folders, _file_name(published, f"{kind} {version}"))),
+        path="\\".join((cache_dir, *folders, _file_name(published, f"{kind} {version}"))),
         upstream=published,
         upstream_checksum=sums,
         sha256=pinned or vouched,

@@ -37,6 +37,8 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
             mirror = values.get(name.replace("_artifact_sources", "_artifact_mirror")) or ""
             for problem in _source_problems(sources, str(mirror)):
                 found.setdefault(str(problem), problem)
+    for problem in (*_folder_problems(values), *_own_problems(values)):
+        found.setdefault(str(problem), problem)
     if not found:
         try:
             cached(values)
@@ -86,6 +88,38 @@ def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[
     rate = sources.get("limit_rate")
     if rate and not _curl.is_rate(str(rate)):
         yield Problem("artifact_limit_rate", rate, "accepted are bytes a second, such as 500K or 2M")
+
+
+def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    """One folder for all roles, so one message."""
+    for name, given in values.items():
+        if name.endswith("_artifact_cache"):
+            try:
+                locations.checked_folder(given, "artifact_cache")
+            except ArtifactError as error:
+                yield _problem(error)
+
+
+def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    """What replaces or pins the artifacts that roles install."""
+    for kind in catalogue.catalogue().values():
+        if not kind.variables:
+            continue
+        url, sha256 = (f"{kind.variables}_{what}" for what in ("url", "sha256"))
+        given = str(values.get(url) or "")
+        if given and not locations.is_own_url(given):
+            yield Problem(url, _curl.redacted(given), "accepted is an http or https URL that ends in a file's name")
+        try:
+            catalogue.checked_sha256(values.get(sha256), sha256)
+        except ArtifactError as error:
+            yield _problem(error)
+        version = f"{kind.variables}_version"
+        only, dummy, wanted = kind.only.partition("=")
+        if version in values and (not only or str(values.get(only)) in wanted.split(",")):
+            try:
+                catalogue.checked_version(values[version], version)
+            except ArtifactError as error:
+                yield _problem(error)
 
 
 def _problem(error: ArtifactError) -> Problem:

@@ -131,6 +131,8 @@ class ContainerImage(InStore):
             raise ResourceError("digest", self.digest, "wanted sha256: and 64 hexadecimal digits")
         if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
             raise ResourceError("digest", self.digest, "wanted the digest of name, or a name without one")
+        if self.size is not None and self.size < 0:
+            raise ResourceError("size", self.size, "wanted bytes, 0 or more")
         if self.pinned and self.runtime == "docker":
             raise ResourceError("pinned", True, "wanted false: Docker has no pins, only containerd has")
 

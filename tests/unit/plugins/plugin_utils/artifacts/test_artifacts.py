@@ -224,6 +224,28 @@ def test_preflight_names_the_sites_own_variable() -> None:
     assert preflight.problems({"image_cache_kube_node_versions": ["1.37.1"]}) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "accepted"),
+    [
+        ("image_cache_artifact_cache", "cache", "a folder's whole path, such as C:\\ProgramData"),
+        ("cni_artifact_cache", "C:\\", "whole path"),
+        ("cni_artifact_cache", "C:/cache", "whole path"),
+        ("cni_artifact_cache", "C:\\a\\..\\Windows", "whole path"),
+        ("container_runtime_containerd_url", f"C:/x.tgz?{SECRET}", "http or https URL"),
+        ("image_cache_buildkit_url", "https://h/", "ends in a file's name"),
+        ("kubernetes_node_sha256", "12", "64 hexadecimal digits"),
+        ("container_runtime_crictl_version", 1.37, "in quotes"),
+    ],
+)
+def test_preflight_checks_what_roles_install_and_where(name: str, value: t.Any, accepted: str) -> None:
+    (problem,) = preflight.problems({name: value, "image_cache_kube_node_versions": ["1.37.1"]})
+    assert problem.variable in (name, "artifact_cache")
+    assert accepted in str(problem)
+    assert SECRET not in str(problem)
+    with pytest.raises(ArtifactError, match=r"cache_dir \(artifact_cache\): 'cache'"):
+        cache.wanted({}, cache_dir="cache", prune=True)
+
+
 def test_preflight_warns_of_what_nothing_verifies_where_it_is_cached() -> None:
     values = {"image_cache_azure_vnet_versions": ["1.6.21"], "image_cache_containerd_versions": ["2.3.7"]}
     assert [text.split(" is ")[0] for text in preflight.warnings(values, ["image_cache"])] == ["azure-vnet 1.6.21"]

@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What is wrong with a host's variables about container images and registries, before any node is touched.
+
+Private to the collection. The filters that read these variables refuse the same, but where a filter fails in a role's
+own variables, ansible-core 2.19 tells neither which variable it was nor why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import container_images, registries
+from .preflight import Problem
+from .resources._base import ResourceError
+from .resources._image_store import is_whole
+from .resources._load import load
+
+_LISTS = ("image_cache_base_images", "image_cache_container_tags", "image_cache_images")
+_REFERENCES = ("container_runtime_sandbox_image", "image_cache_nano_server_name", "image_cache_pause_source")
+_REFERENCE = "accepted is a whole reference: registry/repository:tag"
+_REGISTRIES = "container_runtime_registries"
+_DOCKER = ("docker", "moby")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Said(Problem):
+    """A problem whose value must not be shown, or is part of what is said."""
+
+    def __str__(self) -> str:
+        return f"{self.variable}: {self.accepted}"
+
+
+def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """What is not accepted.
+
+    Args:
+        values: templated values of the roles' options, as far as they are set.
+    """
+    docker = values.get("container_runtime") in _DOCKER
+    return [
+        *_reference_problems(values),
+        *(problem for name in _LISTS for problem in _list_problems(name, values.get(name), docker)),
+        *_core_dns_problems(values),
+        *_base_problems(values),
+        *_built_problems(values.get("image_cache_test_images")),
+        *_parallel_problems(values),
+        *_registry_problems(values.get(_REGISTRIES), docker),
+    ]
+
+
+def _reference_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    for name in _REFERENCES:
+        given = values.get(name)
+        if given and not is_whole(str(given)):
+            yield Problem(name, given, _REFERENCE)
+
+
+def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]:
+    """Each item by itself: one that is wrong does not hide the next one."""
+    # What is no list was refused with its type.
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        where = f"{name}[{index}]"
+        try:
+            found = container_images.resources([item], {"runtime": "docker" if docker else "containerd"})
+        except ValueError as error:
+            yield _Said(where, None, str(error).partition(": ")[2])
+            continue
+        yield from _resource_problems(where, found)
+
+
+def _resource_problems(where: str, found: t.Sequence[t.Mapping[str, t.Any]]) -> t.Iterator[Problem]:
+    try:
+        load(found)
+    except ResourceError as error:
+        # `resources[0] (ContainerImage NAME).digest`: the name is the item's own.
+        key = error.where.rpartition(").")[2]
+        yield Problem(where if key in ("name", error.where) else f"{where}.{key}", error.value, error.accepted)
+
+
+def _core_dns_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    for version in _items(values, "image_cache_core_dns_versions"):
+        try:
+            container_images.core_dns([version])
+        except ValueError:
+            name = "image_cache_core_dns_versions (from core_dns_versions)"
+            yield Problem(name, version, "accepted are versions in quotes, such as 1.12.1")
+
+
+def _base_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    for name in _items(values, "image_cache_windows_base_images"):
+        try:
+            container_images.base_images([name])
+        except ValueError as error:
+            yield Problem("image_cache_windows_base_images", name, str(error).partition("; ")[2])
+
+
+def _built_problems(items: t.Any) -> t.Iterator[Problem]:
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict):
+            resource = {**item, "type": "BuiltContainerImage"}
+            yield from _resource_problems(f"image_cache_test_images[{index}]", [resource])
+
+
+def _parallel_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    name = "image_cache_parallel_pulls"
+    given = str(values.get(name, 1))
+    if given.isdecimal() and int(given) < 1:
+        yield Problem(name, values[name], "accepted is 1 or more")
+
+
+def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
+    """Each registry by itself; what is said never holds a password."""
+    for host, settings in (given if isinstance(given, dict) else {}).items():
+        try:
+            found = registries.read({host: settings})
+            if docker:
+                # Mirrors are refused elsewhere, with what to do instead.
+                registries.docker_files([dataclasses.replace(one, mirrors=()) for one in found])
+            else:
+                registries.containerd_files(found, container_images.CERTS_D)
+        except registries.RegistryError as error:
+            text = str(error)
+            where, dummy, why = text.partition(": ")
+            yield _Said(where.replace("registries", _REGISTRIES, 1), None, why)
+
+
+def _items(values: t.Mapping[str, t.Any], name: str) -> list[t.Any]:
+    given = values.get(name)
+    return given if isinstance(given, list) else []

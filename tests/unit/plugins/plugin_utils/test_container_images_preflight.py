@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Variables of container images and registries that cannot be: named with their value before any node is touched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.winkube.node.plugins.plugin_utils import container_images_preflight
+
+SECRET = "hunter2"
+GOOD: dict[str, Any] = {
+    "container_runtime": "containerd",
+    "container_runtime_sandbox_image": "registry.k8s.io/pause:3.10.2",
+    "container_runtime_registries": {
+        "docker.io": {"mirrors": ["https://mirror.example"]},
+        "r.example:5000": {"username": "me", "password": SECRET},
+    },
+    "image_cache_base_images": ["registry.k8s.io/pause:3.10.2"],
+    "image_cache_container_tags": ["r.example:5000/team/app:1.4"],
+    "image_cache_images": [
+        {"name": "r.example/a:1", "aliases": ["r.example/b:1"], "pinned": True, "windows": ["2022"]}
+    ],
+    "image_cache_core_dns_versions": ["1.12.1", "v1.11.3"],
+    "image_cache_windows_base_images": ["nanoserver", "servercore"],
+    "image_cache_nano_server_name": "",
+    "image_cache_test_images": [{"name": "r.example/test:1", "dockerfile": "FROM scratch\n", "push": True}],
+    "image_cache_parallel_pulls": "4",
+}
+
+BAD: list[tuple[dict[str, Any], list[str]]] = [
+    (
+        {"image_cache_container_tags": ["r.example/a:1", "pause:1"]},
+        ["image_cache_container_tags[1]: 'pause:1'", "whole"],
+    ),
+    ({"image_cache_images": [{"name": "r.example/a:1", "tag": "x"}]}, ["image_cache_images[0]", "'tag'", "aliases"]),
+    ({"image_cache_images": [7]}, ["image_cache_images[0]", "7", "wanted a reference"]),
+    (
+        {"image_cache_images": [{"name": "r.example/a:1", "digest": "x"}]},
+        ["image_cache_images[0].digest: 'x'", "sha256:"],
+    ),
+    ({"image_cache_images": [{"name": "r.example/a:1", "size": -5}]}, ["image_cache_images[0].size: -5", "bytes"]),
+    ({"image_cache_core_dns_versions": ["x"]}, ["core_dns_versions", "'x'", "1.12.1"]),
+    ({"image_cache_windows_base_images": ["nano"]}, ["image_cache_windows_base_images: 'nano'", "nanoserver"]),
+    ({"image_cache_test_images": [{"name": "r.example/a:1"}]}, ["image_cache_test_images[0].dockerfile", "missing"]),
+    ({"image_cache_parallel_pulls": "0"}, ["image_cache_parallel_pulls: '0'", "1 or more"]),
+    ({"image_cache_nano_server_name": "not an image"}, ["image_cache_nano_server_name: 'not an image'", "whole"]),
+    ({"container_runtime_sandbox_image": "pause:3"}, ["container_runtime_sandbox_image: 'pause:3'", "whole"]),
+    (
+        {"container_runtime_registries": {"https://x": {}}},
+        ["container_runtime_registries: 'https://x'", "without https"],
+    ),
+    (
+        {"container_runtime_registries": {"r.example:5000": {"password": SECRET}}},
+        ["container_runtime_registries.r.example:5000: wanted username"],
+    ),
+    (
+        {"container_runtime_registries": {"r.example": {"mirrors": ["ftp://m"]}}},
+        ["container_runtime_registries.r.example.mirrors[0].url: 'ftp://m'", "wanted a URL"],
+    ),
+    (
+        {"container_runtime_registries": {"r.example": {"ca": "C:\\ca.pem"}}, "container_runtime": "moby"},
+        ["container_runtime_registries.r.example.ca: Docker wants"],
+    ),
+]
+
+
+def test_what_is_good_is_no_problem_for_either_runtime() -> None:
+    assert container_images_preflight.problems(GOOD) == []
+    assert container_images_preflight.problems({**GOOD, "container_runtime": "docker"}) == []
+    assert container_images_preflight.problems({}) == []
+
+
+@pytest.mark.parametrize(("given", "named"), BAD, ids=[" ".join(given) for given, _ in BAD])
+def test_what_is_not_accepted_is_named_with_its_value(given: dict[str, Any], named: list[str]) -> None:
+    (problem,) = container_images_preflight.problems({**GOOD, **given})
+    for text in named:
+        assert text in str(problem)
+    assert SECRET not in str(problem)
+
+
+def test_one_that_is_wrong_hides_no_other() -> None:
+    given = {"image_cache_container_tags": ["a", "b"], "image_cache_core_dns_versions": ["x"]}
+    assert len(container_images_preflight.problems({**GOOD, **given})) == 3
