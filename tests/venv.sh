@@ -27,7 +27,7 @@ fi
 if ! "$folder/bin/python" -c "import pip" 2>/dev/null; then
     echo "Making $folder with $found ($("$found" --version 2>&1))"
     # Not --clear: the folder also holds the link by which Ansible finds the collection.
-    rm -rf "$folder/bin" "$folder/include" "$folder/lib" "$folder/lib64" "$folder/pyvenv.cfg"
+    rm -rf "${folder:?}/bin" "${folder:?}/include" "${folder:?}/lib" "${folder:?}/lib64" "${folder:?}/pyvenv.cfg"
     "$found" -m venv "$folder"
 fi
 

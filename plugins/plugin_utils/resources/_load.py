@@ -171,7 +171,7 @@ def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
 def _union(value: t.Any, members: tuple[t.Any, ...], where: str) -> t.Any:
     problem: ResourceError | None = None
     for member in members:
-        if member is type(None):
+        if member is types.NoneType:
             if value is None:
                 return None
             continue
@@ -179,8 +179,8 @@ def _union(value: t.Any, members: tuple[t.Any, ...], where: str) -> t.Any:
             return convert(value, member, where)
         except ResourceError as error:
             problem = problem or error
-    accepted = " or ".join(describe(member) for member in members if member is not type(None))
-    if problem is not None and (problem.where != where or len([m for m in members if m is not type(None)]) == 1):
+    accepted = " or ".join(describe(member) for member in members if member is not types.NoneType)
+    if problem is not None and (problem.where != where or len([m for m in members if m is not types.NoneType]) == 1):
         raise problem
     raise ResourceError(where, _short(value), f"wanted {accepted}")
 
@@ -264,7 +264,7 @@ def describe(annotation: t.Any) -> str:
     if annotation is t.Any:
         return "any value"
     if origin in (t.Union, types.UnionType):
-        return " or ".join(describe(member) for member in arguments if member is not type(None))
+        return " or ".join(describe(member) for member in arguments if member is not types.NoneType)
     if origin is t.Literal:
         return "one of " + ", ".join(map(str, arguments))
     if origin is tuple:
