@@ -80,9 +80,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no ty
         (folder / "report.html").write_text(report.page(self._playbook, [run]), encoding="utf-8")
 
     def _take(self, result: t.Any, status: str) -> None:
-        host, task = result._host.get_name(), result._task
+        host, task = result.host.get_name(), result.task
         begun = self._started.pop((host, task._uuid), None)
-        values = {} if task.no_log else plain(result._result)
+        values = {} if task.no_log else plain(result.result)
         self._tasks.setdefault(host, []).append(
             report.Task(
                 name=task.get_name(),
