@@ -60,7 +60,7 @@ function Open-Program($Call, [double]$Timeout) {
         $process.StandardOutput.BaseStream.CopyToAsync($program.Out)
         $process.StandardError.BaseStream.CopyToAsync($program.Err)
     )
-    $bytes = [System.Text.UTF8Encoding]::new($false).GetBytes([string]$Call['stdin'])
+    $bytes = [System.Text.Encoding]::UTF8.GetBytes([string]$Call['stdin'])
     try { $program.Feed = $process.StandardInput.BaseStream.WriteAsync($bytes, 0, $bytes.Length) }
     catch { $program.Fed = $true }
     return $program
@@ -82,7 +82,7 @@ function Test-Program($Program, [int]$Wait) {
 # What a program said; without an exit code it had to be ended. Throws what kept it from starting.
 function Close-Program($Program) {
     if ($Program.Failure) { throw $Program.Failure }
-    $utf8 = [System.Text.UTF8Encoding]::new($false)
+    $utf8 = [System.Text.Encoding]::UTF8
     $process = $Program.Process
     try {
         $ended = $process.HasExited
@@ -113,6 +113,8 @@ function Invoke-Program($Call, [double]$Timeout) {
 # behind, and its thread ends with this process.
 function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) {
     $shell = [powershell]::Create()
+    # Its preferences are its own.
+    $shell.Runspace.SessionStateProxy.SetVariable('ConfirmPreference', 'None')
     $null = $shell.AddCommand($Name).AddParameters($Parameters)
     $given = [System.Management.Automation.PSDataCollection[psobject]]::new()
     foreach ($object in $Objects) { $given.Add($object) }

@@ -79,7 +79,7 @@ function Write-File($With) {
     $path = [string]$With['path']
     $content = [string]$With['content']
     if ($With['encoding'] -eq 'base64') { $bytes = [Convert]::FromBase64String($content) }
-    else { $bytes = [System.Text.UTF8Encoding]::new($false).GetBytes($content) }
+    else { $bytes = [System.Text.Encoding]::UTF8.GetBytes($content) }
     Add-Parent $path
     $part = $path + '.' + [guid]::NewGuid().ToString('N') + '.part'
     try {
@@ -157,9 +157,9 @@ function Open-Key([string]$Path, [bool]$Writable = $false) {
 function Read-Value($Key, [string]$Name) {
     $kind = "$($Key.GetValueKind($Name))"
     $value = $Key.GetValue($Name, $null, 'DoNotExpandEnvironmentNames')
-    # Shown unsigned everywhere else; .NET gives them signed.
-    if ($kind -eq 'DWord') { $value = [BitConverter]::ToUInt32([BitConverter]::GetBytes([int]$value), 0) }
-    if ($kind -eq 'QWord') { $value = [BitConverter]::ToUInt64([BitConverter]::GetBytes([long]$value), 0) }
+    # Shown unsigned everywhere else; .NET gives them signed, and what has not its kind's size as another type.
+    if ($value -is [int]) { $value = [BitConverter]::ToUInt32([BitConverter]::GetBytes($value), 0) }
+    if ($value -is [long]) { $value = [BitConverter]::ToUInt64([BitConverter]::GetBytes($value), 0) }
     return [ordered]@{ value = $value; kind = $kind }
 }
 

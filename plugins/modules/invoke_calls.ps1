@@ -172,12 +172,6 @@ function Remove-Key([string]$Key) {
     catch { $null = 'it is in use' }
 }
 
-# Writes whole or not at all: readers never see half of it.
-function Save-Text([string]$Path, [string]$Text) {
-    [System.IO.File]::WriteAllText("$Path.part", $Text)
-    [System.IO.File]::Move("$Path.part", $Path)
-}
-
 function Read-Json([string]$Path) {
     try { return ConvertFrom-BatchJson ([System.IO.File]::ReadAllText($Path)) } catch { return $null }
 }
@@ -303,13 +297,12 @@ elseif (-not $batch['key']) { $observation = Invoke-Batch $batch }
 elseif (-not (Add-Claim $batch['key'])) { $observation = New-Observation 'known' }
 else {
     $path = Get-KeyPath $batch['key'] '.json'
-    $observation = $null
-    $lost = New-Observation 'lost'
+    $observation = New-Observation 'lost'
     try { $observation = Invoke-Batch $batch }
     finally {
-        # Also when the session is ended in the middle, while its process lives on.
-        if ($null -ne $observation) { Save-Text $path $observation }
-        else { [System.IO.File]::WriteAllText($path, $lost) }
+        # Also when the session is ended in the middle, while its process lives on. Readers never see half of it.
+        [System.IO.File]::WriteAllText("$path.part", $observation)
+        [System.IO.File]::Move("$path.part", $path)
     }
 }
 '{"changed":false,"observation":' + $observation + '}'

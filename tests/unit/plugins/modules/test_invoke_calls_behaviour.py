@@ -93,6 +93,36 @@ def test_values_travel_as_the_wire_says(run: Run) -> None:
     assert (values["Big"], values["Half"], values["Name.Length"]) == (2**63 - 1, 0.5, 1)
 
 
+def test_big_numbers_keep_all_their_digits(run: Run) -> None:
+    for number in (10**18, (1 << 63) - 1, -(1 << 63)):
+        (seen,) = run({"id": "n", "command": "Get-Stub", "parameters": {"Name": "a", "SetA": number}})["calls"]["n"][
+            "output"
+        ]
+        assert seen["SetA"] == number
+
+
+def test_half_a_character_is_told_as_unknown(run: Run, tmp_path: Path) -> None:
+    smile = program(tmp_path, "smile.exe", "sys.stdout.buffer.write('ab😀cd'.encode())")
+    (tmp_path / "smile").write_text("ab😀", encoding="utf-8")
+    seen = run(
+        {"id": "tail", "command": smile, "output_limit": 3},
+        {"id": "head", "command": "@read-file", "parameters": {
+            "paths": [str(tmp_path / "smile")], "content": True, "limit": 3}},
+    )["calls"]  # fmt: skip
+    assert seen["tail"]["stdout"] == "\ufffdcd"
+    assert seen["head"]["output"][0]["content"] == "ab\ufffd"
+
+
+def test_a_cmdlet_with_a_time_limit_asks_nobody(run: Run) -> None:
+    asked = {"Name": "ConfirmPreference", "ValueOnly": True}
+    calls = (
+        {"id": f"p{limit}", "command": "Get-Variable", "parameters": asked, **limited}
+        for limit, limited in enumerate(({}, {"timeout": 60}))
+    )
+    seen = run(*calls)["calls"]
+    assert seen["p0"]["output"] == seen["p1"]["output"] == ["None"]
+
+
 def test_hostile_values_stay_data(run: Run, tmp_path: Path) -> None:
     say = program(tmp_path, "say.exe", "sys.stdout.write('\\0'.join(sys.argv[1:]) + '|' + os.environ['WORD'])")
     for value in HOSTILE[:-1]:
