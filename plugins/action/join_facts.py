@@ -35,6 +35,7 @@ class ActionModule(NodeAction):
             "node_name": options["node_name"] or state.computer_name.lower(),
             "clock_skew": round(state.clock_skew, 3),
             "cni": dict(state.cni),
+            "uplink_at_risk": state.uplink_at_risk,
             "remote_commands": node.remote_commands,
         }
         problems = list(

@@ -16,6 +16,7 @@ import urllib.parse
 
 from . import header
 from .calls import Call, Observation
+from .hns import uplink
 
 KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
 CNI_NOTE = "C:\\ProgramData\\winkube\\cni.json"
@@ -39,6 +40,8 @@ class JoinState:
     windows: header.Header
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """What CNI_NOTE says: `plugin`, `backend`, `network`; empty if it is not there."""
+    uplink_at_risk: bool = False
+    """Whether a card has a static address that the first network of a CNI may take (hns/guard.py)."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -49,6 +52,7 @@ def calls() -> tuple[Call, ...]:
         Call(
             id="service", command="@read-registry", parameters={"values": [{"path": _SERVICE_KEY, "name": "ImagePath"}]}
         ),
+        *uplink.calls(),
     )
 
 
@@ -73,6 +77,7 @@ def read(seen: Observation, now: datetime.datetime) -> JoinState:
         clock_skew=(_moment(seen.time) - now).total_seconds() if seen.time else 0.0,
         windows=about,
         cni=_note(notes),
+        uplink_at_risk=bool(uplink.read(seen.calls).at_risk),
     )
 
 

@@ -181,6 +181,46 @@ class Node:
         self._forget = (*self._forget, key)
         return answer
 
+    def start(self, batch: Batch, *, step: str) -> str:
+        """Has the node do a batch detached, at most once, and does not wait for it; `peek` tells what became of it.
+
+        Returns:
+            The batch's key.
+
+        Raises:
+            NodeError: it did not arrive.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        key = batch.key or str(uuid.uuid4())
+        batch = dataclasses.replace(batch, key=key, forget=self._forget)
+        for dummy in range(_SENDS):
+            try:
+                started = self._send(batch, step, private=batch.secret, detach=True) is None
+            except LinkLost as error:
+                self._recover(error, step)
+                started = False
+            # Seen at work it surely arrived, whatever became of the answer.
+            if self._poll(key, step, self._clock(), private=batch.secret, started=started, poll=1).state != "unknown":
+                self._forget = ()
+                self._link.close_abandoned()
+                return key
+        raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
+
+    def peek(self, key: str, *, step: str, seconds: float) -> Observation:
+        """Asks for the observation of a batch that was left at work, and waits a while for it.
+
+        Returns:
+            It; with the state `running`, `lost` or `unknown` where there is none.
+
+        Raises:
+            NodeError, AnsibleConnectionFailure: as `run`.
+        """
+        deadline = self._clock() + seconds
+        answer = self._poll(key, step, deadline, private=True, started=False, poll=self.patience.poll)
+        if answer.state != "running":
+            self._forget = (*self._forget, key)
+        return answer
+
     def forget(self, keys: t.Iterable[str]) -> None:
         """Has the next command delete what the node keeps under these keys."""
         self._forget = (*self._forget, *keys)
@@ -254,7 +294,22 @@ class Node:
             raise NodeError(f"{self.name}: {step}: {result.get('msg') or 'the node did not reboot'}")
 
     def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
-        """Fetches the result of a batch that was sent; waits for it on the node."""
+        """Fetches the result of a batch that was sent; waits for it on the node.
+
+        Raises:
+            NodeError: it takes longer than its time.
+        """
+        answer = self._poll(key, step, deadline, private=private, started=started, poll=poll)
+        if answer.state == "running":
+            where = f", now at {answer.progress.id}" if answer.progress else ""
+            raise NodeError(
+                f"{self.name}: {step}: not finished after {self.patience.batch:.0f} seconds (timeout){where}; "
+                "the node goes on with it"
+            )
+        return answer
+
+    def _poll(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
+        """The same; one that is not finished in time has the state `running`."""
         # The wrapper answers when its process has started, a moment before the module claims the key.
         early = 10 if started else 0
         while True:
@@ -277,11 +332,7 @@ class Node:
                 self.on_progress(answer.progress)
             poll = max(poll, min(poll * 4, self.patience.longest_poll))
             if self._clock() >= deadline:
-                where = f", now at {answer.progress.id}" if answer.progress else ""
-                raise NodeError(
-                    f"{self.name}: {step}: not finished after {self.patience.batch:.0f} seconds (timeout){where}; "
-                    "the node goes on with it"
-                )
+                return answer
 
     def _send(
         self, batch: Batch, step: str, *, private: bool = False, detach: bool = False, system: bool = False

@@ -157,6 +157,8 @@ def test_a_pod_gets_back_the_traffic_that_a_stale_remote_endpoint_took(node: Nod
     store, state = hns.store(machine), machine.part(hns.State)
     pod, remote = state.endpoints[put.running[0]], state.endpoints[put.remote[0]]
     remote.address = pod.address
+    # The pod came after the one on the other node had gone.
+    state.endpoints[pod.id] = state.endpoints.pop(pod.id)
     assert not store.connected(pod)
     result = cleanup(machine, "stale")
     assert not result.get("failed"), result

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 
 from simulator.kubernetes_node import hns
+from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns_cni_change"), pytest.mark.slow]
 
@@ -22,13 +24,27 @@ HOST = "win22"
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
     site = start_site(
-        {"name": HOST, "windows": "2022", "link_drop_seconds": 0.3, "port_pool_seconds": 1},
+        # Its address is static: the first network takes it away, and so does each change of the CNI.
+        {"name": HOST, "windows": "2022", "link_drop_seconds": 0.3, "port_pool_seconds": 1, "uplink": {"static": True}},
         cluster={"kind": "memory"},
         kube_network_plugin="flannel",
         flannel_backend_type="host-gw",
     )
     site.run("site.yml").expect()
+    assert has_its_address(site)
     return site
+
+
+def has_its_address(site: Site) -> bool:
+    """Whether the node can be reached, at an address that is set by hand."""
+    machine = site.machine(HOST)
+    card = status_of(machine)
+    return machine.network.is_up and not card["dhcp"] and machine.address in str(card["addresses"])
+
+
+def status_of(machine: Machine) -> Any:
+    found: Any = machine.families.status["network"](machine)
+    return found.get("vEthernet (Ethernet)") or found["Ethernet"]
 
 
 def networks(site: Site) -> set[str]:
@@ -67,6 +83,7 @@ def test_the_former_network_goes_and_the_new_one_comes(site: Site, changed: Play
         "kubelet": "Running",
     }
     assert cluster_nodes(site)[node_name(HOST)]["ready"]
+    assert has_its_address(site)
 
 
 def test_a_further_run_leaves_the_network_alone(site: Site, changed: PlayRun) -> None:

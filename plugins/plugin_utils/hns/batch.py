@@ -18,7 +18,7 @@ from . import services
 from . import uplink as hns_uplink
 from .cni import AZURE_PROGRAMS
 from .journal import Journal
-from .objects import LISTINGS
+from .objects import EXTERNAL, LISTINGS
 from .plan import CleanupPlan
 from .runtime import CRI_ENDPOINT, Owner, Programs
 
@@ -250,12 +250,12 @@ def _looks(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
 
 
 def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """What was started makes its network again, which may take the cards' static addresses away once more."""
+    """What was started makes its network, perhaps another one, which may take the static addresses away once more."""
     wait = Call(
         id="network-again",
         command="Get-HnsNetwork",
         select=("Name",),
-        until={"Name": [item.name for item in plan.networks]},
+        until={"Type": list(EXTERNAL)},
         retries=max(0, options.network_timeout // 2),
         delay=2.0,
         timeout=options.hns_timeout,

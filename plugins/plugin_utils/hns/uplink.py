@@ -76,6 +76,8 @@ class Links:
     """Those with static addresses."""
     routes: tuple[Route, ...] = ()
     """All routes with a next hop."""
+    at_risk: tuple[Uplink, ...] = ()
+    """Those of the uplinks that no virtual switch holds yet: the first external network makes one."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -105,6 +107,7 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
         if item.get("HardwareInterface") is True
     }
     macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in output("adapters")}
+    cards = {int(item["ifIndex"]) for item in output("adapters") if item.get("HardwareInterface") is True}
     routes = tuple(
         Route(
             destination=str(item["DestinationPrefix"]),
@@ -116,6 +119,7 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
         if str(item.get("NextHop") or "") not in _ON_LINK
     )
     uplinks: list[Uplink] = []
+    at_risk: list[Uplink] = []
     for interface in output("interfaces"):
         index = int(interface["InterfaceIndex"])
         addresses = tuple(
@@ -137,7 +141,9 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
                 dns=tuple(str(server) for server in (dns if isinstance(dns, list) else [dns]) if server),
             )
         )
-    return Links(uplinks=tuple(uplinks), routes=routes)
+        if index in cards:
+            at_risk.append(uplinks[-1])
+    return Links(uplinks=tuple(uplinks), routes=routes, at_risk=tuple(at_risk))
 
 
 def lost(saved: Uplink, links: Links) -> bool:

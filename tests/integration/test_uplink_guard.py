@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A static address while somebody makes the first network of a node, at whatever time: it is there again afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from integration.actions import CONNECTIONS, connect, run_action
+from integration.networks import free_network
+
+from simulator.fleet import Fleet
+from simulator.kubernetes_node import hns
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("uplink_guard")]
+
+NOTE = r"C:\ProgramData\winkube\hns\uplink.json"
+QUICK = {"network_timeout": 60, "settle": 0.1}
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    network = free_network()
+    uplink = {"static": True, "gateway": f"{network}.254", "dns": [f"{network}.250"],
+              "routes": [{"destination": "10.9.0.0/16", "next_hop": f"{network}.253", "metric": 5}]}  # fmt: skip
+    kinds = {"WINRM": {"uplink": uplink}, "PSRP": {"uplink": uplink}, "IDLE": {"uplink": uplink}, "DHCP": {}}
+    nodes = [
+        Settings.read({"name": name, "address": f"{network}.{number}", "features": ["Containers"],
+                       "link_drop_seconds": 0.2, "time_scale": 0.05, **more})
+        for number, (name, more) in enumerate(kinds.items(), start=1)
+    ]  # fmt: skip
+    with Fleet(nodes) as fleet:
+        yield fleet
+
+
+def guard(machine: Machine, kind: str = "psrp", *, check_mode: bool = False, **options: Any) -> dict[str, Any]:
+    with connect(machine, kind) as connection:
+        return run_action(connection, "uplink_guard", options, check_mode=check_mode)
+
+
+def card(machine: Machine) -> Any:
+    """The settings of the outside card, whichever interface has them."""
+    found: Any = machine.families.status["network"](machine)
+    return found.get("vEthernet (Ethernet)") or found["Ethernet"]
+
+
+@pytest.mark.parametrize("kind", CONNECTIONS)
+def test_a_static_address_outlives_a_network_that_comes_late(fleet: Fleet, kind: str) -> None:
+    machine = fleet.machine(kind.upper())
+    before = card(machine)
+    started = guard(machine, kind, **QUICK)
+    assert not started["changed"]
+    assert machine.address in machine.files.read_text(NOTE)
+    hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
+    assert card(machine)["dhcp"]
+    finished = guard(machine, kind, state="finished", guard=started["guard"], timeout=30)
+    assert not finished.get("failed"), finished
+    assert [(change["type"], change["name"]) for change in finished["changes"]] == [("Uplink", "Ethernet")]
+    assert finished["changed"]
+    assert card(machine) == before
+    assert not machine.files.exists(NOTE)
+    # A switch holds the card now: there is nothing left to guard.
+    assert not guard(machine, kind)["guard"]
+
+
+def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
+    machine = fleet.machine("IDLE")
+    assert not guard(machine, check_mode=True, **QUICK)["guard"]
+    assert not machine.files.exists(NOTE)
+    started = guard(machine, **QUICK)
+    early = guard(machine, state="finished", guard=started["guard"], timeout=0)
+    assert early["guard"] == started["guard"]
+    assert "the guard of the static address waits on" in early["warnings"][0]
+    assert not early["changed"]
+
+
+def test_a_card_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
+    machine = fleet.machine("DHCP")
+    result = guard(machine)
+    assert not result["guard"]
+    assert result["remote_commands"] == 1
+    assert not machine.files.exists(NOTE)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"settle": -1}, "settle"), ({"state": "finished", "guard": {"key": "k"}}, "wanted what state started returned")],
+)
+def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, options: dict[str, Any], said: str) -> None:
+    result = guard(fleet.machine("DHCP"), **options)
+    assert result["failed"]
+    assert said in result["msg"]
