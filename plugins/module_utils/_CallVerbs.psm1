@@ -290,8 +290,10 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
         }
         '@port-pools' {
             $ranges = @(foreach ($line in netsh.exe interface ipv4 show excludedportrange protocol=tcp) {
-                    # A range that somebody excluded by hand ends in an asterisk.
-                    if ($line -match '^\s*(\d+)\s+(\d+)\s*$') { "$($Matches[1])-$($Matches[2])" }
+                    # HNS takes 64 at once; what others listen on stands alone, and what was excluded by hand ends in a star.
+                    if ($line -match '^\s*(\d+)\s+(\d+)\s*$' -and [int]$Matches[2] - [int]$Matches[1] -eq 63) {
+                        "$($Matches[1])-$($Matches[2])"
+                    }
                 })
             [ordered]@{ reserved = $ranges.Count; ranges = $ranges }
         }

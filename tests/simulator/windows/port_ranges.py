@@ -3,7 +3,8 @@
 """Ranges of ports that Windows gives to nobody else, as netsh shows them.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
-The dynamic range is Windows' own: 49152 to 65535.
+The dynamic range is Windows' own: 49152 to 65535. What http.sys listens on is listed, too, WinRM's ports among it
+(kubernetes/kubernetes#117783 shows a node's list: 5985, 5986, 47001 and HNS's pools).
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ class PortRanges:
     Parameters:
         reserved: by owner: what a service took at run time (HNS's pools); TCP and UDP alike.
         administered: what an administrator excluded, shown with an asterisk.
+        listening: TCP ports of http.sys.
     """
 
     reserved: dict[str, Reservation] = field(default_factory=dict)
     administered: list[tuple[int, int]] = field(default_factory=lambda: [(5357, 5357)])
+    listening: tuple[int, ...] = (5985, 47001)
 
     def held(self) -> dict[str, Reservation]:
         """Return what is reserved now, without what has been let go."""
@@ -73,6 +76,7 @@ def show(machine: Machine, words: Sequence[str]) -> ProgramResult:
     shown = set(ranges.administered)
     if values["store"] == "active":
         shown |= {(pool.first, pool.last) for pool in ranges.held().values()}
+        shown |= {(port, port) for port in ranges.listening if protocol == "tcp"}
     lines += [f"{first:10d}  {last:10d}{marked.get((first, last), '')}".ljust(29) for first, last in sorted(shown)]
     lines += ["", "* - Administered port exclusions.", ""]
     return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))

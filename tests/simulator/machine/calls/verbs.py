@@ -334,11 +334,12 @@ def free_space(
 def port_pools(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """List the TCP ports that Windows keeps for itself, as netsh.exe prints them."""
+    """List HNS's pools of 64 TCP ports, of the ranges that netsh.exe prints."""
     printed = machine.programs.run(
         "netsh.exe", ["interface", "ipv4", "show", "excludedportrange", "protocol=tcp"], stop=process.stop
     ).stdout
-    found = re.findall(r"^\s*(\d+)\s+(\d+)\s*$", printed, re.MULTILINE)
+    listed = re.findall(r"^\s*(\d+)\s+(\d+)\s*$", printed, re.MULTILINE)
+    found = [(first, last) for first, last in listed if int(last) - int(first) == 63]
     return [custom_object(reserved=len(found), ranges=[f"{first}-{last}" for first, last in found])]
 
 
