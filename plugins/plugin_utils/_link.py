@@ -118,12 +118,13 @@ class Link:
         _memory.release()
         return result
 
-    def reboot(self, *, timeout: float, message: str) -> dict[str, t.Any]:
+    def reboot(self, *, timeout: float, message: str, boot: str = "") -> dict[str, t.Any]:
         """Reboots by ansible.windows' own action and waits until the node can be used again.
 
         Parameters:
             timeout: seconds to wait for the node.
             message: shown to whoever is logged on.
+            boot: when it booted last, as it has just said; empty: it is asked.
 
         Returns:
             The action's result.
@@ -136,7 +137,7 @@ class Link:
         plugin = self._other_action("ansible.windows.win_reboot", arguments, 0)
         with self._watched(None):
             commands = vars(self._connection)
-            commands["exec_command"] = RebootWatch(commands["exec_command"])
+            commands["exec_command"] = RebootWatch(commands["exec_command"], boot)
             result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
         return result
 

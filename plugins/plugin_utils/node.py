@@ -95,6 +95,8 @@ class Node:
         self._refusals = 0
         self._garbled = 0
         self._forget: tuple[str, ...] = ()
+        self._boot = ""
+        """When the node booted, by its last answer."""
 
     @property
     def remote_commands(self) -> int:
@@ -285,7 +287,7 @@ class Node:
             NodeError: it does not come back, or cannot be told to.
         """
         try:
-            result = self._link.reboot(timeout=self.patience.reboot, message=f"winkube.node: {step}")
+            result = self._link.reboot(timeout=self.patience.reboot, message=f"winkube.node: {step}", boot=self._boot)
         except LookupError as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
         if result.get("unreachable"):
@@ -354,9 +356,11 @@ class Node:
         if isinstance(observation, dict):
             self._contact()
             try:
-                return Observation.from_wire(observation)
+                answer = Observation.from_wire(observation)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise NodeError(f"{self.name}: {step}: the module's answer cannot be read: {error!r}") from error
+            self._boot = answer.boot
+            return answer
         if detach and result.get("ansible_job_id") and not result.get("failed"):
             self._contact()
             return None

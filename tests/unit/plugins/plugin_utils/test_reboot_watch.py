@@ -7,10 +7,13 @@ import base64
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.winkube.node.plugins.plugin_utils._reboot_watch import BOOT_TIME, RebootWatch
+from ansible_collections.winkube.node.plugins.plugin_utils._reboot_watch import BOOT_TIME, RebootWatch, file_time
 
 ORDER = "C:\\Windows\\System32\\shutdown.exe /r /t 2 /c 'x'"
 LOST = ConnectionError("reset by peer")
+LOGON = "Get-Item -LiteralPath 'HKLM:\\SOFTWARE\\X\\AutoLogonChecked' -ErrorAction Stop; 'success-0f-1e'"
+BOOTED = "2026-11-21T12:00:00.1234567Z"
+FILE_TIME = 134397360001234567
 
 
 def encoded(script: str) -> str:
@@ -24,8 +27,10 @@ class Node:
     def __init__(self, *answers: Exception | bytes) -> None:
         self.answers = list(answers)
         self.orders = 0
+        self.commands: list[str] = []
 
     def __call__(self, command: str, in_data: bytes | None = None) -> tuple[int, bytes, bytes]:
+        self.commands.append(command)
         self.orders += command == encoded(ORDER)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -37,12 +42,12 @@ class Node:
     ("answers", "orders"),
     [
         # The boot time before, the order's answer, then looks at the boot time.
-        ([b"1", b"", b"1", b"2"], 1),
-        ([b"1", LOST, b"2"], 1),
-        ([b"1", LOST, LOST, b"2"], 1),
-        ([b"1", LOST, b"1", b"", b"1", b"2"], 2),
-        ([b"1", LOST, b"1\r\n", b'{"rc": 1115}', b"1", b"2"], 2),
-        ([b"1", LOST, b"1", LOST, b"1", b"", b"2"], 3),
+        ([b"before", b"", b"before", b"after"], 1),
+        ([b"before", LOST, b"after"], 1),
+        ([b"before", LOST, LOST, b"after"], 1),
+        ([b"before", LOST, b"before", b"", b"before", b"after"], 2),
+        ([b"before", LOST, b"before\r\n", b'{"rc": 1115}', b"before", b"after"], 2),
+        ([b"before", LOST, b"before", LOST, b"before", b"", b"after"], 3),
     ],
 )
 def test_an_order_that_was_lost_is_given_again_until_the_node_has_it(
@@ -56,7 +61,7 @@ def test_an_order_that_was_lost_is_given_again_until_the_node_has_it(
     except AnsibleConnectionFailure as error:
         assert error.__cause__ is LOST  # noqa: PT017 - some of these are lost, some are not
     seen = b""
-    while seen != b"2":
+    while seen != b"after":
         try:
             seen = watch(encoded(BOOT_TIME), in_data=None)[1]
         except ConnectionError:
@@ -70,3 +75,55 @@ def test_other_commands_pass() -> None:
     assert RebootWatch(node)("whoami")[1] == b"a"
     with pytest.raises(ConnectionError):
         RebootWatch(node)("x -EncodedCommand ä")
+
+
+def ask(watch: RebootWatch, script: str) -> bytes:
+    return watch(encoded(script), in_data=None)[1]
+
+
+def test_a_node_that_has_said_when_it_booted_is_not_asked_again() -> None:
+    node = Node(b"", b"%d True" % (FILE_TIME + 600 * 10**7))
+    watch = RebootWatch(node, BOOTED)
+    assert ask(watch, BOOT_TIME) == b"%d" % FILE_TIME
+    ask(watch, ORDER)
+    assert ask(watch, BOOT_TIME) == b"%d" % (FILE_TIME + 600 * 10**7)
+    assert ask(watch, LOGON) == b"success-0f-1e"
+    assert (len(node.commands), node.orders) == (2, 1)
+
+
+def test_a_node_that_goes_down_is_not_taken_for_one_that_is_back() -> None:
+    # Windows computes its boot time from its clock, which may have been set meanwhile by some milliseconds.
+    node = Node(b"", b"%d False" % (FILE_TIME + 5994), b"%d True" % (FILE_TIME - 5994))
+    watch = RebootWatch(node, BOOTED)
+    before = ask(watch, BOOT_TIME)
+    ask(watch, ORDER)
+    assert ask(watch, BOOT_TIME) == before
+    assert ask(watch, BOOT_TIME) == before
+    node.answers = [b"no logon screen"]
+    assert ask(watch, LOGON) == b"no logon screen"
+
+
+def test_a_node_that_still_configures_updates_is_waited_for_on_the_node() -> None:
+    node = Node(b"", b"%d False" % (FILE_TIME + 10**9), b"success-0f-1e")
+    watch = RebootWatch(node, BOOTED)
+    ask(watch, ORDER)
+    ask(watch, BOOT_TIME)
+    assert ask(watch, LOGON) == b"success-0f-1e"
+    sent = base64.b64decode(node.commands[-1].rpartition(" ")[2]).decode("utf-16-le")
+    assert sent.endswith(LOGON)
+    assert "Start-Sleep" in sent
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        (BOOTED, b"%d" % FILE_TIME),
+        ("2026-11-21T12:00:00Z", b"134397360000000000"),
+        ("2026-11-21T12:00:00.5Z", b"134397360005000000"),
+        ("2026-13-21T12:00:00Z", b""),
+        ("yesterday", b""),
+        ("", b""),
+    ],
+)
+def test_file_times(moment: str, expected: bytes) -> None:
+    assert file_time(moment) == expected
