@@ -67,6 +67,9 @@ class Call:
     """Of a program: it runs side by side with its neighbours that have it, at most so many at once."""
     watch: str | None = None
     """Of a program: the path of a file that grows while it runs, for progress."""
+    private: bool = dataclasses.field(default=False, metadata={"wire": False})
+    """What goes in is secret, what comes back is not: its batch is kept out of all output. Known to the controller
+    only."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
     """The call may outlive a WinRM session: its batch runs detached. Known to the controller only."""
 
@@ -120,7 +123,7 @@ class Batch:
     @property
     def secret(self) -> bool:
         """Whether any call carries values that no log may show."""
-        return any(call.secret for call in self.calls)
+        return any(call.secret or call.private for call in self.calls)
 
     @property
     def long(self) -> bool:

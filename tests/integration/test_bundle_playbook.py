@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -23,6 +24,7 @@ from simulator.windows.update_catalogue import Update
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_playbook")]
 
 SECRET = "s3cret-signature"
+TOKEN = re.compile(r"/~[A-Za-z0-9_-]{32}")
 FIX = Update("KB5999001", builds=(20348,), reboots=0)
 ROLE = {"name": "winkube.node.node_prepare"}
 ROLES = ["container_runtime", "cni", "image_cache"]
@@ -114,8 +116,15 @@ def test_a_node_is_prepared_with_the_network_shut(
     noted = {"name": "Note", "ansible.builtin.set_fact": {"noted_for_good": True, "cacheable": True}}
     play = {**PREPARE[0], "tasks": [*tasks[:2], patch, *tasks[2:], noted]}
     quick = {"artifact_mirror": "", "windows_patches_update_server": "none", "windows_patches_settle_timeout": 4}
-    run = site.run([play], "-v", variables={**variables, **quick}).expect()
+    run = site.run([play], "-v", "--diff", variables={**variables, **quick}).expect()
     assert asked(site) == before
+    # Nobody may ask the server who has not its token: it is in no output and on no node.
+    assert "/~/github.com/" in run.output
+    assert not TOKEN.search(run.output)
+    folder = site.machine("win22").files.real(r"C:\ProgramData\winkube")
+    manifests = [path.read_text(encoding="utf-8") for path in folder.rglob("*.manifest.json")]
+    assert len(manifests) >= 3
+    assert not TOKEN.search("".join(manifests))
     assert "Service containerd" in run.changes("win22")
     assert site.machine("win22").services.get("containerd").state == "Running"  # type: ignore[union-attr]
     assert dict(state(site.machine("win22"))["updates"])[FIX.kb] == "Installed"
@@ -153,7 +162,7 @@ def servers(site: Site) -> list[int]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes()
-            if b"bundle_http.py" in command and home in (process / "environ").read_bytes():
+            if b"file_server.py" in command and home in (process / "environ").read_bytes():
                 found.append(int(process.name))
         except OSError:
             continue

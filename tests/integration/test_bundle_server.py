@@ -157,13 +157,13 @@ def test_where_it_cannot_listen_it_says_so(bundle: Bundle, tmp_path: Path) -> No
 def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: signal.Signals) -> None:
     program = (
         "import sys, time\n"
-        "from ansible_collections.winkube.node.plugins.plugin_utils import bundle_server, bundle_verify\n"
-        "served = bundle_server.start(bundle_verify.verify(*sys.argv[1:]), bind='127.0.0.1')\n"
+        "from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server, verify\n"
+        "served = server.start(verify.verify(*sys.argv[1:]), bind='127.0.0.1')\n"
         "print(served.port, served.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
     command = [sys.executable, "-c", program, str(controller.bundle), controller.public]
-    environment = {**os.environ, "PYTHONPATH": str(Path(bundle_server.__file__).parents[5])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(bundle_server.__file__).parents[6])}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as ansible:
         assert ansible.stdout is not None
         port, pid = map(int, ansible.stdout.readline().split())

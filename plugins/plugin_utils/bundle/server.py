@@ -58,7 +58,8 @@ def start(bundle: Bundle, *, bind: str, port: int = 0, certificate: str = "", ke
     Raises:
         BundleError: it cannot be served so.
     """
-    token, parent = secrets.token_urlsafe(24), _play()
+    # Whatever shows a URL leaves out a part of this form (resources/_curl.redacted).
+    token, parent = f"~{secrets.token_urlsafe(24)}", _play()
     settings = {
         "directory": str(bundle.directory),
         "files": [[entry.path, entry.size, entry.sha256] for entry in bundle.entries.values()],

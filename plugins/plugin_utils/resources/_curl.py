@@ -21,6 +21,8 @@ PARALLEL = 8
 VERSION_CALL = Call(id="curl", command="curl.exe", arguments=("--version",), on_error="continue", output_limit=2000)
 """Tells curl's version, in its first line (a limit keeps the end); resources that ask it share one answer."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
+"""First part of a path that is known to those only who may ask there, as a served bundle's is."""
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
 
 Version = tuple[int, ...]
@@ -100,7 +102,8 @@ def download(
         route: how.
         timeout: seconds for one attempt.
         needs, unless, on_error, parallel: as of `Call`.
-        secret: whether its output is; it is anyway where URL or route carry credentials.
+        secret: whether its output is. Where URL or route carry credentials it is not, since curl then tells nothing but
+            its exit code and the status of the answer; the batch is kept out of all output all the same.
         resume: whether what lies at `output` is continued.
         version: curl's, where it is known.
     """
@@ -117,11 +120,16 @@ def download(
         needs=needs,
         unless=unless,
         on_error=on_error,
-        secret=secret or route.secret or carries_secret(url),
+        secret=secret,
+        private=_guarded(url, route),
         long=True,
         parallel=parallel,
         watch=output if parallel else None,
     )
+
+
+def _guarded(url: str, route: Route) -> bool:
+    return route.secret or carries_secret(url)
 
 
 def _fetching(url: str, output: str, route: Route, resume: bool, version: Version) -> list[tuple[str, str | None]]:
@@ -134,7 +142,8 @@ def _fetching(url: str, output: str, route: Route, resume: bool, version: Versio
         *([("continue-at", "-")] if resume else []),
         ("fail", None),
         ("silent", None),
-        ("show-error", None),
+        # Its words might hold the signature.
+        *([] if _guarded(url, route) else [("show-error", None)]),
         ("connect-timeout", "30"),
         # Less than 1 KB/s for a minute is a dead link.
         *([] if route.limit_rate else [("speed-limit", "1024"), ("speed-time", "60")]),
@@ -219,17 +228,18 @@ def line(name: str, value: str | None) -> str:
 
 
 def carries_secret(url: str) -> bool:
-    """Whether a URL carries credentials: a user, or a query (signatures live there)."""
+    """Whether a URL carries credentials: a user, a query (signatures live there), or a served bundle's token."""
     authority, dummy, rest = url.partition("://")[2].partition("/") if "://" in url else url.partition("/")
-    return "@" in authority or "?" in authority or "?" in rest
+    return "@" in authority or "?" in authority or "?" in rest or bool(_TOKEN.match(rest))
 
 
 def redacted(url: str) -> str:
-    """A URL as it may be shown: without user, query and fragment."""
+    """A URL as it may be shown: without user, query, fragment and the token of a served bundle."""
     bare = url.split("?", 1)[0].split("#", 1)[0]
     scheme, separator, rest = bare.partition("://") if "://" in bare else ("", "", bare)
     authority, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+    token = _TOKEN.match(path)
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{'~' + path[token.end() :] if token else path}"
 
 
 def is_url(text: str) -> bool:

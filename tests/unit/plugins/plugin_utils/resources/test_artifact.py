@@ -11,7 +11,7 @@ import typing as t
 import pytest
 from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, CallResult
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._checksums import checksum_in
 
@@ -161,7 +161,7 @@ def test_sites_are_asked_in_order_before_the_publisher_each_for_its_own_checksum
     assert attempts(change, ["sum-1", "download-1"]) == ["sum-0", "sum-1", "download-1"]
     assert "proxy" not in (call(change, "download-0").stdin or "")
     assert 'proxy = "http://p:3128"' in (call(change, "download-1").stdin or "")
-    assert [call(change, f"download-{index}").secret for index in range(3)] == [True, True, False]
+    assert [call(change, f"download-{index}").private for index in range(3)] == [True, True, False]
     assert "s3cret" not in f"{change.why}{change.before}{change.after}"
 
 
@@ -268,7 +268,9 @@ def test_a_users_own_file_is_fetched_again_when_its_etag_or_size_changes(answere
 def test_secrets_travel_on_standard_input_and_come_back_nowhere(more: dict[str, t.Any], secret: str) -> None:
     change = must(artifact(sha256=SHA256, **more), file=files())
     download = call(change, "download-0")
-    assert download.secret
+    assert Batch(calls=(download,)).secret, "its batch is kept out of all output"
+    assert "show-error" not in (download.stdin or ""), "curl's words might hold it"
+    assert "private" not in download.to_wire()
     assert secret in (download.stdin or "")
     assert secret not in f"{download.arguments}{change.why}{change.before}{change.after}"
 
@@ -297,7 +299,7 @@ def test_headers_follow_no_redirect_unless_curl_keeps_them_back(
 
 
 def test_an_open_url_is_no_secret() -> None:
-    assert not call(must(artifact(sha256=SHA256, proxy="http://p:3128"), file=files()), "download-0").secret
+    assert not call(must(artifact(sha256=SHA256, proxy="http://p:3128"), file=files()), "download-0").private
 
 
 @pytest.mark.parametrize(

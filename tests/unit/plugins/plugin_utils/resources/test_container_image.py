@@ -150,7 +150,7 @@ def test_the_archive_that_fits_this_windows_is_fetched_verified_imported_and_rem
     change = must(wanted, **seen(), windows=build)
     assert [done.id for done in change.calls] == ["download", "verify", "load-lean", "load", "discard", "check"]
     assert "http://c/2022.tar?sig=x" in (call(change, "download").stdin or "")
-    assert call(change, "download").secret
+    assert call(change, "download").private
     assert call(change, "verify").parameters["sha256"] == "2" * 64
     assert call(change, "discard").always
     assert planned(wanted, **seen(line()), windows=build) is None

@@ -24,6 +24,14 @@ def test_a_redacted_url_has_neither_query_nor_user(text: str) -> None:
     assert "pass@" not in shown
 
 
+def test_a_served_bundles_token_is_a_secret() -> None:
+    url = f"http://192.0.2.1:8080/~{'aZ-_' * 8}/dl.k8s.io/v1.37.1/a.tar.gz"
+    assert _curl.redacted(url) == "http://192.0.2.1:8080/~/dl.k8s.io/v1.37.1/a.tar.gz"
+    assert _curl.carries_secret(url)
+    homepage = "http://host.example/~user/a.tar.gz"
+    assert (_curl.redacted(homepage), _curl.carries_secret(homepage)) == (homepage, False)
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_curl_takes_the_configuration(tmp_path: Path) -> None:
     source, output = tmp_path / "s ource.bin", tmp_path / 'with "quotes" and \\ backslash' / "out.bin"
