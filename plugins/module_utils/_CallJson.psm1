@@ -27,7 +27,7 @@ function ConvertFrom-BatchJson([string]$Text) {
         elseif ($token -ceq 'null') { $value = $null }
         elseif ($token -match '^-?[0-9]{1,9}$') { $value = [int]$token }
         elseif ($token -match '^-?[0-9]{1,18}$') { $value = [long]$token }
-        # A double would round them: a QWord has up to 19.
+        # A double would round them.
         elseif ($token -match '^-?[0-9]{1,28}$') { $value = [decimal]$token }
         else { $value = [double]::Parse($token, [cultureinfo]::InvariantCulture) }
         if ($parent -is [System.Collections.IDictionary]) { $parent.Add($name, $value); $name = $null }
@@ -41,7 +41,7 @@ function ConvertTo-JsonString([string]$Text) {
     $Text = $Text.Replace('\', '\\').Replace('"', '\"').Replace("`r", '\r').Replace("`n", '\n').Replace("`t", '\t')
     # ASCII only: no console's code page can change it on its way.
     if ([regex]::IsMatch($Text, '[^ -~]')) {
-        # A limit may have cut a character in two: half of one is no Unicode.
+        # A limit may have cut a character in two.
         $utf8 = [System.Text.Encoding]::UTF8
         $Text = $utf8.GetString($utf8.GetBytes($Text))
         $Text = [regex]::Replace($Text, '[^ -~]', { param($Match) '\u{0:x4}' -f [int]$Match.Value[0] })

@@ -155,12 +155,11 @@ function Open-Key([string]$Path, [bool]$Writable = $false) {
 }
 
 function Read-Value($Key, [string]$Name) {
-    $kind = "$($Key.GetValueKind($Name))"
     $value = $Key.GetValue($Name, $null, 'DoNotExpandEnvironmentNames')
-    # Shown unsigned everywhere else; .NET gives them signed, and what has not its kind's size as another type.
+    # .NET gives them signed; one of the wrong size is of another type.
     if ($value -is [int]) { $value = [BitConverter]::ToUInt32([BitConverter]::GetBytes($value), 0) }
     if ($value -is [long]) { $value = [BitConverter]::ToUInt64([BitConverter]::GetBytes($value), 0) }
-    return [ordered]@{ value = $value; kind = $kind }
+    return [ordered]@{ value = $value; kind = "$($Key.GetValueKind($Name))" }
 }
 
 function Read-Registry($With) {
@@ -290,7 +289,7 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
         }
         '@port-pools' {
             $ranges = @(foreach ($line in netsh.exe interface ipv4 show excludedportrange protocol=tcp) {
-                    # HNS takes 64 at once; what others listen on stands alone, and what was excluded by hand ends in a star.
+                    # HNS takes 64 at once. A star ends what was excluded by hand.
                     if ($line -match '^\s*(\d+)\s+(\d+)\s*$' -and [int]$Matches[2] - [int]$Matches[1] -eq 63) {
                         "$($Matches[1])-$($Matches[2])"
                     }
