@@ -45,7 +45,8 @@ def share() -> None:
             filter_loader.get(plugin)
         for plugin in ("ansible.builtin.defined", "ansible.builtin.file", "ansible.builtin.subset"):
             test_loader.get(plugin)
-        lookup_loader.get("ansible.builtin.env")
+        for plugin in ("ansible.builtin.env", "winkube.node.cluster_variable"):
+            lookup_loader.get(plugin)
     with contextlib.suppress(Exception):
         # NTLM seals with it; OpenSSL makes ready for that once in a process, 2 MB of it.
         algorithms = importlib.import_module("cryptography.hazmat.decrepit.ciphers.algorithms")

@@ -24,7 +24,8 @@ NETBIOS_LENGTH = 15
 """Windows cuts a computer's NetBIOS name here; two nodes that share so many characters collide silently."""
 _SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
-_SOURCE = re.compile(r"^\{\{\s*\(*(\w+)\s*\|\s*default")
+_SOURCE = re.compile(r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?(\w+)(?:'|\s*\|\s*default)")
+"""The shared variable that a default reads first."""
 
 
 @dataclasses.dataclass(frozen=True)

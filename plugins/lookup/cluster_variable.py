@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A variable that describes the whole cluster, where kubespray's inventory has it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+name: cluster_variable
+short_description: A variable of the cluster, from the host's own or its control plane's group_vars
+version_added: 0.1.0
+description:
+  - Returns a variable of the host, as any template would. Where the host has none of that name, or null, it is the one
+    of the first host of the cluster's groups that has it, templated for that host.
+  - kubespray keeps what all nodes share in C(group_vars/k8s_cluster), and Windows hosts are never children of that
+    group. So they read it here, and it is written once.
+  - The groups are C(kube_control_plane), C(kube-master), C(master-ubuntu), C(k8s_cluster) and C(k8s-cluster), in this
+    order, and the first host of each.
+options:
+  _terms:
+    description: Names of variables.
+    type: list
+    elements: str
+    required: true
+  default:
+    description: What stands for a variable that nobody has.
+    type: raw
+    default: ''
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = """
+- name: Show the version that the cluster's inventory asks for
+  ansible.builtin.debug:
+    msg: "{{ lookup('winkube.node.cluster_variable', 'kube_version', default='1.37.1') }}"
+"""
+
+RETURN = """
+_raw:
+  description: The variables' values, in order.
+  type: list
+  elements: raw
+"""
+
+import typing as t
+
+from ansible.plugins.lookup import LookupBase
+
+GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_cluster", "k8s-cluster")
+"""Of kubespray, its older names, and kubernetes-for-windows; the control plane's first: it has all that matters."""
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
+    """Looks into the host's variables, then into those of the cluster's hosts."""
+
+    def run(
+        self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
+    ) -> list[t.Any]:
+        """Ansible's entry point."""
+        self.set_options(var_options=variables, direct=keywords)
+        known = variables or {}
+        return [self._value(str(name), known) for name in terms]
+
+    def _value(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
+        own = self._templar.template(variables[name]) if name in variables else None
+        if own is not None:
+            return own
+        for host in cluster_hosts(variables.get("groups") or {}):
+            theirs = variables["hostvars"][host].get(name)
+            if theirs is not None:
+                return theirs
+        return self.get_option("default")
+
+
+def cluster_hosts(groups: t.Mapping[str, t.Sequence[str]]) -> list[str]:
+    """The hosts to ask: the first of each of the cluster's groups, each once.
+
+    Parameters:
+        groups: hosts by group.
+    """
+    return list(dict.fromkeys(groups[name][0] for name in GROUPS if groups.get(name)))

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What Windows hosts beside a cluster of kubespray's read from its group_vars, by the roles' own defaults."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+import yaml
+from ansible.errors import AnsibleError
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar, trust_as_template
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+from ansible.vars.hostvars import HostVars
+from ansible.vars.manager import VariableManager
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
+ROLES = ("windows_settings", "container_runtime", "kubernetes_node", "cni", "image_cache")
+# As kubespray's own sample has them: inventory/sample/inventory.ini and group_vars (kubernetes-sigs/kubespray).
+HOSTS = """
+[{control_plane}]
+ubuntu01 ansible_host=10.3.0.1
+
+[kube_node]
+ubuntu02 ansible_host=10.3.0.2
+
+[{cluster}:children]
+{control_plane}
+kube_node
+
+[node-windows]
+windows01 ansible_host=10.3.0.4
+"""
+CLUSTER = {
+    "kube_version": "v1.36.3",
+    "kube_pods_subnet": "10.233.64.0/18",
+    "kube_service_addresses": "10.233.0.0/18",
+    "kube_network_plugin": "flannel",
+    "flannel_backend_type": "vxlan",
+    "cluster_name": "example.local",
+    "dns_domain": "{{ cluster_name }}",
+    "http_proxy": "http://proxy.example.com:3128",
+    "no_proxy": ".example.com",
+}
+
+
+def variables(folder: pathlib.Path, groups: tuple[str, str], **group_vars: object) -> Templar:
+    """What templates on windows01 see: the roles' variables and those of an inventory.
+
+    Parameters:
+        folder: for the inventory.
+        groups: the names of the control plane's group and of the cluster's.
+        group_vars: variables by group.
+    """
+    control_plane, cluster = groups
+    (folder / "group_vars").mkdir()
+    (folder / "hosts.ini").write_text(HOSTS.format(control_plane=control_plane, cluster=cluster), encoding="utf-8")
+    for group, content in group_vars.items():
+        name = cluster if group == "cluster" else group
+        (folder / "group_vars" / f"{name}.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    if AnsibleCollectionConfig.collection_finder is None:
+        init_plugin_loader()
+    loader = DataLoader()
+    inventory = InventoryManager(loader=loader, sources=[str(folder / "hosts.ini")])
+    manager = VariableManager(loader=loader, inventory=inventory)
+    known: dict[str, t.Any] = {}
+    for role in ROLES:
+        for part in ("defaults", "vars"):
+            files = [ROOT / "roles" / role / part / "main.yml", *(ROOT / "roles" / role / part / "main").glob("*.yml")]
+            for path in (path for path in files if path.is_file()):
+                known |= loader.load_from_file(str(path), trusted_as_template=True) or {}
+    known |= manager.get_vars(host=inventory.get_host("windows01"))
+    known["hostvars"] = HostVars(inventory, manager, loader)
+    return Templar(loader=loader, variables=known)
+
+
+def value(templar: Templar, name: str) -> t.Any:
+    return templar.template(trust_as_template("{{ " + name + " }}"))
+
+
+@pytest.mark.parametrize(
+    "groups", [("kube_control_plane", "k8s_cluster"), ("kube-master", "k8s-cluster"), ("master-ubuntu", "k8s_cluster")]
+)
+def test_what_kubespray_has_for_its_cluster_holds_for_windows_hosts(
+    tmp_path: pathlib.Path, groups: tuple[str, str]
+) -> None:
+    templar = variables(tmp_path, groups, cluster=CLUSTER)
+    names = {
+        "kubernetes_node_version": "1.36.3",
+        "cni_pods_subnet": "10.233.64.0/18",
+        "cni_services_subnet": "10.233.0.0/18",
+        "cni_plugin": "flannel",
+        "cni_flannel_backend": "vxlan",
+        "windows_settings_cluster_domain": "example.local",
+        "windows_settings_http_proxy": "http://proxy.example.com:3128",
+        "container_runtime_https_proxy": "http://proxy.example.com:3128",
+        "kubernetes_node_http_proxy": "http://proxy.example.com:3128",
+        "cni_proxy": "http://proxy.example.com:3128",
+        "image_cache_proxy": "http://proxy.example.com:3128",
+    }
+    assert {name: value(templar, name) for name in names} == names
+    exceptions = value(templar, "kubernetes_node_no_proxy").split(",")
+    wanted = {".example.com", "10.233.64.0/18", "10.233.0.0/18", ".example.local", ".svc", "ubuntu01", "10.3.0.1"}
+    assert wanted | {"windows01", "10.3.0.4"} <= set(exceptions)
+
+
+def test_a_hosts_own_variable_comes_first(tmp_path: pathlib.Path) -> None:
+    # An empty one is one, too: these hosts need no proxy. Null is none.
+    own = {"node-windows": {"kube_version": "1.35.4", "http_proxy": "", "kube_pods_subnet": None}}
+    templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=CLUSTER, **own)
+    assert value(templar, "kubernetes_node_version") == "1.35.4"
+    assert value(templar, "windows_settings_http_proxy") == ""
+    assert value(templar, "cni_pods_subnet") == "10.233.64.0/18"
+
+
+def test_what_nobody_has_is_the_default(tmp_path: pathlib.Path) -> None:
+    templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
+    assert value(templar, "cni_flannel_backend") == "host-gw"
+    assert value(templar, "windows_settings_all_exceptions") == ""
+    assert value(templar, "cni_pods_subnet") == "10.244.0.0/16"
+    # The cluster itself knows better than a default.
+    told = {**templar.available_variables, "node_join_cluster": {"pod_subnet": "10.9.0.0/16", "service_subnet": ""}}
+    templar = Templar(loader=DataLoader(), variables=told)
+    assert value(templar, "cni_pods_subnet") == "10.9.0.0/16"
+    assert value(templar, "cni_services_subnet") == "10.96.0.0/12"
+
+
+def test_a_variable_that_cannot_be_read_is_no_default(tmp_path: pathlib.Path) -> None:
+    broken = {"kube_version": "{{ nothing_of_the_sort }}"}
+    templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=broken)
+    with pytest.raises(AnsibleError, match="nothing_of_the_sort"):
+        value(templar, "kubernetes_node_version")
