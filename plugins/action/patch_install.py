@@ -15,6 +15,7 @@ from ..plugin_utils._action import NodeAction
 from ..plugin_utils._controller_action import controller_file
 from ..plugin_utils.node import Node, NodeError
 from ..plugin_utils.patches import report
+from ..plugin_utils.patches import run as patches_run
 from ..plugin_utils.patches.files import Rules
 from ..plugin_utils.patches.input import check_signers, check_sources, read_patches
 from ..plugin_utils.patches.run import Options, PatchRun
@@ -47,7 +48,13 @@ class ActionModule(NodeAction):
         patches = read_patches(options["patches"], options["patch_source"], functools.partial(controller_file, self))
         check_signers(options["allowed_signers"])
         check_sources(patches, options["update_server"])
-        node.patience = dataclasses.replace(node.patience, longest_poll=900)
+        # A batch tells when it has ended, however long the poll: long ones cost nothing but news on the way.
+        node.patience = dataclasses.replace(
+            node.patience,
+            poll=patches_run.FIRST_POLL,
+            watched_poll=patches_run.FIRST_POLL,
+            longest_poll=patches_run.POLL,
+        )
         check_mode = bool(self._task.check_mode)
         run = PatchRun(node, patches, self._options(options, check_mode), say=Display().display)
         more: dict[str, t.Any] = {}

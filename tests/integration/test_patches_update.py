@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from typing import Any, ClassVar
 
 import pytest
+from ansible.utils.display import Display
 from integration.patching import (
     FIX,
     NEXT,
@@ -27,6 +29,7 @@ from integration.patching import (
     statuses,
 )
 
+from ansible_collections.winkube.node.plugins.plugin_utils.patches import run as patches_run
 from simulator.windows import update_package
 from simulator.windows.update_catalogue import Update
 
@@ -56,6 +59,26 @@ class TestWindowsUpdate:
         assert (result["reboots"], result["remote_commands"] <= 10) == (1, True), result["remote_commands"]
         again = install(machine, wanted, connection=connection)
         assert (again["changed"], again["remote_commands"]) == (False, 1)
+
+    def test_twenty_minutes_of_installing_stay_within_the_budget(
+        self, server: Serve, files: Files, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Two polls last that long: with them a live node takes ten commands, its first look and that at HNS included.
+        assert patches_run.FIRST_POLL + patches_run.POLL >= 20 * 60
+        # Polls pass as fast as Windows' own time: three patches of 400 s each.
+        scale = 1 / 300
+        monkeypatch.setattr(patches_run, "FIRST_POLL", patches_run.FIRST_POLL * scale)
+        monkeypatch.setattr(patches_run, "POLL", patches_run.POLL * scale)
+        said: list[str] = []
+        monkeypatch.setattr(Display, "display", lambda _self, text, *_, **__: said.append(text))
+        machine = server(windows_update=self.OFFERS, update_seconds=400, time_scale=scale)
+        result = install(machine, [NEXT, self.TOOL, files.add(STAGED)])
+        assert set(statuses(result).values()) == {"installed"}, result["patches"]
+        # Six and the polls; where the machine that plays all this is busy, one poll more.
+        assert (result["reboots"], result["remote_commands"] in (7, 8, 9)) == (1, True), result["remote_commands"]
+        assert f"patched: installing {NEXT}, {self.TOOL}, {STAGED.kb}" in said
+        assert f"patched: Windows Update is at work: {NEXT}, {self.TOOL}" in said
+        assert "patched: rebooting" in said
 
     def test_what_nothing_lists_is_known_by_windows_update_s_log(self, server: Serve) -> None:
         machine = server(windows_update={"offers": [self.TOOL, self.DEFENDER, self.DOTNET]})
@@ -172,6 +195,19 @@ class TestTestSigning:
         assert "Development PCA" in message(result, "KB5999020")
         assert not state(machine)["test_signing"]
         assert "KB5999020" not in installed(machine)
+
+    def test_a_file_that_nobody_signed_is_left_to_the_installer(self, server: Serve, files: Files) -> None:
+        # What 2025 gets is in a format (WIM) of which Windows need not know a signature; its SHA-256 has been checked.
+        machine = server(windows="2025", secure_boot=True)
+        ours = files.add(Update("KB5999021", builds=(26100,), reboots=0))
+        unsigned = files.add(Update("KB5999022", builds=(26100,), reboots=0), signer=None)
+        (files.folder / "kb5999023.msu").write_bytes(b"no package")
+        junk = {"url": f"{files.url}/kb5999023.msu", "sha256": hashlib.sha256(b"no package").hexdigest()}
+        result = install(machine, [ours, unsigned, junk])
+        assert statuses(result) == {"KB5999021": "installed", "KB5999022": "failed", "KB5999023": "failed"}
+        assert "wusa: it is not signed" in message(result, "KB5999022")
+        assert "wusa: the file is not a package" in message(result, "KB5999023")
+        assert "not accepted" in message(install(machine, [unsigned], allowed_signers=["AB" * 20]), "KB5999022")
 
 
 class TestSigners:

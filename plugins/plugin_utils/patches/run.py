@@ -30,6 +30,9 @@ _LEAST_FREE = 16 * 2**20
 """Bytes without which not even the work itself can be noted down on the node."""
 _LOOKS = 3
 """So often leftovers of earlier runs are waited for."""
+FIRST_POLL, POLL = 600, 900
+"""Seconds for which the node is asked whether an installation has ended, first and then: a cumulative update takes it
+a quarter to half an hour, and each question is a remote command. The answer comes when it has ended, not later."""
 
 
 class PatchNode(t.Protocol):
@@ -274,6 +277,7 @@ class PatchRun:
         if not job and not files:
             return
         self._node.on_progress = lambda progress: self._progress(progress, public, files)
+        self._tell(f"installing {', '.join(record.patch.name for record in (*(public if job else ()), *files))}")
         try:
             answer = self._node.run(_batch(calls), step="install patches", system=True)
         except BatchLost as lost:
