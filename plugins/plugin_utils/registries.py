@@ -28,6 +28,8 @@ _CAPABILITIES = ("pull", "resolve", "push")
 _HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
+_ANY = "https://_default"
+"""Of `_default` without a server: each registry's own."""
 _HUB = "https://index.docker.io/v1/"
 
 Files = list[dict[str, t.Any]]
@@ -86,7 +88,9 @@ def hosts_toml(registry: Registry) -> str:
         RegistryError: a value cannot be written.
     """
     try:
-        lines = [f"server = {literal(registry.server.url)}", *_settings(registry.server)]
+        # Without it, all others are asked at their own address where no mirror has it (docs/hosts.md).
+        own = [] if registry.server.url == _ANY else [f"server = {literal(registry.server.url)}"]
+        lines = [*own, *_settings(registry.server)]
         if registry.server.headers:
             lines += ["", "[header]", *_headers(registry.server)]
         for mirror in registry.mirrors:
@@ -254,6 +258,8 @@ def _registry(host: str, given: t.Any) -> Registry:
     default = f"https://{'registry-1.docker.io' if host == 'docker.io' else host}"
     if host == "_default" and not given.get("server") and not given.get("mirrors"):
         raise RegistryError(f"{where}: wanted server or mirrors: _default stands for all other registries")
+    if host == "_default" and not given.get("server") and any(given.get(key) for key in ("username", "headers")):
+        raise RegistryError(f"{where}: wanted server: all registries would be sent these credentials")
     server = _place(where, {**settings, "url": given.get("server") or default}, "server")
     mirrors = given.get("mirrors") or []
     if isinstance(mirrors, (str, t.Mapping)) or not isinstance(mirrors, t.Sequence):

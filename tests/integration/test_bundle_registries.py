@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from integration.bundling import PAUSE, Controller
 
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node import oci
@@ -45,6 +47,21 @@ def test_registries_that_ask_who_asks(controller: Controller, auth: Any) -> None
         wanted = controller.wanted(image, ca=ca, username="me", password="s3cret")
         assert controller.make(wanted).failures == []
         assert "s3cret" not in (controller.bundle / "index.json").read_text()
+
+
+def test_the_mirror_of_all_other_registries_is_asked(controller: Controller) -> None:
+    """As containerd on the nodes does, which find them in the folder `_default`."""
+    names = ["r.example/app:1", "other.example/app:1"]
+    blobs = Blobs()
+    blobs.add(names[0], ["2022"])
+    blobs.add(names[1], ["2022"])
+    with Registry(images=blobs) as mirror:
+        settings = {"_default": {"mirrors": [mirror.url]}, "other.example": {"server": "http://127.0.0.1:9"}}
+        wanted = content.of_resources(load([controller.image(name) for name in names]), ("2022",), settings)
+        made = controller.make(wanted, attempts=1)
+    # A registry with settings of its own is not one of the others.
+    assert [entry.name for entry in made.entries.values()] == names[:1]
+    assert ["other.example" in failure or "127.0.0.1:9" in failure for failure in made.failures] == [True]
 
 
 def test_every_authority_of_a_registry_counts(controller: Controller) -> None:

@@ -242,12 +242,14 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[Endpoint]:
     Parameters:
         host: as a reference names it.
         registries: `container_runtime_registries`: by host `server`, `mirrors` (URLs, or mappings with `url`), and
-            `username`, `password`, `headers`, `ca`, `skip_verify`, `override_path` of each.
+            `username`, `password`, `headers`, `ca`, `skip_verify`, `override_path` of each; `_default` stands for all
+            other hosts, as for containerd (docs/hosts.md).
 
     Raises:
         BundleError: one of them cannot be used.
     """
-    own = registries.get(host) or {}
+    own = registries[host] if host in registries else registries.get("_default")
+    own = own or {}
     address = _DOCKER[1] if host == _DOCKER[0] else host
     local = address.partition(":")[0] in ("localhost", "127.0.0.1") and ":" in address
     found = []

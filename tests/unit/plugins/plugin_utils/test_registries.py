@@ -43,6 +43,12 @@ def one_toml(given_: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return tomllib.loads(registries.hosts_toml(registry))
 
 
+def test_all_other_registries_are_asked_at_their_own_address_after_the_mirror() -> None:
+    found = one_toml({"_default": {"mirrors": ["http://m:5000"]}})
+    assert found == {"host": {"http://m:5000": {"capabilities": ["pull", "resolve"]}}}
+    assert one_toml({"_default": {"server": "https://all.example"}}) == {"server": "https://all.example"}
+
+
 def test_hosts_toml_says_what_was_given() -> None:
     found = one_toml(FULL)
     basic = base64.b64encode("node:pa$$w:örd".encode()).decode()
@@ -157,6 +163,7 @@ SECRET = "hunter2-S3cret"
         ("r.example", {"capabilities": ["delete"]}, "'delete' is not accepted"),
         ("r.example", {"skip_verify": "perhaps"}, "wanted true or false"),
         ("_default", {}, "wanted server or mirrors"),
+        ("_default", {"mirrors": ["http://m"], "username": "me", "password": "p"}, "wanted server: all registries"),
     ],
 )
 def test_what_cannot_be_is_refused_without_saying_secrets(host: str, settings: t.Any, says: str) -> None:
