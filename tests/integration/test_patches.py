@@ -203,6 +203,19 @@ class TestReboots:
         result = install(server(), [files.add(Update("KB5999040", builds=(20348,), reboots=2))])
         assert (statuses(result), result["reboots"]) == ({"KB5999040": "installed"}, 2)
 
+    def test_a_machine_that_reboots_by_itself_is_waited_for(self, server: Serve, files: Files) -> None:
+        machine = server(update_faults=[{"kind": "update_reboot_loop", "kb": NEXT, "boots": 2}])
+        result = install(machine, [files.add(NEXT)])
+        assert (statuses(result), result["reboots"]) == ({NEXT: "installed"}, 1), result
+        assert machine.power.boots == 4
+
+    def test_one_that_never_stops_is_told(self, server: Serve, files: Files) -> None:
+        machine = server(update_faults=[{"kind": "update_reboot_loop", "kb": NEXT, "boots": None}])
+        result = install(machine, [files.add(NEXT)], reboot_timeout=3, reconnect_timeout=3)
+        assert result.get("failed") or result.get("unreachable"), result
+        assert (statuses(result), result["reboots"] <= 3) == ({NEXT: "needs_reboot"}, True), result
+        assert "reboot" in result["msg"]
+
     def test_no_more_than_the_setting_says(self, server: Serve, files: Files) -> None:
         wanted = [files.add(Update("KB5999040", builds=(20348,), reboots=2))]
         machine = server()
