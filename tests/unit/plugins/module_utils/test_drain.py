@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, Mark
 from ansible_collections.winkube.node.plugins.module_utils.drain import ApiError, Options, drain
 from ansible_collections.winkube.node.plugins.module_utils.pods import Pod, pod_name
+from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
 
 MARK = Mark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 BUDGET = ApiError(
@@ -243,3 +244,65 @@ def test_a_dry_run_changes_nothing_and_says_what_is_in_the_way(cluster: Cluster)
     assert (results["n"]["status"], results["n"]["changed"]) == ("checked", True)
     assert results["naked"]["status"] == "refused"
     assert (cluster.cordoned(), cluster.evictions) == ([], [])
+
+
+class Killed(BaseException):
+    """The controller dies."""
+
+
+class Mortal(Cluster):
+    """A cluster whose client dies at a request: before the cluster has it, or after that, before the answer comes."""
+
+    def __init__(self, request: int, *, after: bool) -> None:
+        super().__init__()
+        self.request, self.after, self.requests = request, after, 0
+
+    def _ask(self, ask: t.Callable[[], t.Any]) -> t.Any:
+        self.requests += 1
+        if self.requests == self.request and not self.after:
+            raise Killed
+        answer = ask()
+        if self.requests == self.request:
+            raise Killed
+        return answer
+
+    def node(self, name: str) -> dict[str, t.Any] | None:
+        return t.cast("dict[str, t.Any] | None", self._ask(lambda: super(Mortal, self).node(name)))
+
+    def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
+        self._ask(lambda: super(Mortal, self).patch_node(name, body))
+
+    def pods(self, node: str) -> list[Pod]:
+        return t.cast("list[Pod]", self._ask(lambda: super(Mortal, self).pods(node)))
+
+    def evict(self, pod: Pod, grace_period: int | None) -> None:
+        self._ask(lambda: super(Mortal, self).evict(pod, grace_period))
+
+    def roll(self) -> None:
+        """Take all nodes out of service, and put them back, as patch_nodes.yml does."""
+        results = self.drain()
+        assert {one["status"] for one in results.values()} == {"drained"}
+        for name in self.nodes:
+            uncordon(t.cast("t.Any", self), name, MARK.by, False)
+
+
+def of_two_kinds(request: int = 0, *, after: bool = False) -> Mortal:
+    cluster = Mortal(request, after=after)
+    cluster.add("ours", "a", "b")
+    cluster.add("theirs", "c", unschedulable=True)
+    return cluster
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_controller_that_dies_at_any_request_leaves_nothing_that_the_next_run_does_not_mend(after: bool) -> None:
+    unhurt = of_two_kinds()
+    unhurt.roll()
+    for request in range(1, unhurt.requests + 1):
+        cluster = of_two_kinds(request, after=after)
+        with pytest.raises(Killed):
+            cluster.roll()
+        cluster.roll()
+        assert cluster.cordoned() == ["theirs"], request
+        assert [node["metadata"]["annotations"].get(ANNOTATION) for node in cluster.nodes.values()] == [None, None]
+        assert sorted(set(cluster.evictions)) == ["default/a", "default/b", "default/c"]
+    assert unhurt.requests > 8
