@@ -12,7 +12,9 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..plugin_utils import _memory, container_images_preflight, preflight
 from ..plugin_utils._controller_action import ControllerAction
+from ..plugin_utils._link import plain
 from ..plugin_utils.artifacts import preflight as artifacts_preflight
+from ..plugin_utils.patches import preflight as patches_preflight
 
 # It runs before all others, and its workers should keep their hands off what they share just as theirs.
 _memory.share()
@@ -36,6 +38,8 @@ class ActionModule(ControllerAction):
         problems += untemplated + preflight.mistyped_variables(values, roles)
         problems += artifacts_preflight.problems(values)
         problems += container_images_preflight.problems(values)
+        problems += patches_preflight.problems(plain({name: values.get(name) for name in patches_preflight.VARIABLES}))
+        problems += preflight.rollout_problems(values)
         if options["kubernetes_version"] and options["container_runtime"] in ("docker", "moby"):
             problems += preflight.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
         elif options["kubernetes_version"] and options["containerd_version"]:

@@ -24,6 +24,8 @@ NETBIOS_LENGTH = 15
 """Windows cuts a computer's NetBIOS name here; two nodes that share so many characters collide silently."""
 _SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_USER, _QUERY = re.compile(r"://[^/\s'\"@]+@"), re.compile(r"(?<=[\w/])\?[^\s'\"]+")
+_SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?(\w+)(?:'|\s*\|\s*default)")
 """The shared variable that a default reads first."""
 
@@ -37,7 +39,9 @@ class Problem:
     accepted: str
 
     def __str__(self) -> str:
-        return f"{self.variable}: {self.value!r} is not accepted; {self.accepted}"
+        # URLs in values may carry credentials or a signature.
+        shown = _QUERY.sub("?(hidden)", _USER.sub("://(hidden)@", repr(self.value)))
+        return f"{self.variable}: {shown} is not accepted; {self.accepted}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -270,3 +274,21 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
     else:
         return []
     return [Problem(where, path, accepted)]
+
+
+def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """What is wrong with how many nodes are worked on at a time.
+
+    Ansible takes 0 and negative numbers for all nodes at once, and ends with a traceback at what is no number.
+
+    Args:
+        values: templated values of the roles' options, as far as they are set.
+    """
+    problems = []
+    serial, failed = values.get("node_maintenance_serial", 1), values.get("node_maintenance_max_failed", 0)
+    if not _SERIAL.fullmatch(str(serial).strip()):
+        accepted = "accepted is a number of nodes from 1 on, or a percentage such as 10%"
+        problems.append(Problem("node_maintenance_serial", serial, accepted))
+    if isinstance(failed, (int, str)) and re.fullmatch(r"-\d+", str(failed)):
+        problems.append(Problem("node_maintenance_max_failed", failed, "accepted is a number of nodes from 0 on"))
+    return problems

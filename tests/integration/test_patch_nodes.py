@@ -300,6 +300,14 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
             {"node_maintenance_max_failed": "some", "node_maintenance_kubeconfig": "/nowhere", "node_maintenance_x": 1},
             ["node_maintenance_max_failed: 'some'", "node_maintenance_kubeconfig", "has no such variable"],
         ),
+        (
+            {
+                "windows_patches_public": "KB5048654,KB50",
+                "windows_patches_private": [{"url": "https://h/kb5046616.msu?sig=SECRET"}],
+                "node_maintenance_serial": 0,
+            },
+            ["windows_patches_public[1].kb: 'KB50'", "windows_patches_private[0].sha256", "node_maintenance_serial: 0"],
+        ),
         ({"node_maintenance_node_name": "nobody"}, ["nobody: the cluster has no node of this name"]),
     ],
 )
@@ -307,4 +315,5 @@ def test_bad_input_is_refused_before_a_node_is_touched(site: Site, variables: di
     run = site.run("patch_nodes.yml", "--limit", PATCHED[0], variables=variables)
     assert run.exit_code == 2
     assert [text for text in said if text not in run.output] == [], run.output[-3000:]
+    assert "SECRET" not in run.output
     assert site.counters(PATCHED[0])["remote_commands"] == 0

@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What is wrong with a host's variables about patches, told before any node is touched; looks for files here.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+from ..preflight import Problem
+from ..resources._base import ResourceError
+from .input import check_signers, check_sources, read_patches
+from .patch import Patch
+
+_LISTS = ("windows_patches_public", "windows_patches_private")
+VARIABLES = (
+    *_LISTS,
+    "windows_patches_source",
+    "windows_patches_update_server",
+    "windows_patches_allowed_signers",
+    "node_prepare_bundle_dir",
+)
+"""What is looked at."""
+
+
+def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """What is not accepted.
+
+    Args:
+        values: templated values of the roles' options, as far as they are set.
+    """
+    found: list[Problem] = []
+    source = str(values.get("windows_patches_source") or "")
+    anywhere = bool(values.get("node_prepare_bundle_dir"))
+    seen: dict[str, str] = {}
+    for where, entry in _entries(values):
+        try:
+            (patch,) = read_patches([_elsewhere(entry, source, anywhere)], source, _missing)
+            check_sources([patch], str(values.get("windows_patches_update_server") or "default"))
+        except ResourceError as error:
+            found.append(Problem(where + error.where.removeprefix("patches[0]"), error.value, error.accepted))
+            continue
+        twice = seen.setdefault(_key(patch), where)
+        if twice != where:
+            found.append(Problem(where, patch.name, f"{twice} is the same; accepted is each patch once"))
+    return [*found, *_signer_problems(values.get("windows_patches_allowed_signers"))]
+
+
+def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
+    """Each entry with where it stands. What is no list at all is told by the argument specification."""
+    for name in _LISTS:
+        entries = values.get(name) or []
+        # As Ansible reads a list that is given as a text (-e windows_patches_public=KB1,KB2).
+        entries = entries.split(",") if isinstance(entries, str) else entries
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            yield f"{name}[{index}]", entry
+
+
+def _elsewhere(entry: t.Any, source: str, anywhere: bool) -> t.Any:
+    """The entry with a URL in place of files that are looked for later: beside the playbook, or in a bundle."""
+    if not isinstance(entry, t.Mapping):
+        return entry
+    changed = dict(entry)
+    name = entry.get("file")
+    later = anywhere or not (source or pathlib.Path(str(name)).is_absolute())
+    if name and not entry.get("url") and later:
+        changed["url"] = f"https://controller.invalid/{pathlib.Path(str(changed.pop('file'))).name}"
+    if isinstance(entry.get("requires"), list):
+        changed["requires"] = [_elsewhere(one, source, anywhere) for one in entry["requires"]]
+    return changed
+
+
+def _missing(name: str) -> str:
+    raise ResourceError("file", name, "there is no such file on the controller")
+
+
+def _key(patch: Patch) -> str:
+    return ",".join((patch.kb or patch.name, *patch.windows)).lower()
+
+
+def _signer_problems(signers: t.Any) -> list[Problem]:
+    try:
+        check_signers([str(signer) for signer in signers] if isinstance(signers, list) else [])
+    except ResourceError as error:
+        return [Problem(f"windows_patches_{error.where}", error.value, error.accepted)]
+    return []

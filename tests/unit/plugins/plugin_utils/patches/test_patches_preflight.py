@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Variables about patches and rollouts that are refused before any node is touched, by name."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.winkube.node.plugins.plugin_utils import preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.preflight import problems
+
+SHA = "ab" * 32
+FILE = {"url": "https://h/windows10.0-kb5046616-x64.msu?sig=SECRET", "sha256": SHA}
+SUBJECT = "CN=Microsoft Windows, O=Microsoft Corporation"
+
+
+def told(public: t.Any = (), private: t.Any = (), **more: t.Any) -> list[str]:
+    lists = {"windows_patches_public": public, "windows_patches_private": private}
+    options = {f"windows_patches_{name}": value for name, value in more.items()}
+    return [str(problem) for problem in problems({**lists, **options})]
+
+
+@pytest.mark.parametrize(
+    ("public", "private", "options", "named"),
+    [
+        (["KB50"], [], {}, ["windows_patches_public[0].kb: 'KB50'", "KB5046616"]),
+        ("KB5046616,KB50", [], {}, ["windows_patches_public[1].kb: 'KB50'"]),
+        (
+            ["KB5046616", {"kb": 5046616}],
+            [],
+            {},
+            ["windows_patches_public[1]", "windows_patches_public[0] is the same"],
+        ),
+        (["KB5046616"], [FILE], {}, ["windows_patches_private[0]", "windows_patches_public[0] is the same"]),
+        ([], [{"url": FILE["url"]}], {}, ["windows_patches_private[0].sha256", "64 hexadecimal digits"]),
+        ([], [FILE | {"requires": [{"file": "x.msu"}]}], {}, ["windows_patches_private[0].requires[0].sha256"]),
+        ([], [{"file": "kb5046616.msu", "sha256": SHA}], {"source": "/nowhere"}, ["private[0].file", "/nowhere"]),
+        (["KB5046616"], [], {"update_server": "none"}, ["windows_patches_public[0]", "update_server is none"]),
+        ([], [], {"allowed_signers": ["Microsoft"]}, ["windows_patches_allowed_signers[0]: 'Microsoft'"]),
+    ],
+)
+def test_a_message_names_the_variable(
+    public: t.Any, private: t.Any, options: dict[str, t.Any], named: list[str]
+) -> None:
+    (message,) = told(public, private, **options)
+    assert [text for text in named if text not in message] == []
+    assert "SECRET" not in message
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    assert len(told(["KB1", "KB5046616"], [{"url": "ftp://h/a.msu"}, "x"])) == 3
+
+
+def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "kb5046616.msu").write_bytes(b"x")
+    local = {"file": "kb5046616.msu", "sha256": SHA}
+    assert told(["KB5048654"], [local], source=str(tmp_path), allowed_signers=[SUBJECT]) == []
+    # Beside the playbook, or in a bundle: it is looked for when it is needed.
+    assert told([], [local | {"requires": [{"file": "checkpoint.msu", "sha256": SHA}]}]) == []
+    bundle = {"node_prepare_bundle_dir": "/srv/bundle", "windows_patches_source": "/elsewhere"}
+    assert problems({"windows_patches_private": [local], **bundle}) == []
+    assert problems({}) == []
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
+def test_nothing_wild_ends_in_a_traceback(value: t.Any) -> None:
+    told(value, value, source=value, allowed_signers=value)
+
+
+@pytest.mark.parametrize("serial", ["lots", 0, "0", -3, "0%", "101%", "", "1.5", None, [1]])
+def test_a_rollout_to_all_nodes_at_once_is_no_accident(serial: t.Any) -> None:
+    (problem,) = preflight.rollout_problems({"node_maintenance_serial": serial})
+    assert str(problem).startswith(f"node_maintenance_serial: {serial!r} is not accepted")
+
+
+def test_rollouts_that_can_be_meant() -> None:
+    for serial in (1, "10", "5%", "100%"):
+        assert preflight.rollout_problems({"node_maintenance_serial": serial}) == []
+    assert len(preflight.rollout_problems({"node_maintenance_max_failed": -1})) == 1
+    assert preflight.rollout_problems({}) == []
+
+
+def test_secrets_of_urls_are_not_shown() -> None:
+    value = ["https://user:PASSWORD@h/kb5046616.msu?sig=SECRET"]
+    shown = str(preflight.Problem("windows_patches_private", value, "accepted is list of dict"))
+    assert shown.startswith("windows_patches_private: ['https://(hidden)@h/kb5046616.msu?(hidden)'] is not")
