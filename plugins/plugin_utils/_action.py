@@ -17,7 +17,8 @@ from . import _memory
 from ._aside import Slots, aside
 from ._link import plain
 from .converge import Convergence, NodeLike, Outcome
-from .node import Node, NodeError, Patience
+from .node import Node, NodeError
+from .patience import Patience
 from .resources._base import Resource, ResourceError
 
 _memory.share()

@@ -82,6 +82,8 @@ class Link:
         self.remote_commands = 0
         """Commands sent so far, those of reboots included."""
         self._abandoned = AbandonedShells()
+        self._boot = ""
+        """When the node booted, by its last answer; empty where it has not said."""
 
     @property
     def _connection(self) -> Connection:
@@ -116,15 +118,17 @@ class Link:
                 module_name=MODULE, module_args={"batch": batch}, task_vars=dict(self._task_vars)
             )
         _memory.release()
+        observation = result.get("observation")
+        if isinstance(observation, dict):
+            self._boot = str(observation.get("boot") or "")
         return result
 
-    def reboot(self, *, timeout: float, message: str, boot: str = "") -> dict[str, t.Any]:
+    def reboot(self, *, timeout: float, message: str) -> dict[str, t.Any]:
         """Reboots by ansible.windows' own action and waits until the node can be used again.
 
         Parameters:
             timeout: seconds to wait for the node.
             message: shown to whoever is logged on.
-            boot: when it booted last, as it has just said; empty: it is asked.
 
         Returns:
             The action's result.
@@ -137,7 +141,7 @@ class Link:
         plugin = self._other_action("ansible.windows.win_reboot", arguments, 0)
         with self._watched(None):
             commands = vars(self._connection)
-            commands["exec_command"] = RebootWatch(commands["exec_command"], boot)
+            commands["exec_command"] = RebootWatch(commands["exec_command"], self._boot)
             result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
         return result
 

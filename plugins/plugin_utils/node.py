@@ -17,6 +17,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ._link import Action, Link, LinkLost
 from .calls import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
+from .patience import Patience
 
 FOLDER = "C:\\ProgramData\\winkube\\batches"
 """Where the module keeps results by key; Ansible's async wrapper leaves its files below, and they go with the key."""
@@ -40,27 +41,6 @@ class BatchLost(NodeError):
     def __init__(self, message: str, progress: Progress | None) -> None:
         super().__init__(message)
         self.progress = progress
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Patience:
-    """How long to wait; all in seconds."""
-
-    batch: float = 3600.0
-    """For one batch."""
-    reboot: float = 1800.0
-    """For a node to come back from a reboot."""
-    reconnect: float = 300.0
-    """For a link that was there and broke."""
-    first_contact: float = 10.0
-    """For a link that never was: a node that is off should be reported as unreachable soon."""
-    poll: int = 60
-    """How long the node itself waits for a result, per remote command."""
-    longest_poll: int = 60
-    """Each further poll of a batch waits four times as long, up to this: work of half an hour costs few commands."""
-    watched_poll: int = 20
-    """The first poll of a batch whose files tell how far it is waits no longer than this: people see soon that
-    something comes in, for one command more."""
 
 
 class Node:
@@ -95,8 +75,6 @@ class Node:
         self._refusals = 0
         self._garbled = 0
         self._forget: tuple[str, ...] = ()
-        self._boot = ""
-        """When the node booted, by its last answer."""
 
     @property
     def remote_commands(self) -> int:
@@ -287,7 +265,7 @@ class Node:
             NodeError: it does not come back, or cannot be told to.
         """
         try:
-            result = self._link.reboot(timeout=self.patience.reboot, message=f"winkube.node: {step}", boot=self._boot)
+            result = self._link.reboot(timeout=self.patience.reboot, message=f"winkube.node: {step}")
         except LookupError as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
         if result.get("unreachable"):
@@ -356,11 +334,9 @@ class Node:
         if isinstance(observation, dict):
             self._contact()
             try:
-                answer = Observation.from_wire(observation)
+                return Observation.from_wire(observation)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise NodeError(f"{self.name}: {step}: the module's answer cannot be read: {error!r}") from error
-            self._boot = answer.boot
-            return answer
         if detach and result.get("ansible_job_id") and not result.get("failed"):
             self._contact()
             return None

@@ -22,7 +22,8 @@ from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
 from integration.networks import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call
-from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, Node, Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, Node
+from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
 from simulator.fleet import Fleet
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault

@@ -11,7 +11,8 @@ from unit.fake_node import FakeAction, FakeTime, Fault, Machine
 
 from ansible_collections.winkube.node.plugins.plugin_utils._link import plain
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Progress
-from ansible_collections.winkube.node.plugins.plugin_utils.node import FOLDER, BatchLost, Node, NodeError, Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.node import FOLDER, BatchLost, Node, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
 
 CALLS = (Call(id="a", command="Get-A"), Call(id="b", command="Set-B"))
 
