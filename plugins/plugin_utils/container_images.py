@@ -21,7 +21,7 @@ from .resources._load import load
 from .resources.container_image import ContainerImage
 from .versions import DATA
 
-_KEYS = ("name", "digest", "aliases", "pinned", "archive", "archives", "size", "windows", "state")
+_KEYS = ("name", "digest", "aliases", "pinned", "archive", "archives", "size", "likely_size", "windows", "state")
 _PASSED = (
     "runtime", "environment", "ctr", "crictl", "cri_endpoint", "docker", "docker_config", "store_dir", "parallel",
     "retries", "delay", "timeout",
@@ -95,7 +95,7 @@ def base_images(names: t.Sequence[str]) -> Resources:
         if name not in known:
             raise ValueError(f"base image {name!r} is not known; known are {', '.join(known)}")
         about = known[name]
-        size = {"size": about["size"]} if "size" in about else {}
+        size = {"likely_size": about["size"]} if "size" in about else {}
         found += [
             {"name": f"{about['repository']}:{tag}", "windows": [version], **size}
             for version, tag in about["tags"].items()

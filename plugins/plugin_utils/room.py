@@ -70,10 +70,12 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
     """
     found: list[Need] = []
     brought: dict[str, int] = {}
+    shared: dict[str, set[str]] = {}
     for planned in changes:
         taken: dict[str, int | None] = {}
         for room in planned.change.rooms:
-            size = _size(planned, room, brought, calls)
+            told = _size(planned, room, brought, calls)
+            size = _new(told, shared.setdefault(volume(room.path), set())) if isinstance(told, t.Mapping) else told
             if size is not None:
                 brought[room.path.casefold()] = size
             earlier = taken.get(volume(room.path))
@@ -82,7 +84,16 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
     return found
 
 
-def _size(planned: Planned, room: Room, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]) -> int | None:
+def _new(parts: t.Mapping[str, int], there: set[str]) -> int:
+    """Bytes of the parts that nothing before it brings to the volume; they are noted as brought."""
+    size = sum(part for name, part in parts.items() if name not in there)
+    there.update(parts)
+    return size
+
+
+def _size(
+    planned: Planned, room: Room, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
+) -> int | t.Mapping[str, int] | None:
     """Bytes of one room: known before, by what an earlier change brings, or by what was asked."""
     if room.size is not None:
         return room.size

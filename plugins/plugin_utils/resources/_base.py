@@ -40,8 +40,9 @@ class Room:
     """Calls that tell an unknown size, ids local to the resource. They change nothing that counts; their batch is kept
     out of all output, so that they need not be secret to carry secrets in (a secret call's output would be hidden from
     `read`, too)."""
-    read: t.Callable[[Results], int | None] | None = None
-    """The size by the results of `ask`; None, or an error: it stays unknown, and counts as nothing."""
+    read: t.Callable[[Results], int | t.Mapping[str, int] | None] | None = None
+    """The size by the results of `ask`; or the sizes of its parts, by a name that says what they are: what several
+    changes bring to a volume is counted once. None, or an error: it stays unknown, and counts as nothing."""
     unpacks: str | None = None
     """The archive, a Windows path, that it unpacks: where an earlier change of the plan brings it (the `path` of its
     room), the size is that one's, times UNPACKED."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import typing as t
 
 from ..calls import Call, CallResult
@@ -23,6 +24,7 @@ PINNED = "io.cri-containerd.pinned=pinned"
 _MANAGED = "io.cri-containerd.image=managed"
 """What CRI sets on every container image that it sees."""
 _NAMESPACE = "k8s.io"
+_PART = re.compile(r"(\S+) @(sha256:[0-9a-f]{64}) \((\d+) bytes\)")
 _SIZES = "winkube-sizes"
 """The namespace in which registries are asked for sizes; it stays, empty."""
 
@@ -121,6 +123,8 @@ class ContainerdStore(Store):
         asked = (
             ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), ()),
             ("size", ("images", "list", f"name=={reference}"), ("fetch",)),
+            # Since 2.0; older ones have no such command, and tell the whole size only.
+            ("layers", ("images", "inspect", reference), ("fetch",)),
             ("forget", ("images", "remove", reference), ("size",)),
         )
         return tuple(
@@ -139,6 +143,15 @@ class ContainerdStore(Store):
     def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:  # noqa: ARG002 - ctr knows
         listed = self.read({"images": seen["size"]} if "size" in seen else {})
         return next((held.size for held in listed.values()), None)
+
+    def read_layers(self, seen: t.Mapping[str, CallResult], build: int | None) -> dict[str, int]:
+        told = seen.get("layers")
+        manifests = _tree(told.stdout) if told is not None and told.ok else []
+        if len(manifests) > 1:
+            # Later versions of Windows run containers of older ones: which of them it takes, the size says.
+            whole = self.read_size(seen, build)
+            manifests.sort(key=lambda layers: abs(sum(layers.values()) - (whole or 0)))
+        return manifests[0] if manifests else {}
 
     def _question(self, call_id: str, *arguments: str) -> Call:
         call = self._ctr(call_id, *arguments)
@@ -162,6 +175,21 @@ def _patient(call: Call, how: Pulling) -> Call:
         long=True,
         parallel=how.parallel,
     )
+
+
+def _tree(text: str) -> list[dict[str, int]]:
+    """The layers (digest to bytes) of each manifest that `ctr images inspect` found in the store.
+
+    A line of its tree is `TYPE @DIGEST (N bytes)`; what is below an entry for another platform is not there
+    (containerd pkg/display/manifest_printer.go).
+    """
+    manifests: list[dict[str, int]] = []
+    for kind, digest, size in _PART.findall(text):
+        if "manifest" in kind:
+            manifests.append({})
+        elif manifests and ("layer" in kind or "rootfs" in kind):
+            manifests[-1][digest] = int(size)
+    return [layers for layers in manifests if layers]
 
 
 def _unpacked(result: CallResult | None) -> dict[str, bool]:

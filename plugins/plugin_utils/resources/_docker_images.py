@@ -100,19 +100,22 @@ class DockerStore(Store):
         return (self._question("size", *self._config, "manifest", "inspect", "--verbose", reference),)
 
     def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:
+        return sum(self.read_layers(seen, build).values()) or None
+
+    def read_layers(self, seen: t.Mapping[str, CallResult], build: int | None) -> dict[str, int]:
         result = seen.get("size")
         try:
             found = json.loads(result.stdout) if result is not None and result.ok else []
-            sizes = [
-                (_build(entry), sum(int(layer["size"]) for layer in manifest.get("layers") or ()))
+            all_layers = [
+                (_build(entry), {str(layer["digest"]): int(layer["size"]) for layer in manifest.get("layers") or ()})
                 for entry in (found if isinstance(found, list) else [found])
                 if (manifest := entry.get("OCIManifest") or entry.get("SchemaV2Manifest"))
                 and _system(entry) in ("windows", "")
             ]
         except (ValueError, AttributeError, KeyError, TypeError):
-            return None
-        own = [size for its_build, size in sizes if its_build == build]
-        return max(own or [size for dummy, size in sizes], default=None)
+            return {}
+        own = [layers for its_build, layers in all_layers if its_build == build]
+        return max(own or [layers for dummy, layers in all_layers], key=lambda layers: sum(layers.values()), default={})
 
     @property
     def _config(self) -> tuple[str, ...]:

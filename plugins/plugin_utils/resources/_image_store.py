@@ -118,6 +118,10 @@ class Store(abc.ABC):
     def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:
         """Bytes to download, or None where the registry did not say."""
 
+    @abc.abstractmethod
+    def read_layers(self, seen: t.Mapping[str, CallResult], build: int | None) -> t.Mapping[str, int]:
+        """The same, layer by layer: bytes by digest; empty where only the whole is known, or nothing."""
+
 
 def names_of(identity: str, images: t.Mapping[str, Held]) -> list[str]:
     """All names of one container image."""

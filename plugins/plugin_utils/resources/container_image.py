@@ -116,6 +116,9 @@ class ContainerImage(InStore):
     size: int | None = dataclasses.field(
         default=None, metadata={"help": "Bytes to download, where known; else the registry is asked before the pull."}
     )
+    likely_size: int | None = dataclasses.field(
+        default=None, metadata={"help": "The same, about: it counts where no registry can be asked yet."}
+    )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether it is in the store."}
     )
@@ -131,8 +134,9 @@ class ContainerImage(InStore):
             raise ResourceError("digest", self.digest, "wanted sha256: and 64 hexadecimal digits")
         if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
             raise ResourceError("digest", self.digest, "wanted the digest of name, or a name without one")
-        if self.size is not None and self.size < 0:
-            raise ResourceError("size", self.size, "wanted bytes, 0 or more")
+        for place in ("size", "likely_size"):
+            if (getattr(self, place) or 0) < 0:
+                raise ResourceError(place, getattr(self, place), "wanted bytes, 0 or more")
         if self.pinned and self.runtime == "docker":
             raise ResourceError("pinned", True, "wanted false: Docker has no pins, only containerd has")
 
@@ -210,8 +214,12 @@ class ContainerImage(InStore):
                 rooms = (Room(path=archives.FOLDER, size=size if chosen.size is None else chosen.size), *rooms)
             return dataclasses.replace(change, room=rooms)
 
-        def read(results: t.Mapping[str, CallResult]) -> int | None:
-            told = store.read_size(results, build)
+        def read(results: t.Mapping[str, CallResult]) -> int | t.Mapping[str, int] | None:
+            # Most of an application's layers are those of its base image.
+            layers = store.read_layers(results, build)
+            if layers:
+                return {digest: needed(size) for digest, size in layers.items()}
+            told = store.read_size(results, build) or self.likely_size
             return None if told is None else needed(told)
 
         room = Room(path=store.path, size=None, ask=store.ask_size(name), read=read)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from simulator.kubernetes_node import contracts, oci
 from simulator.kubernetes_node.ctr_run import Command, CtrError, Run, columns, pairs, parse, size_text
@@ -154,6 +155,37 @@ def _check(run: Run) -> str:
     return columns(rows) if len(rows) > 1 else ""
 
 
+def _inspect(run: Run) -> str:
+    """Print what is below a name, as far as it is in the store (cmd/ctr/commands/images/inspect.go, since 2.0).
+
+    Source: containerd pkg/display/manifest_printer.go.
+    """
+    image = run.image(run.argument(0, "please provide an image reference"))
+    lines = [image.name, "│    Created: 2026-11-21 00:00:00 +0000 UTC", "│    Updated: 2026-11-21 00:00:00 +0000 UTC"]
+    return "\n".join([*lines, *_below(run, image.target, "└── ", "    ")]) + "\n"
+
+
+def _below(run: Run, target: Mapping[str, Any], prefix: str, indent: str) -> list[str]:
+    store, platform = run.server.store, target.get("platform")
+    lines = [_part(target, prefix)]
+    if platform and platform.get("architecture"):
+        lines.append(f"{indent}│    Platform: {oci.platform_text(platform)}")
+    if not store.has(target["digest"]):
+        return [*lines, f"{indent}└──  Content does not exist locally, skipping"]
+    found = store.document(target["digest"])
+    if "manifests" in found:
+        for number, entry in enumerate(found["manifests"], 1):
+            here, under = ("└── ", "    ") if number == len(found["manifests"]) else ("├── ", "│   ")
+            lines += _below(run, entry, indent + here, indent + under)
+        return lines
+    parts = [found["config"], *found.get("layers", [])]
+    return [*lines, *(_part(part, f"{indent}{'└── ' if part is parts[-1] else '├── '}") for part in parts)]
+
+
+def _part(descriptor: Mapping[str, Any], prefix: str) -> str:
+    return f"{prefix}{descriptor['mediaType']} @{descriptor['digest']} ({descriptor['size']} bytes)"
+
+
 def _prune(run: Run) -> str:
     """Remove the images that no container uses (--all must be given: cmd/ctr/commands/images/images.go)."""
     if not run.line.on("all"):
@@ -175,5 +207,6 @@ COMMANDS: Mapping[str, Command] = {
     "images label": _label,
     "images delete": _delete,
     "images check": _check,
+    "images inspect": _inspect,
     "images prune": _prune,
 }

@@ -144,6 +144,23 @@ def test_what_an_archive_unpacks_to_follows_from_what_is_brought() -> None:
     assert [need.size for need in room.needs([brought, unpacked, elsewhere], {})] == [100, 100 * Room.UNPACKED, None]
 
 
+def test_what_several_changes_bring_is_counted_once_on_each_volume() -> None:
+    def planned(position: int, drive: str, parts: dict[str, int]) -> Planned:
+        wanted = Room(path=f"{drive}:\\store", size=None, read=lambda dummy: parts)
+        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+        return Planned(position=position, resource=Big(name=str(position)), change=change)
+
+    base = {"base": 100}
+    changes = [
+        planned(0, "C", {**base, "a": 1}),
+        planned(1, "c", {**base, "b": 2}),
+        planned(2, "D", {**base, "c": 3}),
+        planned(3, "C", base),
+        planned(4, "C", {}),
+    ]
+    assert [need.size for need in room.needs(changes, {})] == [101, 2, 103, 0, 0]
+
+
 def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -> None:
     def needs(*wanted: Room) -> list[tuple[str, int | None]]:
         change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)

@@ -175,6 +175,47 @@ def test_an_archive_that_is_fetched_takes_room_until_it_is_imported() -> None:
     assert rooms(size=10) == [("D:", 35)]
 
 
+TREE = f"""registry.example/app:1
+│    Created: 2026-11-21 00:00:00 +0000 UTC
+└── application/vnd.oci.image.index.v1+json @sha256:{"0" * 64} (500 bytes)
+    ├── application/vnd.docker.distribution.manifest.v2+json @sha256:{"1" * 64} (400 bytes)
+    │   │    Platform: windows(10.0.17763.1)/amd64
+    │   ├── application/vnd.docker.container.image.v1+json @sha256:{"2" * 64} (300 bytes)
+    │   └── application/vnd.docker.image.rootfs.foreign.diff.tar.gzip @sha256:{"3" * 64} (900000 bytes)
+    ├── application/vnd.oci.image.manifest.v1+json @sha256:{"4" * 64} (400 bytes)
+    │   │    Platform: windows(10.0.20348.1)/amd64
+    │   ├── application/vnd.oci.image.config.v1+json @sha256:{"5" * 64} (300 bytes)
+    │   ├── application/vnd.oci.image.layer.v1.tar+gzip @sha256:{"6" * 64} (1000000 bytes)
+    │   └── application/vnd.oci.image.layer.v1.tar+gzip @sha256:{"7" * 64} (500000 bytes)
+    └── application/vnd.oci.image.manifest.v1+json @sha256:{"8" * 64} (400 bytes)
+        └──  Content does not exist locally, skipping
+"""
+
+
+def test_what_images_have_in_common_takes_room_once() -> None:
+    """Of the manifests that ctr knows it is the one that has the size which ctr tells."""
+    change = must(image(), **seen())
+    (room,) = change.rooms
+    assert room.read is not None
+    listed = f"{PAUSE} application/vnd.oci.image.index.v1+json {DIGEST} 1.4 MiB windows/amd64 -"
+    told = {"size": answer(stdout=listed), "layers": answer(stdout=TREE)}
+    layers = {f"sha256:{'6' * 64}": 3_500_000, f"sha256:{'7' * 64}": 1_750_000}
+    assert room.read(told) == layers
+    # ctr before 2.0 has no such command.
+    old = {**told, "layers": failure("FromStdErr", "NativeCommandError", "No help topic for 'inspect'")}
+    assert room.read(old) == int(1.4 * 2**20) * 3.5 // 1
+    assert room.read({}) is None
+    (likely,) = must(image(likely_size=10), **seen()).rooms
+    assert likely.read is not None
+    assert (likely.read({}), likely.read(told)) == (35, layers)
+    platform = {"os": "windows", "os.version": "10.0.20348.1"}
+    parts = [{"digest": DIGEST, "size": 100}, {"digest": OTHER, "size": 2}]
+    verbose = [{"Descriptor": {"platform": platform}, "OCIManifest": {"layers": parts}}]
+    (docked,) = must(docker(), **docker_seen()).rooms
+    assert docked.read is not None
+    assert docked.read({"size": answer(stdout=json.dumps(verbose))}) == {DIGEST: 350, OTHER: 7}
+
+
 def test_docker_pulls_tags_and_loads() -> None:
     change = must(docker(docker_config="C:\\d", aliases=["m.local/a/b:1", "m.local/a/b:2"]), **docker_seen())
     assert call(change, "pull").arguments == ("--config", "C:\\d", "pull", PAUSE)
