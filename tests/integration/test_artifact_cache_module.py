@@ -76,7 +76,11 @@ def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server:
     assert result["failed"]
     assert "Artifact tool 9.9.9" in result["msg"]
     assert "HTTP 404" in result["msg"]
-    assert [entry["status"] for entry in result["artifacts"]] == ["cached", "failed"]
+    good, bad = result["artifacts"]
+    assert (good["status"], good["msg"], bad["status"]) == ("cached", "", "failed")
+    # Whoever goes on all the same (ignore_errors) finds the reason beside each.
+    assert "HTTP 404" in bad["msg"]
+    assert bad["msg"] in result["msg"]
 
 
 @pytest.mark.parametrize(
@@ -85,9 +89,10 @@ def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server:
         ({"artifacts": {"kubernets": ["1.37.1"]}}, "did you mean kubernetes?"),
         ({"sites": [{"url": "http://h?sig=s3cret"}]}, "belongs in query"),
         ({"kinds": {"tool": {"url": "http://h/x"}}}, "{version}"),
-        ({"limit_rate": "fast"}, "limit_rate"),
-        ({"parallel": 0}, "parallel"),
-        ({"cache_dir": "C:\\", "prune": True, "artifacts": {}}, "whole drive"),
+        ({"limit_rate": "fast"}, "no node was touched: limit_rate: 'fast'"),
+        ({"parallel": 0}, "no node was touched: parallel: 0"),
+        ({"cache_dir": "C:\\", "prune": True, "artifacts": {}}, "a folder's whole path"),
+        ({"cache_dir": "cache"}, "a folder's whole path"),
     ],
 )
 def test_bad_input_is_one_message_and_no_node_is_touched(

@@ -396,7 +396,7 @@ def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> Non
         ({"images": [{"name": PAUSE, "tag": "1"}]}, "'tag' is not accepted"),
         ({"images": [{"name": PAUSE, "digest": "x"}]}, "sha256:"),
         ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "wanted each name once"),
-        ({"images": [PAUSE], "registries": {"https://r": {}}}, "without https://"),
+        ({"images": [PAUSE], "registries": {"https://r": {}}}, "no node was touched: registries: 'https://r' is not"),
         ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "wanted username"),
         ({"images": [PAUSE], "parallel": 0}, "parallel"),
         ({"images": [PAUSE], "keep": ["x"], "prune": True}, "keep"),

@@ -14,6 +14,7 @@ from .. import header
 from ..calls import Batch, Call, CallResult, Observation, Progress
 from ..converge import NodeLike
 from ..plan import Questions, prefix
+from ..resources import _curl
 from ..resources._base import Resource
 from ..resources._downloads import FETCHED
 from ..resources.artifact import Artifact
@@ -55,6 +56,7 @@ def wanted(
     catalogue.kinds(options.get("kinds"))
     sites.parse(options.get("sites"), options.get("mirror") or "")
     locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")
+    _check_speed(options.get("limit_rate"), options.get("parallel"))
     if not isinstance(lists, t.Mapping):
         raise ArtifactError(where, lists, "accepted is a mapping of kinds to lists of versions")
     found: dict[str, dict[str, t.Any]] = {}
@@ -69,6 +71,13 @@ def wanted(
         stay = [*(resource["path"] for resource in resources), *keep]
         resources.append({"type": "ArtifactCache", "name": cache_dir, "keep": stay})
     return resources
+
+
+def _check_speed(limit_rate: object, parallel: object) -> None:
+    if limit_rate and not _curl.is_rate(str(limit_rate)):
+        raise ArtifactError("limit_rate", limit_rate, "accepted are bytes a second, such as 500K or 2M")
+    if isinstance(parallel, int) and parallel < 1:
+        raise ArtifactError("parallel", parallel, "accepted is 1 or more")
 
 
 def _resource(kind: str, item: object, where: str, **options: t.Any) -> dict[str, t.Any]:
@@ -151,6 +160,8 @@ class Entry:
     """Without signature."""
     status: Status
     custom: bool
+    msg: str = ""
+    """Why it failed, source by source, without signatures."""
 
 
 def table(resources: t.Sequence[Resource], told: Recorder, version: str | None) -> list[Entry]:
@@ -177,13 +188,14 @@ def _entry(
 ) -> Entry:
     facts: t.Mapping[str, t.Any] = {}
     status: Status = "missing"
+    said = ""
     brought = artifact.brought(applied)
     if artifact.windows and version not in artifact.windows:
         status = "skipped"
     elif brought is not None:
         status, facts = "fetched", brought
     elif FETCHED in applied:
-        status = "failed"
+        status, said = "failed", artifact.failure(applied)
     elif seen:
         facts = artifact.held(seen)
         status = "cached" if facts else "missing"
@@ -196,4 +208,5 @@ def _entry(
         source=facts.get("source"),
         status=status,
         custom=artifact.custom,
+        msg=said,
     )
