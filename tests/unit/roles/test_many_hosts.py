@@ -94,3 +94,12 @@ def test_addresses_for_no_proxy_are_gathered_once() -> None:
     # A role that is used alone has not gathered them, and knows them all the same.
     alone = templar("win7", inventory, "windows_settings", **proxy)
     assert alone.template(trust_as_template("{{ windows_settings_all_exceptions }}")).split(",") == exceptions
+
+
+@pytest.mark.parametrize(
+    ("hosts", "forks", "seconds"), [(3, 5, 1800), (30, 5, 1800), (31, 5, 2100), (300, 5, 18000), (300, 50, 1800)]
+)
+def test_the_bootstrap_token_outlives_the_run(hosts: int, forks: int, seconds: int) -> None:
+    batch = {"ansible_play_batch": [f"win{number}" for number in range(hosts)], "ansible_forks": forks}
+    found = templar("win1", Inventory({"win1": {}}), "node_join", **batch)
+    assert found.template(trust_as_template("{{ node_join_token_ttl }}")) == seconds
