@@ -30,6 +30,7 @@ class ActionModule(ControllerAction):
             message = str(known.get("msg") or "an earlier step failed; see the run's output")
             rows += report.rows(host, facts, message=message, summary=options["summary"])
         lines = report.table(rows)
-        for line in lines:
+        total = report.totals(nodes)
+        for line in (*lines, "", total):
             Display().display(line)
-        return {"changed": False, "table": lines, **report.counts(nodes)}
+        return {"changed": False, "table": lines, "total": total, **report.counts(nodes)}

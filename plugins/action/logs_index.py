@@ -11,6 +11,7 @@ import typing as t
 from ..plugin_utils import documents
 from ..plugin_utils._controller_action import ControllerAction, registered
 from ..plugin_utils.logs import page
+from ..plugin_utils.resources._base import ResourceError
 
 
 class ActionModule(ControllerAction):
@@ -32,7 +33,11 @@ class ActionModule(ControllerAction):
         if not self._task.check_mode:
             now = datetime.datetime.now(datetime.UTC)
             written = f"Collected {now:%Y-%m-%d %H:%M} UTC"
-            documents.write_text(path, page.page(nodes, written=written, since=options["since"]))
+            try:
+                documents.write_text(path, page.page(nodes, written=written, since=options["since"]))
+            except OSError as error:
+                said = f"wanted a folder that can be written to ({error})"
+                raise ResourceError("directory", options["directory"], said) from error
         counts = {
             status: sum(1 for node in nodes if node["status"] == status)
             for status in ("complete", "partial", "failed", "unreachable", "skipped")

@@ -37,7 +37,7 @@ class ActionModule(NodeAction):
         failure: dict[str, t.Any] = {}
         try:
             if self._task.check_mode:
-                work.look()
+                work.preview()
             else:
                 work.collect()
         except NodeError as error:

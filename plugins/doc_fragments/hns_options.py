@@ -31,6 +31,13 @@ options:
     description: The program C(ctr) on the node, by name or path.
     type: str
     default: ctr.exe
+  containerd_namespaces:
+    description: >-
+      Namespaces of containerd, beside C(k8s.io), whose containers are asked for. Where containerd has one that is not
+      named here, nobody knows who uses HNS, and nothing is stale.
+    type: list
+    elements: str
+    default: [default, moby, buildkit]
   docker:
     description: The program C(docker) on the node, by name or path.
     type: str

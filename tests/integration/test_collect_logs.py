@@ -270,6 +270,29 @@ def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, tmp_path
     assert fleet.nodes["LOGS-2019-0"].server.counters.snapshot() == before
 
 
+def test_a_controller_that_can_keep_nothing_is_told_and_the_node_is_clean(
+    node: NodeFactory, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = node()
+    (tmp_path / "file").write_text("no folder")
+    before = fleet.nodes[machine.name].server.counters.snapshot()
+    result = collect(machine, tmp_path / "file" / "logs")
+    assert result["failed"]
+    assert result["msg"].startswith(f"directory: '{tmp_path}/file/logs' is not accepted; wanted a folder that can be")
+    assert fleet.nodes[machine.name].server.counters.snapshot() == before
+
+    def full(*dummy: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(transfer, "fetch", full)
+    result = collect(machine, tmp_path / "logs")
+    assert result["failed"]
+    assert "keep logs in" in result["msg"]
+    assert "No space left on device" in result["msg"]
+    assert gathered(machine) == []
+    assert list((tmp_path / "logs").iterdir()) == []
+
+
 def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fleet: Fleet, tmp_path: Path) -> None:
     machine = node()
     server = fleet.nodes[machine.name].server

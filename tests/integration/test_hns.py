@@ -13,7 +13,7 @@ from integration.actions import connect, run_action
 from integration.networks import free_network
 
 from simulator.fleet import Fleet
-from simulator.kubernetes_node import docker_fixtures, hns
+from simulator.kubernetes_node import docker_fixtures, hns, shims
 from simulator.kubernetes_node import hns_fixtures as fixtures
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -37,7 +37,7 @@ def fleet() -> Iterator[Fleet]:
         {"name": f"HNS{kind}-{version}-{number}", "windows": version, **more}
         for kind, more in kinds.items()
         for version in ("2019", "2022", "2025")
-        for number in range(9 if not kind and version == "2022" else 3)
+        for number in range(10 if not kind and version == "2022" else 3)
     ]
     nodes = [
         Settings.read({"address": f"{network}.{number}", "features": ["Containers"], "link_drop_seconds": 0.3,
@@ -165,6 +165,21 @@ def test_a_pod_gets_back_the_traffic_that_a_stale_remote_endpoint_took(node: Nod
     assert [change["id"] for change in result["changes"]] == [remote.id]
     assert store.connected(pod)
     assert not cleanup(machine, "stale")["changed"]
+
+
+def test_containers_of_other_tools_keep_their_endpoints(node: NodeFactory) -> None:
+    machine = node()
+    put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=3)
+    state, elsewhere = machine.part(hns.State), shims.settle(machine).elsewhere
+    elsewhere["default"] = [state.endpoints[put.stale[0]].container]
+    elsewhere["team"] = [state.endpoints[put.stale[1]].container]
+    result = cleanup(machine, "stale")
+    assert not result["changed"]
+    assert "not asked for: team (containerd_namespaces)" in result["warnings"][0]
+    result = cleanup(machine, "stale", containerd_namespaces=["default", "team"])
+    assert result["counts"]["endpoints"] == 1
+    assert {*put.running, *put.stale[:2]} <= endpoints(machine)
+    assert put.stale[2] not in endpoints(machine)
 
 
 def test_five_hundred_endpoints_cost_three_commands(node: NodeFactory) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -92,7 +93,7 @@ def test_stale_reports_the_hang_and_touches_nothing(node: NodeFactory) -> None:
     hang(machine)
     result = cleanup(machine, "stale")
     assert result["failed"]
-    assert "HNS does not answer" in result["msg"]
+    assert "HNS does not answer: Get-HnsPolicyList did not return in 0.5 s" in result["msg"]
     assert "allow_hns_restart" in result["msg"]
     assert steps(result) == ["wait"]
     assert result["remote_commands"] == 1
@@ -186,6 +187,12 @@ def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactor
     assert result["unreachable"]
     assert "did not come back" in result["msg"]
     assert "It was to: stop kube-proxy, kubelet, remove" in result["msg"]
+    # How far it had come: by its last news, or by what comes before the network.
+    news = r"its last news was at \S+ \(\d+ of \d+ calls done\)"
+    known = (
+        r"it had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
+    )
+    assert re.search(f"{news}|{known}", result["msg"]), result["msg"]
     assert "The next run collects it" in result["msg"]
     assert result["steps"][0]["step"] == "look"
 

@@ -64,6 +64,8 @@ def test_the_report_is_one_table_of_all_hosts(report: str) -> None:
     assert any("default/web-0" in line and "in use" in line and "cbr0" in line for line in table)
     assert any("which is gone" in line for line in table)
     assert any(line.startswith("off") and "error" in line for line in table)
+    total = "4 nodes; stale: 3 endpoints, 2 policy lists, 4 namespaces; with stale objects: win19, win22; failed: off"
+    assert total in lines
 
 
 def test_a_reset_that_nobody_confirms_changes_nothing(site: Site) -> None:

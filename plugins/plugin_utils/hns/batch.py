@@ -109,7 +109,7 @@ def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[
         call(programs.docker, "rm", "--force", *docker[start : start + _PER_CALL])
     for one in containers:
         if one.kind == "container" and one.runtime == "containerd":
-            ctr = ("--namespace", "k8s.io")
+            ctr = ("--namespace", one.namespace)
             call(programs.ctr, *ctr, "tasks", "kill", "--signal", "SIGKILL", one.id)
             call(programs.ctr, *ctr, "containers", "delete", one.id)
     return calls

@@ -20,7 +20,7 @@ from . import services
 from .batch import BatchOptions, batch_calls
 from .decide import make_plan
 from .done import KINDS, Done, read_done
-from .facts import Facts, FactsOptions, facts_calls, read_facts
+from .facts import NO_HNS, Facts, FactsOptions, facts_calls, read_facts
 from .journal import Journal
 from .outcome import CleanupOutcome
 from .plan import CleanupPlan, ScopeError, Wish, check_wish
@@ -114,8 +114,8 @@ class Cleanup:
 
     def _plan(self, facts: Facts) -> CleanupPlan:
         if facts.problem:
-            if "not recognized" in facts.problem:
-                self.outcome.warnings.append(f"{self._node.name}: this machine has no HNS (feature Containers)")
+            if facts.problem == NO_HNS:
+                self.outcome.warnings.append(f"{self._node.name}: {NO_HNS}")
                 return CleanupPlan()
             raise NodeError(f"{self._node.name}: HNS cannot be asked: {facts.problem}")
         try:
@@ -141,17 +141,17 @@ class Cleanup:
         self.outcome.batch_done(plan, done)
         return done
 
-    def _run(self, batch: Batch, *, step: str) -> Observation:
+    def _run(self, batch: Batch, *, step: str, removes: bool = True) -> Observation:
         """Runs a batch; if the node does not come back, says how far it had come."""
         last: list[Progress] = []
         self._node.on_progress = last.append
         try:
             return self._node.run(batch, step=step)
         except AnsibleConnectionFailure as error:
-            known = f"its last news was{_where(last[-1])}" if last else "it has not told how far it came"
+            known = f"its last news was{_where(last[-1])}" if last else self.outcome.without_news(removes)
             raise AnsibleConnectionFailure(
                 f"{error}: the node did not come back. Its batch of {len(batch.calls)} calls goes on by itself; "
-                f"{known}. It was to: {self.outcome.intent()}. The next run collects it and repairs what it left"
+                f"{known}. It was to: {self.outcome.intent(removes)}. The next run collects it and repairs what it left"
             ) from error
 
     # --- HNS hangs.
@@ -211,7 +211,7 @@ class Cleanup:
             *(() if journal else (hns_journal.remove_call([f"start.{name}" for name in start]),)),
         )
         try:
-            answer = self._run(Batch(calls=calls, key=key), step="restart hns")
+            answer = self._run(Batch(calls=calls, key=key), step="restart hns", removes=False)
         except BatchLost as error:
             self.outcome.step("restart hns", f"the node lost it{_where(error.progress)}")
             return True

@@ -17,13 +17,14 @@ from . import services as hns_services
 from . import uplink as hns_uplink
 from .cni import Cni
 from .journal import JOURNAL, Journal
-from .objects import Endpoint, Namespace, Network, Objects, PolicyList, listing_calls, read_objects
+from .objects import Endpoint, Namespace, Network, Objects, PolicyList, cmdlet, listing_calls, read_objects
 from .owners import Holding, Ownership
 from .runtime import Programs, Runtime
 from .services import Service
 from .uplink import Links
 
 LATE = "CommandTimeout"
+NO_HNS = "this machine has no HNS (feature Containers)"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,7 @@ class Facts:
     journal: Journal | None = None
     """What a cleanup that did not come to its end has left."""
     hang: str = ""
-    """The listing that HNS did not answer in time."""
+    """The cmdlet that HNS did not answer in time."""
     problem: str = ""
     """Why HNS cannot be asked at all, such as that it is not installed."""
 
@@ -146,9 +147,9 @@ def _listed(seen: t.Mapping[str, CallResult], prefix: str) -> dict[str, tuple[t.
 
 
 def hang(seen: t.Mapping[str, CallResult]) -> str:
-    """The first call that HNS did not answer in time; empty if there is none."""
+    """The first cmdlet that HNS did not answer in time; empty if there is none."""
     late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
-    return next((name for name in late if not name.startswith(("start.", "stop.", "restart-"))), "")
+    return next((cmdlet(name) for name in late if not name.startswith(("start.", "stop.", "restart-"))), "")
 
 
 def _problem(seen: t.Mapping[str, CallResult]) -> str:
@@ -156,7 +157,7 @@ def _problem(seen: t.Mapping[str, CallResult]) -> str:
         for kind in ("policies", "namespaces", "endpoints", "networks"):
             result = seen.get(prefix + kind)
             if result is not None and result.error is not None and result.error.id != LATE:
-                return str(result.error)
+                return NO_HNS if "not recognized" in str(result.error) else str(result.error)
     return ""
 
 

@@ -128,6 +128,13 @@ class Objects:
         return found
 
 
+def cmdlet(call_id: str) -> str:
+    """What a call of ours asks of HNS, for people: `Get-HnsEndpoint` for `1.endpoints`, `Remove-HnsEndpoint` …"""
+    kind = next((kind for kind in LISTINGS if kind in call_id), "networks")
+    command = LISTINGS[kind][0]
+    return command.replace("Get-", "Remove-") if call_id.startswith("remove-") else command
+
+
 def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LISTINGS)) -> tuple[Call, ...]:
     """One listing of each kind; when HNS does not answer one in time, the rest is skipped.
 

@@ -14,7 +14,7 @@ from .cleanup import CleanupOptions
 from .cni import CONF_DIRS
 from .facts import FactsOptions
 from .plan import SCOPES, ScopeError, Wish
-from .runtime import Programs
+from .runtime import OTHERS, Programs
 
 FACTS_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "hns_timeout": {"type": "float", "default": 60.0},
@@ -22,6 +22,7 @@ FACTS_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "crictl": {"type": "str", "default": "crictl.exe"},
     "ctr": {"type": "str", "default": "ctr.exe"},
     "docker": {"type": "str", "default": "docker.exe"},
+    "containerd_namespaces": {"type": "list", "elements": "str", "default": list(OTHERS)},
 }
 """Options of every HNS module."""
 CLEANUP_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
@@ -71,9 +72,12 @@ def wish(options: t.Mapping[str, t.Any]) -> Wish:
         raise ScopeError(f"networks: {options['networks']!r} is accepted only with scope networks")
     if options["scope"] == "networks" and not options["networks"]:
         raise ScopeError("networks: scope networks needs the names of networks; hns_info lists those that exist")
-    for name in ("hns_timeout", "grace"):
-        if options[name] < 0 or (name == "hns_timeout" and options[name] == 0):
-            raise ScopeError(f"{name}: {options[name]!r} is not accepted; wanted seconds")
+    for name in ("hns_timeout", "restart_timeout", "timeout"):
+        if options[name] <= 0:
+            raise ScopeError(f"{name}: {options[name]!r} is not accepted; wanted seconds, more than 0")
+    for name in ("grace", "port_pool_timeout", "network_timeout"):
+        if options[name] < 0:
+            raise ScopeError(f"{name}: {options[name]!r} is not accepted; wanted seconds, 0 or more")
     protected = options["protected_networks"]
     return Wish(
         scope=options["scope"],
@@ -104,4 +108,9 @@ def cleanup_options(options: t.Mapping[str, t.Any]) -> CleanupOptions:
 
 
 def _programs(options: t.Mapping[str, t.Any]) -> Programs:
-    return Programs(crictl=options["crictl"], ctr=options["ctr"], docker=options["docker"])
+    return Programs(
+        crictl=options["crictl"],
+        ctr=options["ctr"],
+        docker=options["docker"],
+        namespaces=tuple(options["containerd_namespaces"]),
+    )

@@ -88,11 +88,23 @@ class CleanupOutcome:
             why = f"was reset to DHCP by the removal: {what}"
             self.changes.append({"type": "Uplink", "name": name, "why": why, "action": "update", "seconds": 0.0})
 
-    def intent(self) -> str:
-        """What the batch under way was to do, for people."""
+    def intent(self, removes: bool) -> str:
+        """What the batch under way was to do, for people; one that removes nothing restarts HNS."""
+        if not removes:
+            return "restart HNS"
         parts = [f"stop {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(self.planned, "remove ")]
         parts.append(f"start {', '.join(self.plan.start)}" if self.plan.start else "")
-        return ", ".join(part for part in parts if part) or "restart HNS"
+        return ", ".join(part for part in parts if part) or "repair what an earlier cleanup left"
+
+    def without_news(self, removes: bool) -> str:
+        """What the batch under way has done if nobody heard of it since, for people: a network is the last to go."""
+        said = "it has not told how far it came"
+        if not removes or not any(network.external for network in self.plan.networks):
+            return said
+        before = [item for item in self.planned if item.type not in ("HnsNetwork", "File", "Route")]
+        parts = [f"stopped {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(before, "removed ")]
+        done = ", ".join(part for part in parts if part) or "nothing"
+        return f"{said}: if the link went with its network, it had by then {done}"
 
     @staticmethod
     def _counted(items: t.Iterable[Item], before: str = "") -> str:

@@ -18,7 +18,7 @@ from .facts import Facts
 from .objects import Endpoint, Namespace, Network, PolicyList
 from .owners import Ownership
 from .plan import CleanupPlan, Item, Kept, Wish, is_protected, items_of, without_network
-from .runtime import Owner
+from .runtime import K8S, Owner
 from .services import Service
 from .uplink import Route
 
@@ -203,12 +203,14 @@ def _containers(
         claimed.update((pod.id, pod) for pod in pods)
         claimed.update((one.id, one) for one in runtime.owners.values() if one.runtime == "docker" and "/" in one.name)
         if not pods:
-            claimed.update((one.id, one) for one in runtime.owners.values() if one.runtime == "containerd")
+            ours = (one for one in runtime.owners.values() if one.runtime == "containerd" and one.namespace == K8S)
+            claimed.update((one.id, one) for one in ours)
     elif networks:
         claimed.update((pod.id, pod) for pod in pods if _DAEMONS.search(pod.name))
     # A container goes with its pod's sandbox, where crictl told of sandboxes.
     return tuple(
         owner
         for owner in claimed.values()
-        if owner.kind != "creating" and (owner.kind == "pod" or owner.runtime == "docker" or not pods)
+        if owner.kind != "creating"
+        and (owner.kind == "pod" or owner.runtime == "docker" or owner.namespace != K8S or not pods)
     )

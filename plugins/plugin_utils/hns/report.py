@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import typing as t
 
+from .facts import NO_HNS
+
 HEAD = ("NODE", "KIND", "NAME", "ADDRESS", "NETWORK", "STATE", "OWNER OR DETAIL")
 _WIDEST = (24, 11, 36, 26, 16, 12)
 """Columns are cut beyond this; the last one is cut by the table's width."""
+_KINDS = {"endpoints": "endpoints", "policy_lists": "policy lists", "namespaces": "namespaces"}
 _ORDER = {"stale": 0, "stopped": 1, "unknown": 2, "in use": 3, "host": 4, "remote": 5}
 
 Row = tuple[str, str, str, str, str, str, str]
@@ -27,10 +30,11 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
         summary: a row for each kind and state in place of one for each object.
     """
     if facts is None:
-        return [(node, "", "", "", "", "error", " ".join(message.split()))]
+        return [(node, "", "", "", "", "error", _reason(node, message))]
     found: list[Row] = []
     if not facts["answers"]:
-        found.append((node, "hns", "", "", "", "no answer", facts["problem"]))
+        state = "none" if facts["problem"] == NO_HNS else "no answer"
+        found.append((node, "hns", "", "", "", state, facts["problem"]))
     if facts["interrupted_cleanup"]:
         found.append((node, "cleanup", "", "", "", "interrupted", "the next hns_cleanup repairs what it left"))
     runtime = facts["runtime"]
@@ -63,6 +67,14 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
         for item in facts["static_uplinks"]
     ]
     return found
+
+
+def _reason(node: str, message: str) -> str:
+    """What failed, without what the table says anyway."""
+    text = " ".join(message.split())
+    for known in ("Task failed: ", "Action failed: ", f"{node}: "):
+        text = text.removeprefix(known)
+    return text
 
 
 def _objects(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
@@ -125,8 +137,54 @@ def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
     for row in lines:
         cells = [cell if len(cell) <= size else cell[: size - 1] + "~" for cell, size in zip(row, widths, strict=False)]
         padded = [cell.ljust(size) for cell, size in zip(cells, widths, strict=False)]
-        cut.append("  ".join([*padded, row[6]]).rstrip()[:width])
+        line = "  ".join(padded) + "  "
+        cut.append((line + _shortened(row[6], width - len(line))).rstrip())
     return cut
+
+
+def _shortened(text: str, width: int) -> str:
+    """A text that begins and ends as it does: of an error, the cause stands at its end."""
+    if len(text) <= width:
+        return text
+    head = max(width // 3, 1)
+    return f"{text[:head]}~{text[len(text) - max(width - head - 1, 0) :]}"
+
+
+_NAMES = 8
+"""Nodes that the last line names; the rest is a number."""
+
+
+def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:
+    """The last line: what to do next on how many nodes, and which ones did not tell.
+
+    Args:
+        nodes: what hns_info returned as `hns`, by host; None where it failed.
+    """
+    groups: dict[str, list[str]] = {}
+    objects: dict[str, int] = {}
+    for node, facts in nodes.items():
+        if facts is None:
+            groups.setdefault("failed", []).append(node)
+            continue
+        if not facts["answers"]:
+            groups.setdefault("without HNS" if facts["problem"] == NO_HNS else "HNS does not answer", []).append(node)
+        elif not facts["runtime"]["asked"]:
+            groups.setdefault("runtime not asked", []).append(node)
+        stale = {kind: sum(1 for item in facts[kind] if item["state"] == "stale") for kind in _KINDS}
+        if any(stale.values()):
+            groups.setdefault("with stale objects", []).append(node)
+        objects = {kind: objects.get(kind, 0) + count for kind, count in stale.items()}
+    found = ", ".join(_counted(count, _KINDS[kind]) for kind, count in objects.items() if count)
+    said = [_counted(len(nodes), "nodes"), f"stale: {found or 'nothing'}"]
+    for name in ("with stale objects", "HNS does not answer", "runtime not asked", "without HNS", "failed"):
+        if hosts := groups.get(name):
+            more = f" and {len(hosts) - _NAMES} more" if len(hosts) > _NAMES else ""
+            said.append(f"{name}: {', '.join(hosts[:_NAMES])}{more}")
+    return "; ".join(said)
+
+
+def _counted(count: int, things: str) -> str:
+    return f"{count} {things[:-1] if count == 1 else things}"
 
 
 def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> dict[str, int]:

@@ -19,7 +19,13 @@ from ..calls import Call, CallResult
 
 CRI_ENDPOINT = "npipe:////./pipe/containerd-containerd"
 _IDS = re.compile(r"^[0-9a-f]{12,64}$", re.MULTILINE)
+_NAMES = re.compile(r"^\S+$", re.MULTILINE)
+"""Of containers that the kubelet did not make: whoever made them chose their ids."""
+K8S = "k8s.io"
+OTHERS = ("default", "moby", "buildkit")
+"""Namespaces of containerd that other tools use: ctr and nerdctl, dockerd, buildkitd. Their containers use HNS, too."""
 _TIMEOUT = 60.0
+_OTHER = "ctr-of:"
 _OUTPUT = 16_000_000
 """Characters: a listing that is cut is no listing."""
 
@@ -31,6 +37,8 @@ class Programs:
     crictl: str = "crictl.exe"
     ctr: str = "ctr.exe"
     docker: str = "docker.exe"
+    namespaces: tuple[str, ...] = OTHERS
+    """Namespaces of containerd beside k8s.io whose containers are asked for."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,6 +54,8 @@ class Owner:
     running: bool = True
     runtime: str = "containerd"
     """Whose: containerd or docker."""
+    namespace: str = K8S
+    """Of containerd."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,8 +94,14 @@ def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
     asked = {
         "pods": (programs.crictl, (*cri, "pods", "--output", "json")),
         "containers": (programs.crictl, (*cri, "ps", "--all", "--quiet", "--no-trunc")),
-        "ctr": (programs.ctr, ("--namespace", "k8s.io", "containers", "list", "--quiet")),
-        "leases": (programs.ctr, ("--namespace", "k8s.io", "leases", "list", "--quiet")),
+        "ctr": (programs.ctr, ("--namespace", K8S, "containers", "list", "--quiet")),
+        "leases": (programs.ctr, ("--namespace", K8S, "leases", "list", "--quiet")),
+        "ctr-namespaces": (programs.ctr, ("namespaces", "list", "--quiet")),
+        **{
+            f"{_OTHER}{name}": (programs.ctr, ("--namespace", name, "containers", "list", "--quiet"))
+            for name in programs.namespaces
+            if name != K8S
+        },
         "docker": (programs.docker, ("ps", "--all", "--no-trunc", "--format", "{{json .}}")),
     }
     return tuple(
@@ -153,6 +169,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
             continue
         for identity in _IDS.findall(result.stdout):
             owners[identity] = Owner(id=identity, kind="container")
+    _read_others(answers, owners, problems)
     pods: list[Owner] = []
     if "pods" in there and there["pods"].ok:
         try:
@@ -165,6 +182,30 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
     for identity in held - owners.keys():
         owners[identity] = Owner(id=identity, kind="creating")
     return bool(held & {owner.id for owner in owners.values() if owner.kind != "creating"})
+
+
+def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> None:
+    """Adds the containers of containerd's other namespaces: nobody's endpoint is stale for not being the kubelet's."""
+    asked = {name.removeprefix(_OTHER): answer for name, answer in answers.items() if name.startswith(_OTHER)}
+    for namespace, answer in asked.items():
+        if _missing(answer):
+            continue
+        if not answer.ok:
+            problems.append(_why(f"ctr --namespace {namespace} containers list", answer))
+        for identity in _NAMES.findall(answer.stdout) if answer.ok else ():
+            name = f"{namespace}/{identity[:12]}"
+            owners[identity.lower()] = Owner(id=identity.lower(), kind="container", name=name, namespace=namespace)
+    listed = answers.get("ctr-namespaces")
+    if listed is None or _missing(listed):
+        return
+    if not listed.ok:
+        problems.append(_why("ctr namespaces list", listed))
+        return
+    unknown = sorted(set(_NAMES.findall(listed.stdout)) - {K8S, *asked})
+    if unknown:
+        problems.append(
+            f"containerd has namespaces that were not asked for: {', '.join(unknown)} (containerd_namespaces)"
+        )
 
 
 def _sandbox(item: t.Mapping[str, t.Any]) -> Owner:

@@ -22,8 +22,9 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ..calls import Batch, Progress
 from ..node import Node, NodeError
+from ..resources._base import ResourceError
 from . import archive as logs_archive
-from . import catalogue, gathering, transfer
+from . import catalogue, gathering, page, transfer
 from . import selection as logs_selection
 from . import state as logs_state
 from . import survey as logs_survey
@@ -64,6 +65,7 @@ class Outcome:
             result["without_log"] = without_log(self.survey)
         if self.state is not None:
             result["hns"] = logs_state.counts(self.state.hns)
+            result["hns_problem"] = str((self.state.hns or {}).get("problem") or "")
         if self.gathered is not None:
             result["versions"] = dict(self.gathered.versions)
         if self.archive is not None and self.kept is not None:
@@ -127,13 +129,24 @@ class Collection:
         self.outcome.problems += [*survey.problems, *self.outcome.state.problems]
         return survey, self.outcome.selection
 
+    def preview(self) -> None:
+        """Looks, and says how much would be taken; raises as `look`."""
+        dummy, selection = self.look()
+        taken = page.size(sum(file.expected for file in selection.files))
+        self._say(
+            f"{self._node.name}: would take {len(selection.files)} files ({taken} at most) and "
+            f"{len(selection.exports)} event logs"
+        )
+
     def collect(self) -> None:
         """Looks, gathers, and brings the archive back.
 
         Raises:
+            ResourceError: the controller's folder cannot be written to; the node was not asked.
             NodeError: there is no archive; the outcome has what is known all the same.
             AnsibleConnectionFailure: the node cannot be reached, or not any longer.
         """
+        _make(self._directory)
         survey, selection = self.look()
         if survey.free < selection.room:
             raise NodeError(
@@ -172,8 +185,14 @@ class Collection:
 
     def _bring(self, place: gathering.Place, gathered: gathering.Gathered) -> None:
         """Transfers the archive, and keeps it whole or not at all."""
-        self._say(f"{self._node.name}: bringing {gathered.size / 1e6:.1f} MB")
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._say(f"{self._node.name}: bringing {page.size(gathered.size)}")
+        try:
+            self._keep(place, gathered)
+        except (logs_archive.ArchiveError, OSError) as error:
+            # The controller's disk may be full. What is on the node goes all the same.
+            raise NodeError(f"{self._node.name}: keep logs in {self._directory}: {error}") from error
+
+    def _keep(self, place: gathering.Place, gathered: gathering.Gathered) -> None:
         name = file_name(self._node.name)
         # Only its user may read a temporary file.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
@@ -192,8 +211,6 @@ class Collection:
                     )
                 archive = self._directory / f"{name}.tar.gz"
                 os.replace(path, archive)  # noqa: PTH105 - the same, and atomic
-            except (logs_archive.ArchiveError, OSError) as error:
-                raise NodeError(f"{self._node.name}: keep logs: {error}") from error
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)  # noqa: PTH108
@@ -243,6 +260,16 @@ class Collection:
 
     def _tell(self, progress: Progress) -> None:
         self._say(f"{self._node.name}: gathering, {progress.done}/{progress.total} {progress.id}")
+
+
+def _make(directory: pathlib.Path) -> None:
+    """Makes the folder, and tries whether it can be written to, before nodes gather what nobody can keep."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise ResourceError("directory", str(directory), f"wanted a folder that can be written to ({error})") from error
 
 
 def file_name(node: str) -> str:

@@ -12,9 +12,12 @@ import urllib.parse
 
 import jinja2
 
+from ..hns.facts import NO_HNS
 from ..versions import DATA
 
 _STATUS = {"complete": "good", "partial": "warm", "failed": "bad", "unreachable": "bad", "skipped": "soft"}
+
+_URGENCY = ("failed", "unreachable", "partial", "skipped", "complete")
 
 
 def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> dict[str, t.Any]:
@@ -52,6 +55,8 @@ def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> di
         "not_running": list(result.get("services_not_running") or ()),
         "without_log": list(result.get("without_log") or ()),
         "hns": dict(result.get("hns") or {}),
+        "hns_problem": str(result.get("hns_problem") or ""),
+        "without_hns": result.get("hns_problem") == NO_HNS,
         "boot": _minute(result.get("boot")),
         "time": _minute(result.get("time")),
         "archive": archive.rsplit("/", 1)[-1],
@@ -90,6 +95,8 @@ def page(nodes: t.Sequence[t.Mapping[str, t.Any]], *, written: str, since: str =
         written: when, for people.
         since: how far back logs were wanted.
     """
+    # What did not come, and why, is what people look for among hundreds.
+    nodes = sorted(nodes, key=lambda node: _URGENCY.index(node["status"]))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
     summary = [(status, sum(1 for node in nodes if node["status"] == status)) for status in _STATUS]
     return environment.get_template("logs_index.html.j2").render(

@@ -86,7 +86,7 @@ def read(seen: Observation) -> State:
         elif not _is_unknown(result):
             problems.append(f"{name}: {result.error or 'failed'}")
     hns = _hns(seen)
-    if hns is not None and hns["problem"]:
+    if hns is not None and hns["problem"] not in ("", hns_facts.NO_HNS):
         problems.append(f"HNS: {hns['problem']}")
     return State(commands=commands, facts=facts, hns=hns, problems=tuple(problems))
 

@@ -61,10 +61,10 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _containers(run: Run) -> str:
-    if run.namespace != K8S:
-        return "" if run.line.on("quiet") else "CONTAINER    IMAGE    RUNTIME    \n"
-    found = [(item.id, item.image) for item in run.server.containers()]
-    found += [(item.id, run.server.config.sandbox_image) for item in run.server.sandboxes()]
+    found = [(identity, "-") for identity in settle(run.machine).elsewhere.get(run.namespace, ())]
+    if run.namespace == K8S:
+        found += [(item.id, item.image) for item in run.server.containers()]
+        found += [(item.id, run.server.config.sandbox_image) for item in run.server.sandboxes()]
     if run.line.on("quiet"):
         return "".join(f"{identity}\n" for identity, _ in found)
     return columns([["CONTAINER", "IMAGE", "RUNTIME", ""], *([*item, "io.containerd.runhcs.v1", ""] for item in found)])
@@ -91,7 +91,7 @@ def _leases(run: Run) -> str:
 
 
 def _namespaces(run: Run) -> str:
-    names = run.server.store.namespaces()
+    names = sorted({*run.server.store.namespaces(), *settle(run.machine).elsewhere})
     if run.line.on("quiet"):
         return "".join(f"{name}\n" for name in names)
     return columns([["NAME", "LABELS"], *([name, ""] for name in names)])

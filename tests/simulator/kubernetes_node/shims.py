@@ -86,11 +86,13 @@ class Shims:
     Parameters:
         leases: ids that containerd has a lease for: of sandboxes from the first moment of their making until they are
             removed (containerd internal/cri/server/sandbox_run.go), before CRI lists them.
+        elsewhere: ids of containers that are not CRI's, by containerd's namespace: `nerdctl run`, BuildKit.
     """
 
     sandboxes: dict[str, Sandbox] = field(default_factory=dict)
     containers: dict[str, Container] = field(default_factory=dict)
     leases: set[str] = field(default_factory=set)
+    elsewhere: dict[str, list[str]] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Shims:
         """A machine that starts from this one's disk runs nothing."""

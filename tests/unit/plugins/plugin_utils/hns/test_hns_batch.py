@@ -163,11 +163,19 @@ def test_what_was_not_reached_is_counted_not_listed() -> None:
     assert done.hang == ""
 
 
-@pytest.mark.parametrize("name", ["remove-endpoints", "endpoints", "endpoints-after"])
-def test_a_call_that_hns_does_not_answer_is_a_hang(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("remove-endpoints", "Remove-HnsEndpoint"),
+        ("endpoints-after", "Get-HnsEndpoint"),
+        ("policies", "Get-HnsPolicyList"),
+        ("remove-networks-again", "Remove-HnsNetwork"),
+    ],
+)
+def test_a_call_that_hns_does_not_answer_is_a_hang(name: str, said: str) -> None:
     plan = plan_of(many(3, 3))
     late = CallResult(ok=False, error=CallError(id="CommandTimeout"))
-    assert read_done(plan, answers(plan, **{name: late})).hang == name
+    assert read_done(plan, answers(plan, **{name: late})).hang == said
 
 
 def test_the_diff_has_the_full_list() -> None:

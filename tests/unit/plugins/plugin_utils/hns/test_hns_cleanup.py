@@ -129,6 +129,9 @@ DEFAULTS = {name: spec.get("default") for name, spec in _hns_options.CLEANUP_OPT
         ({"scope": "networks"}, "networks: scope networks needs the names of networks"),
         ({"scope": "all", "hns_timeout": 0}, "hns_timeout: 0 is not accepted"),
         ({"scope": "stale", "grace": -1}, "grace: -1 is not accepted"),
+        ({"scope": "all", "timeout": 0}, "timeout: 0 is not accepted; wanted seconds, more than 0"),
+        ({"scope": "all", "restart_timeout": -5}, "restart_timeout: -5 is not accepted"),
+        ({"scope": "all", "port_pool_timeout": -5}, "port_pool_timeout: -5 is not accepted; wanted seconds, 0 or more"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], said: str) -> None:

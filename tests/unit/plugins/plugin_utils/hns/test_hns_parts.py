@@ -113,6 +113,23 @@ def test_a_sandbox_that_is_being_made_has_a_lease_only() -> None:
     assert {owner.kind for owner in runtime.owners.values()} == {"pod", "creating"}
 
 
+def test_containers_of_other_namespaces_are_asked_for() -> None:
+    """nerdctl and BuildKit run containers beside the kubelet's, with ids of their own."""
+    known = {
+        "pods": pods(OTHER),
+        "ctr-namespaces": said("buildkit\nk8s.io\n"),
+        "ctr-of:buildkit": said("z9nerd-Build_1\n"),
+    }
+    runtime = read_runtime(**known)
+    assert not runtime.problem
+    assert runtime.find("z9nerd-build_1") is not None
+    assert runtime.find("z9nerd-build") is not None
+    more = read_runtime(**{**known, "ctr-namespaces": said("buildkit\nk8s.io\nmine\n")})
+    assert "namespaces that were not asked for: mine (containerd_namespaces)" in more.problem
+    for name in ("ctr-namespaces", "ctr-of:buildkit"):
+        assert "connection error" in read_runtime(**{**known, name: FAILED}).problem
+
+
 def test_docker_names_the_kubelets_pods() -> None:
     lines = [
         {"ID": ID, "Names": "k8s_POD_web-1_default_uid_0", "State": "running"},
@@ -129,7 +146,8 @@ def test_docker_names_the_kubelets_pods() -> None:
 
 def test_each_kind_is_listed_once() -> None:
     assert [call.id for call in hns_runtime.calls("1.", Programs())] == [
-        "1.pods", "1.containers", "1.ctr", "1.leases", "1.docker"
+        "1.pods", "1.containers", "1.ctr", "1.leases", "1.ctr-namespaces", "1.ctr-of:default", "1.ctr-of:moby",
+        "1.ctr-of:buildkit", "1.docker",
     ]  # fmt: skip
 
 
