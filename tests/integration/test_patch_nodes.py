@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A fleet is patched while it serves: thirty nodes, ten at a time, a budget, a node that fails, a link that breaks."""
+"""A fleet is patched while it serves: thirty nodes, ten at a time, a budget, one that fails, links and power cut."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ ANNOTATION = "winkube.node/cordoned"
 # The scheduler spreads by load and then by name: what is to be patched has the pods.
 LACKING = [f"a{number:02}" for number in range(12)]
 PATCHED = [f"p{number:02}" for number in range(18)]
-FAILS, CUT, STALE = LACKING[1], LACKING[2], LACKING[3]
+FAILS, CUT, STALE, POWER = LACKING[1], LACKING[2], LACKING[3], LACKING[4]
 KILLED, CORDONED = "k00", "k01"
 REPLICAS, MAY_BE_AWAY = 12, 4
 MEMORY_MB = 400
 FAILURE = {"kind": "update_fails", "kb": PATCH, "hresult": "0x800f0922", "at": "install", "times": None}
 LINK_CUT = {"kind": "update_cut", "kb": PATCH, "at": "install", "action": "link", "seconds": 3}
+POWER_CUT = {"kind": "update_cut", "kb": PATCH, "at": "install", "action": "power_reset"}
 
 
 @dataclass
@@ -127,6 +128,7 @@ def site(start_site: SiteFactory) -> Site:
     lacking = {name: server(name, BEFORE) for name in [*LACKING, KILLED, CORDONED]}
     lacking[FAILS]["update_faults"] = [FAILURE]
     lacking[CUT]["update_faults"] = [LINK_CUT]
+    lacking[POWER]["update_faults"] = [POWER_CUT]
     found = start_site(
         *lacking.values(),
         *(server(name, PATCH) for name in PATCHED),
@@ -166,6 +168,11 @@ def test_all_are_patched_but_the_one_that_fails(site: Site, rollout: Rollout) ->
     assert {host: build(site, host) for host in LACKING} == dict.fromkeys(LACKING, NEW_BUILD) | {FAILS: OLD_BUILD}
 
 
+def test_one_that_lost_its_power_in_the_middle_begins_anew(site: Site, rollout: Rollout) -> None:
+    assert site.node(POWER).status()["boots"] == 3
+    assert (rollout.nodes[POWER]["status"], rollout.nodes[POWER]["reboots"]) == ("patched", 1)
+
+
 def test_only_the_one_that_failed_is_left_cordoned(site: Site, rollout: Rollout) -> None:
     ((name, mark),) = cordons(site).items()
     assert name == FAILS
@@ -198,7 +205,7 @@ def test_a_node_that_lacks_nothing_is_only_looked_at(site: Site, rollout: Rollou
 
 
 def test_a_patched_node_takes_few_commands(rollout: Rollout) -> None:
-    usual = [rollout.commands[host] for host in LACKING if host not in (FAILS, CUT, STALE)]
+    usual = [rollout.commands[host] for host in LACKING if host not in (FAILS, CUT, STALE, POWER)]
     # One to look, six and a poll to install and reboot (docs/patches.md), one for HNS.
     assert min(usual) == 9
     assert max(usual) <= 10
