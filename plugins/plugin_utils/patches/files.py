@@ -15,7 +15,7 @@ from ..calls import Call, CallResult, Json
 from ..pushes import join_calls
 from ..resources import _curl
 from ..resources.artifact import Artifact
-from .codes import curl_words, hresult, meaning, words
+from .codes import curl_words, hresult, meaning, unsigned, words
 from .observe import CACHE, folder, path
 from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
@@ -32,6 +32,8 @@ _SIGNATURE = (
 )
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302
+_UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
+"""Roots that are not trusted: said of a test signature, too, while test signing is set but not in force."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -219,7 +221,16 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
         why = f"{why}; {hint}"
     if signed and outcome in ("done", "already"):
         outcome = "reboot"
+    elif signed and _code(install) in _UNTRUSTED:
+        outcome, why = "reboot", f"{why}; test signing is in force after a reboot only"
     return Attempt(outcome=outcome, why=why, boots=boots, seconds=install.seconds, test_signing=signed)
+
+
+def _code(install: CallResult) -> int | None:
+    """The installer's exit code, or the HRESULT in its message."""
+    if install.exit_code is not None:
+        return unsigned(install.exit_code)
+    return hresult(f"{install.error} {install.error.id}") if install.error else None
 
 
 def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
@@ -232,10 +243,9 @@ def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
     if install.ok:
         restart = bool(install.first and install.first.get("RestartNeeded"))
         return ("reboot", f"{name}: installed, a reboot is needed") if restart else ("done", f"{name}: installed")
-    message = str(install.error)
-    code = hresult(f"{message} {install.error.id if install.error else ''}")
+    code = _code(install)
     if code is None:
-        return "failed", f"{name}: {message}"
+        return "failed", f"{name}: {install.error}"
     kind = meaning(code)
     return ("failed" if kind in ("done", "reboot", "already") else kind), f"{name}: {words(code)}"
 

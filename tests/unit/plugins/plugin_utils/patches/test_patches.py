@@ -286,6 +286,18 @@ RESULTS: dict[str, tuple[str, dict[str, CallResult], str, str]] = {
         "reboot",
         "installed",
     ),
+    "test signing not in force yet": (
+        ".msu",
+        {"signature": done(), "testsigning": done(exit_code=0), "install": error(exit_code=-2146762487)},
+        "reboot",
+        "0x800B0109",
+    ),
+    "test signing, and another failure": (
+        ".cab",
+        {"signature": done(), "testsigning": done(exit_code=0), "install": error("Error code = 0x800f0922")},
+        "failed",
+        "0x800F0922",
+    ),
     "the batch never came to it": (".msu", {}, "passing", "batch"),
     "the batch came half-way": (".msu", {"have-0": done(), "signature": done()}, "passing", "batch"),
 }
@@ -297,7 +309,7 @@ def test_an_installer_s_answer_is_read(case: str) -> None:
     wanted = patch(extension)
     attempt = read(wanted, results, 0)
     assert (attempt.outcome, words in attempt.why) == (outcome, True), attempt.why
-    assert attempt.test_signing is (case == "test signing turned on")
+    assert attempt.test_signing is case.startswith("test signing")
 
 
 def test_a_url_s_signature_is_in_no_message() -> None:
