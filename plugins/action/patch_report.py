@@ -25,12 +25,14 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         notes, results = (registered(variables, options[name]) for name in ("notes", "result"))
-        nodes = {host: rollout.node_entry(notes[host], results[host]) for host in notes}
+        nodes = {
+            host: rollout.node_entry(notes[host], results[host], check_mode=self._task.check_mode) for host in notes
+        }
         counts = rollout.counts(nodes)
         for line in rollout.table(nodes):
             Display().display(line)
         Display().display(", ".join(f"{count} {status}" for status, count in counts.items() if count))
-        if counts["not_started"] and counts["failed"] and not self._task.check_mode:
+        if counts["not_started"] and counts["failed"]:
             Display().display("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
         path = pathlib.Path(options["path"])
         documents.write_json(path, {"nodes": nodes})

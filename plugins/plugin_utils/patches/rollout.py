@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-STATUSES = ("patched", "up_to_date", "failed", "not_started")
+STATUSES = ("patched", "to_patch", "up_to_date", "failed", "not_started")
 _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
 _NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
 """Statuses of patches that patch_install fails for."""
@@ -18,13 +18,16 @@ _LONGEST = 60
 """Characters of a cell, but of the last one."""
 
 
-def node_entry(notes: t.Mapping[str, t.Any] | None, result: t.Mapping[str, t.Any] | None) -> dict[str, t.Any]:
+def node_entry(
+    notes: t.Mapping[str, t.Any] | None, result: t.Mapping[str, t.Any] | None, *, check_mode: bool = False
+) -> dict[str, t.Any]:
     """One node's entry of patch.json.
 
     Args:
         notes: what role node_maintenance noted of the host (`node_maintenance_state`); `found` is the result of
             patch_install in check mode, before anything was done. None where it never got so far.
         result: patch_install's last result; where the node's turn never came, the same.
+        check_mode: whether no node's turn was to come.
     """
     notes = notes or {}
     found = notes.get("found") or {}
@@ -32,6 +35,8 @@ def node_entry(notes: t.Mapping[str, t.Any] | None, result: t.Mapping[str, t.Any
     before = str(found.get("os_build_before") or result.get("os_build_before") or "")
     seconds = float(notes.get("finished") or 0) - float(notes.get("started") or 0)
     status, message = _status(notes, result)
+    if check_mode and status == "not_started":
+        status = "to_patch"
     return {
         "node": str(notes.get("node") or ""),
         "status": status,

@@ -58,6 +58,11 @@ def test_statuses(stage: str, more: dict[str, t.Any], last: dict[str, t.Any], st
     assert bool(entry["message"]) == (status == "failed")
 
 
+@pytest.mark.parametrize(("work", "status"), [(True, "to_patch"), (False, "up_to_date")])
+def test_a_check_says_which_nodes_would_be_patched(work: bool, status: str) -> None:
+    assert node_entry(notes("waiting", work=work), FOUND, check_mode=True)["status"] == status
+
+
 def test_a_node_that_was_lost_keeps_what_was_seen_before() -> None:
     lost = {"unreachable": True, "msg": "node-a: no route"}
     entry = node_entry(notes("failed", message="node-a: no route", cordoned=True), lost)
