@@ -314,7 +314,7 @@ def test_every_certificate_of_an_item_is_imported(node: DirectNode) -> None:
         assert len(Convergence(node, trust).run().changes) == 1
         assert [certificate_store.contains(node.machine, "Root", mark) for mark in marks[:count]] == [True] * count
         assert Convergence(node, trust).run().changes == []
-    assert list(node.machine.files.listing(r"C:\ProgramData\winkube\certificates")) == []
+    assert list(node.machine.files.listing(r"C:\Windows\winkube\certificates")) == []
 
 
 def test_a_disk_that_fills_meanwhile_is_told_and_leaves_nothing_under_a_final_name(

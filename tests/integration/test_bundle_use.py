@@ -155,7 +155,7 @@ class TestNodes:
         assert not later["changed"]
         check_node(machine, bundle)
         # The archive is in the store; a copy would take the disk twice.
-        assert not any(".tar" in entry.name for entry in machine.files.listing(r"C:\ProgramData\winkube\images"))
+        assert not any(".tar" in entry.name for entry in machine.files.listing(r"C:\Windows\winkube\images"))
 
     def test_who_stands_between_changes_nothing_unseen(
         self, controller: Controller, bundle: Bundle, machines: Machines

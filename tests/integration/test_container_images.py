@@ -265,7 +265,7 @@ def test_archives_are_imported_and_leave_no_file(machines: Machines, registry: R
         server.server_close()
     assert statuses(result) == {image: "imported"}, result.get("msg")
     assert names(machine) == {image}
-    assert [entry.name for entry in machine.files.listing(r"C:\ProgramData\winkube\images")] == []
+    assert [entry.name for entry in machine.files.listing(r"C:\Windows\winkube\images")] == []
 
 
 def test_an_archive_on_the_node_has_to_hold_what_it_is_named_for(machines: Machines, registry: Registry) -> None:

@@ -147,7 +147,7 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     assert not first.get("failed"), first.get("msg")
     assert f"{host}/built:1" in names(machine)
     assert registry.counters["pushed"]
-    assert not machine.files.listing(r"C:\ProgramData\winkube\builds")
+    assert not machine.files.listing(r"C:\Windows\winkube\builds")
     again = state(wanted)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
     changed = {**wanted, "dockerfile": f"{DOCKERFILE}LABEL changed=yes\n"}
@@ -163,7 +163,7 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     assert state(changed)["changed"] is False
     broken = state({**wanted, "dockerfile": "FROM ${BASE}\nCOPY nothing.exe /x.exe\n"})
     assert "BuiltContainerImage" in broken["msg"]
-    assert not machine.files.listing(r"C:\ProgramData\winkube\builds")
+    assert not machine.files.listing(r"C:\Windows\winkube\builds")
 
 
 def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(machines: Machines, registry: Registry) -> None:

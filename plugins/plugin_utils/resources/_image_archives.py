@@ -16,9 +16,9 @@ from ..calls import Call, CallResult
 from . import _curl
 from ._base import ResourceError
 from ._image_store import Pulling, Store
-from ._paths import discard
+from ._paths import OWN, discard
 
-FOLDER = "C:\\ProgramData\\winkube\\images"
+FOLDER = f"{OWN}\\images"
 _KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
 _BUILDS: t.Mapping[int, str] = {17763: "2019", 20348: "2022", 25398: "23H2", 26100: "2025"}
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from ..calls import Call, Json
 
+OWN = "C:\\Windows\\winkube"
+"""Where files wait for the call that takes them: nobody but administrators makes or changes a file there. Anybody may
+make folders in ProgramData, and so could put another file into the place of one that was just verified."""
+
 
 def remove_path(path: str, call_id: str = "remove") -> Call:
     """Removes a file, a folder with all in it, or a registry key with all below it."""

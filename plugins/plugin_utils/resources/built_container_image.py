@@ -20,12 +20,12 @@ from ..calls import Call
 from ._base import Change, ResourceError, Results
 from ._containerd_images import PINNED
 from ._image_store import Held, is_whole
-from ._paths import remove_path
+from ._paths import OWN, remove_path
 from ._registry_keys import make_key, remove_value, set_value
 from ._state import create, update
 from .container_image import InStore
 
-FOLDER = "C:\\ProgramData\\winkube\\builds"
+FOLDER = f"{OWN}\\builds"
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = "winkube.node.built-from"
 PUSHED = "HKLM:\\SOFTWARE\\winkube\\pushed"

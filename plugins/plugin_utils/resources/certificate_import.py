@@ -13,6 +13,7 @@ import typing as t
 
 from ..calls import Call, Json
 from ._base import Change, Resource, ResourceError, Results
+from ._paths import OWN
 from ._state import objects, update
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
@@ -88,8 +89,7 @@ class CertificateImport(Resource):
         Of a file in PEM, Import-Certificate takes the first certificate only:
         https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
         """
-        path = f"C:\\ProgramData\\winkube\\certificates\\{mark}.pem"
-        # Nobody else may put another one into its place meanwhile: anybody may make folders in ProgramData.
+        path = f"{OWN}\\certificates\\{mark}.pem"
         write: dict[str, Json] = {"path": path, "content": self._blocks[mark], "sddl": "D:P(A;;FA;;;SY)(A;;FA;;;BA)"}
         take: dict[str, Json] = {"FilePath": path, "CertStoreLocation": f"Cert:\\LocalMachine\\{self.store}"}
         gone: dict[str, Json] = {"LiteralPath": path, "Force": True}

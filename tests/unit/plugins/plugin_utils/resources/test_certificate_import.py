@@ -33,6 +33,10 @@ def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
     assert commands(change) == ["@write-file", "Import-Certificate", "Remove-Item"]
     assert call(change, "import-0").parameters["CertStoreLocation"] == "Cert:\\LocalMachine\\Root"
     assert call(change, "clean-0").always
+    # Whoever had made a folder in ProgramData before could put his own authority into the file's place.
+    written, taken = call(change, "write-0").parameters["path"], call(change, "import-0").parameters["FilePath"]
+    assert written == taken
+    assert str(taken).startswith("C:\\Windows\\winkube\\certificates\\")
 
 
 def test_each_missing_one_has_a_file_of_its_own() -> None:
