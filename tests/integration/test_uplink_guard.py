@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 from integration.actions import CONNECTIONS, connect, run_action
 from integration.networks import free_network
+from integration.patching import no_pauses
 
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
+from simulator.transport.faults import Fault
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("uplink_guard")]
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("uplink_guard"), pytest.mark.usefixtures("no_pauses")]
+
+__all__ = ["no_pauses"]
 
 NOTE = r"C:\ProgramData\winkube\hns\uplink.json"
 QUICK = {"network_timeout": 60, "settle": 0.1}
@@ -65,6 +69,27 @@ def test_a_static_address_outlives_a_network_that_comes_late(fleet: Fleet, kind:
     assert not machine.files.exists(NOTE)
     # A switch holds the card now: there is nothing left to guard.
     assert not guard(machine, kind)["guard"]
+
+
+@pytest.mark.parametrize("kind", CONNECTIONS)
+def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: str) -> None:
+    """Cut at every request of its start: before it arrived, in its answer, or after it."""
+    machine, server = fleet.machine("IDLE"), fleet.nodes["IDLE"].server
+    # Its end does not wait for a network.
+    quick = {"network_timeout": 0, "settle": 0, "reconnect_timeout": 30}
+    before = server.counters.snapshot()["wsman_requests"]
+    assert guard(machine, kind, **quick)["guard"]
+    requests = server.counters.snapshot()["wsman_requests"] - before
+    for request in range(1, requests + 1):
+        server.set_fault(Fault(("before", "during", "after")[request % 3], request))
+        started = guard(machine, kind, **quick)
+        server.faults.clear()
+        assert started["guard"], (request, started)
+        finished = guard(machine, kind, state="finished", guard=started["guard"], timeout=30)
+        assert not finished.get("warnings"), (request, finished)
+        assert not finished.get("failed"), (request, finished)
+        assert not finished["changed"]
+    assert not machine.files.exists(NOTE)
 
 
 def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
