@@ -63,7 +63,6 @@ def play(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Path) -> Play:
         "ansible_port": 5985,
         "ansible_user": "Administrator",
         "ansible_password": "Passw0rd!",
-        "ansible_shell_type": "powershell",
         "results": str(tmp_path),
         "secret": SECRET,
         **CONNECTIONS[request.param],
@@ -79,7 +78,7 @@ def play(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Path) -> Play:
                     "content": "{{ result | ansible.builtin.to_json }}",
                     "dest": "{{ results }}/{{ inventory_hostname }}.json",
                 },
-                "vars": {"ansible_connection": "local", "ansible_shell_type": "sh"},
+                "vars": {"ansible_connection": "local"},
                 "delegate_to": "localhost",
                 "check_mode": False,
                 "diff": False,
@@ -124,6 +123,7 @@ def test_a_node_converges_and_stays(play: Play, fleet: Fleet) -> None:
         assert fleet.machine(host).files.read_text("C:\\k\\hello.txt").replace("\r", "") == "hello\n"
     assert SECRET not in output.replace(f'"secret": "{SECRET}"', "")
     assert "Kubernetes lists only 2022 and 2025" in output
+    assert "DEPRECATION WARNING" not in output
 
     second, _ = play()
     for host, result in second.items():
