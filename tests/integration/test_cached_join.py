@@ -14,7 +14,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cached_join")]
 
 NODE = "cached"
 CACHE = r"C:\ProgramData\winkube\cache"
-OLDER = {"kubernetes_node_version": "1.36.3", "container_runtime_containerd_version": "2.2.9"}
+# By the name of AKS Engine's parameter DefaultContainerdVersion.
+OLDER = {"kubernetes_node_version": "1.36.3", "default_containerd_version": "2.2.9"}
 NEWER = {"kubernetes_node_version": "1.37.1", "container_runtime_containerd_version": "2.3.7"}
 LISTS = {
     "kube_node_versions": ["1.35.4", "1.36.3", "1.37.1"],
