@@ -36,6 +36,13 @@ _WAIT = (
     f"$n = 0; while ($n -lt 60 -and -not (Test-Path -LiteralPath '{_LOGON_KEY}')) {{ Start-Sleep -Seconds 1; $n++ }}; "
 )
 """In front of it: a node that is still configuring updates is waited for on the node, not by asking again."""
+_STILL = (
+    "if ((Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime.ToFileTime() "
+    "-le {latest}) {{ Start-Sleep -Seconds 240 }}; "
+)
+"""In front of BOOT_TIME once the order is given. Services that are told of a shutdown before it begins hold it up, and
+all others go on meanwhile, WinRM's too (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO): while Windows works on updates
+before it goes down, it answers for minutes. One question ends with the link, instead of many that do not."""
 _DRIFT = 10**6
 """Windows computes its boot time anew: where the clock is set by the network it moves by milliseconds without a boot
 (prometheus-community/windows_exporter#74). In units of 100 ns."""
@@ -78,7 +85,7 @@ class RebootWatch:
         if BOOT_TIME in script:
             if self._order is None and self._boot_time:
                 return 0, self._boot_time, b""
-            code, output, errors = send()
+            code, output, errors = send(self._patiently(command, script))
             return (code, self._look(output) if code == 0 else output, errors)
         if _LOGON in script and (token := _TOKEN.search(script)):
             if self._back:
@@ -96,6 +103,12 @@ class RebootWatch:
             raise AnsibleConnectionFailure(str(error) or type(error).__name__) from error
         self._lost = False
         return answer
+
+    def _patiently(self, command: str, script: str) -> str:
+        """The question for the boot time; after an order that has surely arrived, one that waits on the node."""
+        if self._order is None or self._lost or not self._boot_time.isdigit():
+            return command
+        return _encoded(command, _STILL.format(latest=int(self._boot_time) + _DRIFT) + script)
 
     def _look(self, output: bytes) -> bytes:
         """Reads an answer to BOOT_TIME; returns the boot time, the one from before where it is the same."""

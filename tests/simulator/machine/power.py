@@ -49,6 +49,8 @@ class Power:
         self.boots = 0
         # What the last shutdown was asked with; shown in the status.
         self.last_reason = ""
+        # Windows' seconds for which services hold up a shutdown that was asked for; all others go on meanwhile.
+        self.held_up: Callable[[], float] = lambda: 0.0
 
     @property
     def pending_reboot(self) -> bool:
@@ -128,7 +130,7 @@ class Power:
                 raise RuntimeError("A system shutdown has already been scheduled.(1190)")
             self.last_reason = reason
             # Even `/t 0` lets the answer of the command that asked for it out first.
-            timer = threading.Timer(max(0.1, delay * self._time_scale), work)
+            timer = threading.Timer(max(0.1, (delay + self.held_up()) * self._time_scale), work)
             timer.daemon = True
             self._timer = timer
             timer.start()

@@ -34,6 +34,7 @@ def on_boot(machine: Machine) -> None:
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
         # The disk of another machine.
         machine.windows = replace(machine.windows, ubr=ubr)
+    machine.power.held_up = lambda: _before_shutdown(machine)
     store = component_store.store_of(machine)
     with store.lock:
         worked = _go_on(machine, store)
@@ -47,6 +48,15 @@ def on_boot(machine: Machine) -> None:
         machine.services.events.append(text)
     if worked:
         machine.processes.detach("TiWorker.exe", SYSTEM, lambda process: _settle(machine, process))
+
+
+def _before_shutdown(machine: Machine) -> float:
+    """Return how long "Working on updates" holds up a shutdown: TrustedInstaller asks to be told before it begins.
+
+    https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
+    """
+    configured = machine.settings.option("update_shutdown_seconds", 0)
+    return float(configured) if isinstance(configured, (int, float)) and component_store.pending(machine) else 0.0
 
 
 def _go_on(machine: Machine, store: ComponentStore) -> bool:

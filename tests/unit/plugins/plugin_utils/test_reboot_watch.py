@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
@@ -112,6 +113,19 @@ def test_a_node_that_still_configures_updates_is_waited_for_on_the_node() -> Non
     sent = base64.b64decode(node.commands[-1].rpartition(" ")[2]).decode("utf-16-le")
     assert sent.endswith(LOGON)
     assert "Start-Sleep" in sent
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_node_that_goes_down_slowly_is_waited_for_on_the_node(lost: bool) -> None:
+    node = Node(LOST if lost else b"", b"%d True" % (FILE_TIME + 10**9))
+    watch = RebootWatch(node, BOOTED)
+    with contextlib.suppress(AnsibleConnectionFailure):
+        ask(watch, ORDER)
+    ask(watch, BOOT_TIME)
+    sent = base64.b64decode(node.commands[-1].rpartition(" ")[2]).decode("utf-16-le")
+    assert sent.endswith(BOOT_TIME)
+    # Whether a lost order arrived is to be known at once.
+    assert (f"-le {FILE_TIME + 10**6}) {{ Start-Sleep" in sent) is not lost
 
 
 @pytest.mark.parametrize(
