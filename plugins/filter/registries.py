@@ -34,7 +34,8 @@ def registry_files(
             unlisted = registries.unlisted(found, folder)
             return [*unlisted, *registries.containerd_files(found, folder), *registries.forgotten(found)]
         folder = str(config_dir) or registries.DOCKER_CONFIG
-        return [*registries.docker_files(found, folder), *registries.forgotten(found, folder)]
+        unlisted = registries.unlisted_for_docker(found)
+        return [*unlisted, *registries.docker_files(found, folder), *registries.forgotten(found, folder)]
     except registries.RegistryError as error:
         raise AnsibleFilterError(str(error)) from None
 

@@ -136,7 +136,7 @@ def docker_files(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONF
             if _PEM not in text:
                 raise RegistryError(f"{where}.ca: Docker wants the certificate's text, in PEM")
         if server.ca:
-            path = f"{DOCKER_CERTS}\\{registry.host.replace(':', '')}\\ca.crt"
+            path = f"{DOCKER_CERTS}\\{_docker_folder(registry.host)}\\ca.crt"
             files.append({"type": "File", "name": path, "content": "\n".join(server.ca)})
         sent = server.headers.items()
         if any(name.casefold() != "authorization" or not value.startswith("Basic ") for name, value in sent):
@@ -198,6 +198,12 @@ def unlisted(registries: t.Sequence[Registry], folder: str) -> Files:
     """The resource that removes folders of containerd's registries that a site's list had and has no more."""
     keep = sorted({_folder(registry.host) for registry in registries})
     return [{"type": "UnlistedRegistries", "name": folder, "keep": keep}]
+
+
+def unlisted_for_docker(registries: t.Sequence[Registry]) -> Files:
+    """The same for Docker, which trusts the authority of a registry as long as it lies there."""
+    keep = sorted({_docker_folder(registry.host) for registry in registries if registry.server.ca})
+    return [{"type": "UnlistedRegistries", "name": DOCKER_CERTS, "keep": keep}]
 
 
 def forgotten(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONFIG) -> Files:
@@ -371,6 +377,10 @@ def _headers(place: Place) -> list[str]:
 
 def _folder(host: str) -> str:
     return re.sub(r":([0-9]+)$", r"_\1_", host)
+
+
+def _docker_folder(host: str) -> str:
+    return host.replace(":", "")
 
 
 def _ca_name(text: str) -> str:

@@ -33,7 +33,8 @@ def test_each_runtime_has_its_own_files() -> None:
     unlisted, toml = FILTERS["registry_files"](registries, "C:\\certs.d")
     assert unlisted == {"type": "UnlistedRegistries", "name": "C:\\certs.d", "keep": ["r.example_5000_"]}
     assert toml["name"] == "C:\\certs.d\\r.example_5000_\\hosts.toml"
-    (config,) = FILTERS["registry_files"](registries, runtime="docker")
+    unlisted, config = FILTERS["registry_files"](registries, runtime="docker")
+    assert (unlisted["type"], unlisted["keep"]) == ("UnlistedRegistries", [])
     assert config["name"] == "C:\\ProgramData\\winkube\\docker\\config.json"
     assert FILTERS["docker_registries"](registries) == {"insecure-registries": ["r.example:5000"]}
 
@@ -54,7 +55,8 @@ def test_credentials_that_are_no_longer_given_leave_the_node(runtime: str) -> No
 
 
 def test_a_folder_that_is_not_the_collections_keeps_its_credentials() -> None:
-    assert FILTERS["registry_files"]({}, "C:\\Users\\me\\.docker", runtime="docker") == []
+    found = FILTERS["registry_files"]({}, "C:\\Users\\me\\.docker", runtime="docker")
+    assert [file["type"] for file in found] == ["UnlistedRegistries"]
 
 
 def chain(error: BaseException | None) -> list[str]:

@@ -350,3 +350,21 @@ def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_doe
     files.delete(rf"{folder}\b.example")
     assert settles(node, *wanted({})) == ["UnlistedRegistries update"]
     assert files.exists(rf"{folder}\theirs.example")
+
+
+def test_docker_trusts_no_authority_that_has_left_the_list(node: DirectNode) -> None:
+    def wanted(given: dict[str, t.Any]) -> list[Item]:
+        found = registries.read(given)
+        return [*registries.unlisted_for_docker(found), *registries.docker_files(found)]
+
+    ca = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+    files = node.machine.files
+    theirs, ours = (rf"{registries.DOCKER_CERTS}\{name}" for name in ("theirs.example", "a.example5000"))
+    files.make_directory(theirs)
+    settles(node, *wanted({"a.example:5000": {"ca": ca}, "b.example": {"ca": ca}}))
+    assert files.exists(rf"{ours}\ca.crt")
+    # It is listed still, and trusted by the machine's own authorities again.
+    assert settles(node, *wanted({"a.example:5000": {}, "b.example": {"ca": ca}})) == ["UnlistedRegistries update"]
+    assert (files.exists(ours), files.exists(theirs)) == (False, True)
+    assert settles(node, *wanted({})) == ["UnlistedRegistries update"]
+    assert [entry.name for entry in files.listing(registries.DOCKER_CERTS)] == ["theirs.example"]
