@@ -8,6 +8,7 @@ import dataclasses
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
+from ansible.utils.display import Display
 
 from ..plugin_utils._action import NodeAction
 from ..plugin_utils.hns import options as _hns_options
@@ -31,7 +32,8 @@ class ActionModule(NodeAction):
         patience = max(options["timeout"], options["reconnect_timeout"])
         node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)
-        work = Cleanup(node, wish, _hns_options.cleanup_options(options), check_mode=check_mode)
+        how = _hns_options.cleanup_options(options)
+        work = Cleanup(node, wish, how, check_mode=check_mode, say=Display().display)
         failure: dict[str, t.Any] = {}
         try:
             work.run()

@@ -116,6 +116,9 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
     assert networks(site, "win25") == {"nat"}
     assert run.recap["win25"]["changed"] == 0
     assert run.commands("win19") <= 6
+    # What is done is seen without -v.
+    assert "win19: stop services: kube-proxy, kubelet" in run.output
+    assert "win19: start services: kubelet, kube-proxy" in run.output
     for host in ("win19", "win22"):
         services = site.machine(host).services
         assert {name: services.get(name).state for name in ("kubelet", "kube-proxy")} == {

@@ -22,7 +22,7 @@ from .decide import make_plan
 from .done import KINDS, Done, read_done
 from .facts import NO_HNS, Facts, FactsOptions, facts_calls, read_facts
 from .journal import Journal
-from .outcome import CleanupOutcome
+from .outcome import CleanupOutcome, silent
 from .plan import CleanupPlan, ScopeError, Wish, check_wish
 
 _ROUNDS = 6
@@ -65,12 +65,22 @@ class Cleanup:
         wish: what was asked for.
         options: how far it may go.
         check_mode: look and plan only.
+        say: shows a line to whoever runs this.
     """
 
-    def __init__(self, node: NodeLike, wish: Wish, options: CleanupOptions, *, check_mode: bool = False) -> None:
+    def __init__(
+        self,
+        node: NodeLike,
+        wish: Wish,
+        options: CleanupOptions,
+        *,
+        check_mode: bool = False,
+        say: t.Callable[[str], object] = silent,
+    ) -> None:
         self._node, self._wish, self._options, self._check_mode = node, wish, options, check_mode
         self._restarted = self._rebooted = self._waited = False
-        self.outcome = CleanupOutcome(scope=wish.scope)
+        self._show = say
+        self.outcome = CleanupOutcome(scope=wish.scope, say=self._say)
 
     def run(self) -> CleanupOutcome:
         """Does it.
@@ -97,6 +107,9 @@ class Cleanup:
             if done is not None:
                 self._hang(done.hang, facts)
         raise NodeError(f"{self._node.name}: hns_cleanup: HNS is not clean after {_ROUNDS} attempts")
+
+    def _say(self, text: str) -> None:
+        self._show(f"{self._node.name}: {text}")
 
     def _look(self) -> Facts:
         """Asks for all facts; where an earlier cleanup still works, waits for it first."""
@@ -144,7 +157,12 @@ class Cleanup:
     def _run(self, batch: Batch, *, step: str, removes: bool = True) -> Observation:
         """Runs a batch; if the node does not come back, says how far it had come."""
         last: list[Progress] = []
-        self._node.on_progress = last.append
+
+        def tell(progress: Progress) -> None:
+            last.append(progress)
+            self._say(f"{step}{_where(progress)}")
+
+        self._node.on_progress = tell
         try:
             return self._node.run(batch, step=step)
         except AnsibleConnectionFailure as error:

@@ -26,6 +26,10 @@ _COUNTS = {
 _WORDS = {name: count.replace("_", " ") for name, count in _COUNTS.items()}
 
 
+def silent(dummy: str) -> None:
+    """Shows a line to nobody."""
+
+
 @dataclasses.dataclass(kw_only=True)
 class CleanupOutcome:
     """What a cleanup did, over all its rounds."""
@@ -46,10 +50,13 @@ class CleanupOutcome:
     """By id: address and network of what is removed, for the diff."""
     rebooted: bool = False
     restarted: bool = False
+    say: t.Callable[[str], object] = silent
+    """Shows each step to whoever runs this: some take minutes."""
 
     def step(self, name: str, result: str) -> None:
         """Takes down one step."""
         self.steps.append({"step": name, "result": result})
+        self.say(f"{name}: {result}")
 
     def plan_made(self, plan: CleanupPlan, facts: Facts) -> None:
         """Takes down a plan."""
@@ -61,6 +68,8 @@ class CleanupOutcome:
         said = {"step": "look", "result": f"{self._counted(plan.items) or 'nothing'} to remove"}
         if said not in self.steps:
             self.steps.append(said)
+            if not plan.empty:
+                self.say(f"look: {said['result']}")
         if facts.last.runtime.problem and self.scope == "stale":
             self.warnings.append(f"nothing counts as stale: {facts.last.runtime.problem}")
 

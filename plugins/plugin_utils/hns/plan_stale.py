@@ -52,7 +52,11 @@ def plan_stale(wish: Wish, facts: Facts) -> CleanupPlan:
         namespaces=namespaces,
         items=items_of(policies, endpoints, namespaces, (), owners[-1], "nobody uses it"),
         kept=tuple(
-            Kept(type="HnsEndpoint", name=item.name, why=f"network {item.network_name or item.network} is protected")
+            Kept(
+                type="HnsEndpoint",
+                name=item.name,
+                why=f"network {item.network_name or item.network} is protected (protected_networks)",
+            )
             for item in objects.endpoints
             if item.id in protected and _state(owners[-1].endpoints, item.id) in gone
         ),

@@ -83,7 +83,7 @@ def size(count: int) -> str:
     ('2 KB', '25.0 MB')
     """
     if count < 1_000_000:
-        return f"{count / 1000:.0f} KB"
+        return f"{max(count / 1000, min(count, 1)):.0f} KB"
     return f"{count / 1_000_000:.1f} MB" if count < 1_000_000_000 else f"{count / 1_000_000_000:.1f} GB"
 
 

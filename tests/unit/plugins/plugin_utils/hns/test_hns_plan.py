@@ -126,7 +126,10 @@ def test_protected_networks_and_their_endpoints_are_named() -> None:
     model = Model(pods=[pod(0, "gone", DOCKER), pod(1, "gone", OTHER), pod(2, "gone", AZURE)], policies=[])
     plan = make_plan(Wish(scope="stale"), facts_of(model))
     assert [item.network_name for item in plan.endpoints] == ["azure"]
-    assert sorted(kept.why for kept in plan.kept) == ["network lab is protected", "network nat is protected"]
+    assert sorted(kept.why for kept in plan.kept) == [
+        "network lab is protected (protected_networks)",
+        "network nat is protected (protected_networks)",
+    ]
 
 
 def docker(*containers: tuple[str, str, str]) -> dict[str, t.Any]:
@@ -217,7 +220,7 @@ def test_endpoints_whose_network_is_gone_go_too() -> None:
     )
     stale = make_plan(Wish(scope="stale"), facts_of(model))
     assert ids(stale.endpoints) == {model.pods[0].endpoint_id}
-    assert [kept.why for kept in stale.kept] == ["network nat is protected"]
+    assert [kept.why for kept in stale.kept] == ["network nat is protected (protected_networks)"]
     everything = make_plan(Wish(scope="all"), facts_of(model))
     assert ids(everything.endpoints) == {one.endpoint_id for one in model.pods[:3]}
     kept = make_plan(Wish(scope="all", keep_running_containers=True), facts_of(model))
