@@ -33,6 +33,9 @@ _PER_CALL = 200
 _STOP_SECONDS = 600.0
 """For the containers of one call to stop."""
 
+_SETTLE = 5000
+"""Milliseconds from a new network to the comparison: the card's settings may go a moment after its switch came."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchOptions:
@@ -267,4 +270,14 @@ def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
         for number, uplink in enumerate(plan.uplinks)
         for call in hns_uplink.restore_calls(uplink, f"uplink-again.{number}.")
     ]
-    return [wait, *again]
+    settle = Call(
+        id="settle",
+        command="Start-Sleep",
+        parameters={"Milliseconds": _SETTLE},
+        select=(),
+        # Only where a network came is there anything to wait for.
+        needs=("network-again",),
+        on_error="continue",
+        always=True,
+    )
+    return [wait, settle, *again]

@@ -153,9 +153,16 @@ def items_of(
     for item in endpoints:
         owner = owners.endpoints[item.id].owner
         state = owners.endpoints[item.id].state
-        said = {"stale": f"{owner[:12]} does not exist", "stopped": f"{owner} does not run"}.get(state, why)
+        said = {
+            "stale": f"{owner[:12]} does not exist",
+            "stopped": f"{owner} does not run",
+            "in use": f"{why}; {owner} uses it",
+        }.get(state, why)
         said = owners.endpoints[item.id].note or said
         found.append(Item(type="HnsEndpoint", id=item.id, name=item.name or item.address or item.id, why=said))
-    found += [Item(type="HnsNamespace", id=item.id, name=item.id, why=why) for item in namespaces]
+    for space in namespaces:
+        holding = owners.namespaces[space.id]
+        said = f"{why}; {holding.owner} uses it" if holding.state == "in use" else why
+        found.append(Item(type="HnsNamespace", id=space.id, name=space.id, why=said))
     found += [Item(type="HnsNetwork", id=item.id, name=item.name, why=why) for item in networks]
     return tuple(found)

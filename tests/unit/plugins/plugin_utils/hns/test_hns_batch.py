@@ -80,9 +80,12 @@ def test_all_goes_in_the_order_of_the_document() -> None:
     ids = [call.id for call in calls_of(plan)]
     order = ["journal", "stop.kube-proxy", "stop.kubelet", "containers.0", "remove-policies", "remove-endpoints",
              "remove-namespaces", "remove-networks", "uplink.0.check", "port-pools", "files", "networks-after",
-             "start.kubelet", "start.kube-proxy", "services-after", "network-again", "uplink-again.0.check",
+             "start.kubelet", "start.kube-proxy", "services-after", "network-again", "settle", "uplink-again.0.check",
              "journal-done"]  # fmt: skip
     assert [name for name in ids if name in order] == order
+    # Whatever network comes, it may be another one than before: only its type tells that it takes the card.
+    (again,) = [call for call in calls_of(plan) if call.id == "network-again"]
+    assert again.until == {"Type": ["l2bridge", "overlay", "transparent", "l2tunnel"]}
     assert len(ids) == len(set(ids))
 
 

@@ -182,6 +182,18 @@ def test_a_network_may_be_gone_where_that_is_allowed() -> None:
     assert [item.name for item in make_plan(wish, facts).networks] == ["cbr0"]
 
 
+def test_a_dry_run_says_who_would_lose_what() -> None:
+    plan = make_plan(Wish(scope="all"), facts_of(Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])))
+    whys = [item.why for item in plan.items if item.type in ("HnsEndpoint", "HnsNamespace")]
+    made = "Kubernetes or its CNI made it"
+    assert whys == [
+        f"{made}; default/web-0 uses it",
+        f"{pod(1, 'gone').sandbox[:12]} does not exist",
+        f"{made}; default/web-0 uses it",
+        made,
+    ]
+
+
 def test_a_network_is_protected_by_its_id_too() -> None:
     model = Model(pods=[pod(0, "live"), pod(1, "live", AZURE)], policies=[])
     wish = Wish(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
