@@ -14,6 +14,10 @@ import json
 import pkgutil
 import sys
 from pathlib import Path
+from types import ModuleType
+
+from ansible.plugins.loader import init_plugin_loader
+from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 import bench
 
@@ -30,6 +34,13 @@ def measurements() -> list[str]:
     )
 
 
+def load(name: str) -> ModuleType:
+    """Import a measurement, which imports the collection from where Ansible finds it."""
+    if AnsibleCollectionConfig.collection_finder is None:
+        init_plugin_loader([])
+    return importlib.import_module(f"bench.{PREFIX}{name}")
+
+
 def main(wanted: list[str]) -> int:
     """Measure what is wanted (all, if nothing is named) and return the exit status."""
     known = measurements()
@@ -39,7 +50,7 @@ def main(wanted: list[str]) -> int:
         return 2
     results = {}
     for name in wanted or known:
-        results[name] = dict(importlib.import_module(f"bench.{PREFIX}{name}").measure())
+        results[name] = dict(load(name).measure())
         for key, value in results[name].items():
             print(f"{name:<32} {key:<28} {value:>12.6g}", flush=True)
     if not results:

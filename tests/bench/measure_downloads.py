@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""8 files of 20 MB from a server that gives 10 MB a second to each connection: alone, and all of them by one run."""
+"""8 files of 20 MB from a server that gives 4 MB a second to each connection: alone, and all of them by one run.
+
+Fewer a second would measure the server, more of them what a simulated machine's hashes cost a busy controller.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
 SIZE = 20_000_000
-RATE = 10_000_000
+RATE = 4_000_000
 COUNT = 8
 KINDS = {"tool": {"url": "https://files.example/{version}/tool.bin", "checksum_suffix": ".sha256"}}
 
