@@ -45,6 +45,8 @@ class ActionModule(NodeAction):
                 skew_limit=options["clock_skew_limit"],
                 refuse_joined=options["refuse_joined"],
                 require_prepared=options["require_prepared"],
+                # A dry run has not renamed it.
+                node_name="" if self._task.check_mode else options["node_name"],
             )
         )
         if problems:

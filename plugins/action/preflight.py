@@ -44,6 +44,7 @@ class ActionModule(ControllerAction):
             problems += preflight.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
         elif options["kubernetes_version"] and options["containerd_version"]:
             problems += preflight.version_problems(options["kubernetes_version"], options["containerd_version"])
+        problems += preflight.network_problems(values, roles)
         problems += preflight.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"])
         told = [str(problem) for problem in problems]

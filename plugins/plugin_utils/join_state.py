@@ -17,6 +17,7 @@ import urllib.parse
 from . import header
 from .calls import Call, Observation
 from .hns import uplink
+from .resources.computer_name import NETBIOS
 
 KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
 CNI_NOTE = "C:\\ProgramData\\winkube\\cni.json"
@@ -98,9 +99,32 @@ def _moment(text: str) -> datetime.datetime:
 
 
 def problems(
-    state: JoinState, *, cluster_server: str, skew_limit: float, refuse_joined: bool, require_prepared: bool
+    state: JoinState,
+    *,
+    cluster_server: str,
+    skew_limit: float,
+    refuse_joined: bool,
+    require_prepared: bool,
+    node_name: str = "",
 ) -> t.Iterator[str]:
-    """What forbids to go on with this machine."""
+    """What forbids to go on with this machine.
+
+    Args:
+        state: what it says of itself.
+        cluster_server: `host:port` of the cluster to join; empty: any.
+        skew_limit: seconds by which the clocks may differ; 0 does not check.
+        refuse_joined: whether a cluster's node is refused.
+        require_prepared: whether a machine without a kubelet is.
+        node_name: what it will be called in the cluster; empty: what it is called.
+    """
+    own = state.computer_name[:NETBIOS].lower()
+    # kubeadm starts the kubelet as the service that it is, and so under the computer's own name; its certificate is for
+    # that name alone.
+    if node_name and own and not state.joined and node_name[:NETBIOS].lower() != own:
+        yield (
+            f"its computer's name is {state.computer_name}, and its kubelet would join as {own}, not as {node_name}; "
+            "kubernetes_node_hostname sets both names, node_join_node_name has to be the same"
+        )
     if refuse_joined and state.joined:
         yield (
             f"it is a node of the cluster at {state.server or 'an unknown address'} ({KUBELET_CONF} exists); "

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import ipaddress
 import pathlib
 import re
 import typing as t
@@ -18,6 +19,8 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from .versions import Version, docker_problem, pair_problem
+
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 ROLES = pathlib.Path(__file__).parents[2] / "roles"
 NETBIOS_LENGTH = 15
@@ -210,6 +213,40 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
         "mirror itself (container_runtime_sandbox_image, image_cache_images)"
     )
     return [Problem("container_runtime_registries", f"mirrors of {', '.join(hosts)}", accepted)]
+
+
+_NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
+
+
+def network_problems(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]) -> list[Problem]:
+    """Networks of pods and services that are none, or that overlap.
+
+    Args:
+        values: templated values of the roles' options, as far as they are set.
+        known_roles: the roles, which say where a value comes from.
+    """
+    sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
+    found: dict[str, list[_Network]] = {}
+    problems = []
+    for name in (name for name in _NETWORKS if name in values):
+        try:
+            found[name] = [ipaddress.ip_network(part.strip()) for part in str(values[name]).split(",")]
+        except ValueError:
+            accepted = f"accepted is a network in CIDR notation{_nearest(str(values[name]))}"
+            problems.append(Problem(name + sources.get(name, ""), str(values[name]), accepted))
+    pods, services = (found.get(name, []) for name in _NETWORKS)
+    if any(one.overlaps(other) for one in pods for other in services):
+        both = f"{values[_NETWORKS[0]]} and {values[_NETWORKS[1]]}"
+        problems.append(Problem(", ".join(_NETWORKS), both, "they overlap; accepted are networks apart"))
+    return problems
+
+
+def _nearest(text: str) -> str:
+    """The network that an address with a prefix length is in; nothing where there is none."""
+    try:
+        return f" such as {ipaddress.ip_network(text.strip(), strict=False)}"
+    except ValueError:
+        return " such as 10.244.0.0/16"
 
 
 def name_problems(names: t.Mapping[str, str]) -> list[Problem]:

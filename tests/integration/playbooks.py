@@ -246,8 +246,11 @@ def describe(
 
 
 def node_name(host: str) -> str:
-    """Return the name that a host gets in the cluster; before, it has the one of the fleet."""
-    return f"node-{host}"
+    """Return the name that a host gets in the cluster; before, it has the one of the fleet.
+
+    It is longer than NetBIOS' 15 characters, and unlike any other within them.
+    """
+    return f"{host}-of-the-tests"
 
 
 def cluster_nodes(site: Site) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from simulator.kubernetes_node import contracts, health, preflight
+from simulator.kubernetes_node import contracts, health, node_status, preflight
 from simulator.kubernetes_node.api import Access, ApiError, Client, KubeconfigError, read_kubeconfig
 from simulator.kubernetes_node.discovery import DiscoveryError, discover
 from simulator.kubernetes_node.join_configuration import Join
@@ -162,7 +162,7 @@ class Joiner:
         found: dict[str, str] = {}
         if not local:
             found["container-runtime-endpoint"] = self.join.cri_socket
-        if self.join.node_name != self.machine.host_name:
+        if self.join.node_name != node_status.host_name(self.machine):
             found["hostname-override"] = self.join.node_name
         if not contracts.at_least(self.version, "1.35"):
             pause = _PAUSE.get(contracts.minor_of(self.version), "3.10.1")

@@ -33,8 +33,11 @@ def micro_stamp() -> str:
 
 
 def host_name(machine: Machine) -> str:
-    """Return the name that kubelet takes for its node's: the host's, in lower case."""
-    return machine.name.lower()
+    """Return the name that kubelet and kubeadm take for the node's: the host's whole DNS name, in lower case.
+
+    Not the 15 characters of NetBIOS: Go asks for ComputerNamePhysicalDnsHostname (golang/go src/os/sys_windows.go).
+    """
+    return machine.host_name.strip().lower()
 
 
 def problems(runtime: Runtime | None) -> list[str]:

@@ -4,18 +4,14 @@
 
 from __future__ import annotations
 
-import pathlib
 import typing as t
 
 import pytest
-import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar, trust_as_template
-from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.vars.hostvars import HostVars
+from unit.roles.templates import task, templar, value
 
-ROLES = pathlib.Path(__file__).resolve().parents[3] / "roles"
 HOSTS = [f"win{number}" for number in range(1, 101)]
 
 
@@ -35,27 +31,17 @@ class Inventory:
         return dict(self.hosts[host])
 
 
-def templar(host: str, inventory: Inventory, *roles: str, **more: t.Any) -> Templar:
+def seen(host: str, inventory: Inventory, *roles: str, **more: t.Any) -> Templar:
     """What templates of some roles see on a host of a play with all of them."""
-    if AnsibleCollectionConfig.collection_finder is None:
-        init_plugin_loader()
-    loader = DataLoader()
-    known: dict[str, t.Any] = {}
-    for role in roles:
-        for part in ("defaults", "vars"):
-            known |= loader.load_from_file(str(ROLES / role / part / "main.yml"), trusted_as_template=True)
     magic = {"inventory_hostname": host, "ansible_play_hosts": HOSTS, "ansible_play_hosts_all": HOSTS}
     groups = {"node-windows": HOSTS, "all": HOSTS}
     own = {name: value for name, value in inventory.hosts[host].items() if name != "ansible_host"}
-    return Templar(
-        loader=loader, variables={**known, **own, **magic, "groups": groups, "hostvars": inventory.hostvars, **more}
-    )
+    return templar(roles, {**own, **magic, "groups": groups, "hostvars": inventory.hostvars, **more})
 
 
 def runs(found: Templar, tasks: str) -> bool:
     """Whether a host runs the first task of a file of the role cni."""
-    condition = yaml.safe_load((ROLES / "cni" / "tasks" / tasks).read_text(encoding="utf-8"))[0]["when"]
-    return bool(found.template(trust_as_template("{{ " + condition + " }}")))
+    return bool(value(found, task("cni", tasks)["when"]))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +50,7 @@ def runs(found: Templar, tasks: str) -> bool:
 def test_one_host_speaks_to_the_cluster_for_all(runtime: str, tasks: list[str]) -> None:
     inventory = Inventory({host: {"container_runtime": runtime} for host in HOSTS})
     for name in ("accounts.yml", "services.yml", "cluster.yml"):
-        chosen = [host for host in ("win1", "win2", "win100") if runs(templar(host, inventory, "cni"), name)]
+        chosen = [host for host in ("win1", "win2", "win100") if runs(seen(host, inventory, "cni"), name)]
         assert chosen == (["win1"] if name in tasks else []), name
     assert inventory.asked <= 3 * 3
 
@@ -74,26 +60,26 @@ def test_of_both_runtimes_the_first_of_each_does() -> None:
     inventory = Inventory({host: {"container_runtime": "moby"} if host in docker else {} for host in HOSTS})
     hosts = HOSTS[:6]
     for name, first in {"accounts.yml": "win1", "services.yml": "win1", "cluster.yml": "win3"}.items():
-        assert [host for host in hosts if runs(templar(host, inventory, "cni"), name)] == [first], name
+        assert [host for host in hosts if runs(seen(host, inventory, "cni"), name)] == [first], name
 
 
 def test_addresses_for_no_proxy_are_gathered_once() -> None:
     inventory = Inventory({host: {"ansible_host": f"10.0.0.{number}"} for number, host in enumerate(HOSTS, start=1)})
-    gather = yaml.safe_load((ROLES / "windows_settings" / "tasks" / "resources.yml").read_text(encoding="utf-8"))[0]
+    gather = task("windows_settings", "resources.yml")
     assert gather["run_once"]
-    ((name, value),) = ((key, text) for key, text in gather["ansible.builtin.set_fact"].items() if key != "cacheable")
+    ((name, text),) = ((key, given) for key, given in gather["ansible.builtin.set_fact"].items() if key != "cacheable")
     assert "when" not in gather
     proxy = {"http_proxy": "http://proxy:3128"}
-    found = templar("win1", inventory, "windows_settings", **proxy).template(trust_as_template(value))
+    found = seen("win1", inventory, "windows_settings", **proxy).template(trust_as_template(text))
     assert inventory.asked == len(HOSTS)
 
-    known = templar("win7", inventory, "windows_settings", **proxy, **{name: found})
-    exceptions = known.template(trust_as_template("{{ windows_settings_all_exceptions }}")).split(",")
+    known = seen("win7", inventory, "windows_settings", **proxy, **{name: found})
+    exceptions = value(known, "windows_settings_all_exceptions").split(",")
     assert {"win1", "10.0.0.1", "win100", "10.0.0.100"} <= set(exceptions)
     assert inventory.asked == len(HOSTS)
     # A role that is used alone has not gathered them, and knows them all the same.
-    alone = templar("win7", inventory, "windows_settings", **proxy)
-    assert alone.template(trust_as_template("{{ windows_settings_all_exceptions }}")).split(",") == exceptions
+    alone = seen("win7", inventory, "windows_settings", **proxy)
+    assert value(alone, "windows_settings_all_exceptions").split(",") == exceptions
 
 
 @pytest.mark.parametrize(
@@ -101,5 +87,5 @@ def test_addresses_for_no_proxy_are_gathered_once() -> None:
 )
 def test_the_bootstrap_token_outlives_the_run(hosts: int, forks: int, seconds: int) -> None:
     batch = {"ansible_play_batch": [f"win{number}" for number in range(hosts)], "ansible_forks": forks}
-    found = templar("win1", Inventory({"win1": {}}), "node_join", **batch)
-    assert found.template(trust_as_template("{{ node_join_token_ttl }}")) == seconds
+    found = seen("win1", Inventory({"win1": {}}), "node_join", **batch)
+    assert value(found, "node_join_token_ttl") == seconds

@@ -145,6 +145,40 @@ def test_clocks_that_differ_too_much_are_refused(skew: float, word: str) -> None
     assert word in problem
 
 
+@pytest.mark.parametrize(
+    ("computer", "node"), [("WIN-1", "win-1"), ("WINDOWS-WORKER-", "windows-worker-west-1"), ("WIN-1", "")]
+)
+def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> None:
+    assert found(state(computer_name=computer), node_name=node) == []
+    (problem,) = found(state(computer_name=computer), node_name="other")
+    assert computer in problem
+    assert "not as other" in problem
+    # It is a node, whatever it was called when it joined.
+    assert found(state(computer_name=computer, joined=True), node_name="other") == []
+
+
+@pytest.mark.parametrize(
+    ("pods", "services", "named"),
+    [
+        ("10.244.0.0/99", "10.96.0.0/12", ["cni_pods_subnet (from kube_pods_subnet)", "10.244.0.0/99"]),
+        ("10.244.0.1/16", "10.96.0.0/12", ["cni_pods_subnet", "10.244.0.0/16"]),
+        ("10.244.0.0/16", "", ["cni_services_subnet (from kube_service_addresses)", "''"]),
+        ("10.96.0.0/16", "10.96.0.0/12", ["cni_pods_subnet", "cni_services_subnet", "overlap"]),
+    ],
+)
+def test_networks_that_are_none_are_refused(pods: str, services: str, named: list[str]) -> None:
+    (problem,) = preflight.network_problems({"cni_pods_subnet": pods, "cni_services_subnet": services}, ROLES)
+    for text in named:
+        assert text in str(problem)
+
+
+@pytest.mark.parametrize("pods", ["10.244.0.0/16", "10.244.0.0/16,fd00:10:244::/56"])
+def test_networks_of_one_or_both_families_are_accepted(pods: str) -> None:
+    values = {"cni_pods_subnet": pods, "cni_services_subnet": "10.96.0.0/12"}
+    assert preflight.network_problems(values, ROLES) == []
+    assert preflight.network_problems({}, ROLES) == []
+
+
 def test_times_of_net_are_read() -> None:
     moment = join_state._moment("2026-11-21T03:30:00.1234567Z")
     assert moment == datetime.datetime(2026, 11, 21, 3, 30, 0, 123456, datetime.UTC)

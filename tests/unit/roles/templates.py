@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The roles' variables, and the conditions of their tasks, as Ansible evaluates them on a host."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar, trust_as_template
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+
+ROLES = pathlib.Path(__file__).resolve().parents[3] / "roles"
+
+
+def templar(roles: t.Iterable[str], variables: t.Mapping[str, t.Any]) -> Templar:
+    """What templates see: defaults and variables of some roles, and above them those of the host."""
+    if AnsibleCollectionConfig.collection_finder is None:
+        init_plugin_loader()
+    loader = DataLoader()
+    known: dict[str, t.Any] = {}
+    for role in roles:
+        for part in ("defaults", "vars"):
+            known |= loader.load_from_file(str(ROLES / role / part / "main.yml"), trusted_as_template=True)
+    return Templar(loader=loader, variables={**known, **variables})
+
+
+def value(found: Templar, expression: str) -> t.Any:
+    """What an expression comes to."""
+    return found.template(trust_as_template("{{ " + expression + " }}"))
+
+
+def task(role: str, tasks: str, name: str = "") -> dict[str, t.Any]:
+    """A task of a role: the first of a file, or the one of a name."""
+    found: list[dict[str, t.Any]] = yaml.safe_load((ROLES / role / "tasks" / tasks).read_text(encoding="utf-8"))
+    return next(item for item in found if not name or item["name"] == name)
