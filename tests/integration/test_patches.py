@@ -226,6 +226,27 @@ class TestReboots:
         assert (result["os_build_after"], result["reboots"] <= 3) == ("20348.2849", True)
         assert "reboot" in result["msg"]
 
+    def test_the_update_stack_comes_to_rest_first(
+        self, server: Serve, files: Files, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        machine = server(update_settle_seconds=250)
+        at_work: list[list[str]] = []
+        reboot = machine.power.reboot
+
+        def noted(delay: float = 0.0, reason: str = "") -> None:
+            at_work.append([process.name for process in machine.processes.all() if process.name == "TiWorker.exe"])
+            reboot(delay, reason)
+
+        monkeypatch.setattr(machine.power, "reboot", noted)
+        result = install(machine, [files.add(Update("KB5999040", builds=(20348,), reboots=2))], settle_timeout=20)
+        assert (statuses(result), result["reboots"]) == ({"KB5999040": "installed"}, 2)
+        assert at_work == [[], []]
+
+    def test_one_that_does_not_is_told(self, server: Serve, files: Files) -> None:
+        result = install(server(update_settle_seconds=3000), [files.add(NEXT)], settle_timeout=1)
+        assert statuses(result) == {NEXT: "installed"}
+        assert any("the update stack still worked after 1 s" in text for text in result["warnings"])
+
     def test_no_more_than_the_setting_says(self, server: Serve, files: Files) -> None:
         wanted = [files.add(Update("KB5999040", builds=(20348,), reboots=2))]
         machine = server()
