@@ -42,6 +42,7 @@ class ActionModule(NodeAction):
         "headers": {"type": "dict", "default": {}, "no_log": True},
         "ignore_revocation": {"type": "bool", "default": False},
         "timeout": {"type": "int", "default": 7200},
+        "contact_timeout": {"type": "int", "default": 10},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
@@ -51,6 +52,7 @@ class ActionModule(NodeAction):
         # A batch tells when it has ended, however long the poll: long ones cost nothing but news on the way.
         node.patience = dataclasses.replace(
             node.patience,
+            first_contact=options["contact_timeout"],
             poll=patches_run.FIRST_POLL,
             watched_poll=patches_run.FIRST_POLL,
             longest_poll=patches_run.POLL,

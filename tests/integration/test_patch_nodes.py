@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -135,6 +136,7 @@ def site(start_site: SiteFactory) -> Site:
         cluster={"kind": "memory"},
         windows_patches_public=[PATCH],
         windows_patches_settle_timeout=20,
+        windows_patches_contact_timeout=1,
         node_maintenance_serial=10,
         node_maintenance_max_failed=1,
         node_maintenance_hns_grace=0.5,
@@ -248,8 +250,10 @@ def pending(site: Site, host: str) -> bool:
 
 @pytest.fixture(scope="module")
 def again(site: Site, killed: None) -> Rollout:
-    """The run after, over those that are left and one that is not."""
+    """The run after, over those that are left and one that is not; one of the former is just away, as in a reboot."""
     hosts = [FAILS, KILLED, CORDONED, LACKING[0]]
+    site.machine(KILLED).power.power_off()
+    threading.Timer(8, site.machine(KILLED).power_on).start()
     run = site.run("patch_nodes.yml", "--limit", ",".join(hosts))
     return Rollout(run, report(site), {host: site.counters(host)["remote_commands"] for host in hosts})
 
