@@ -126,6 +126,11 @@ def test_containers_of_other_namespaces_are_asked_for() -> None:
     assert runtime.find("z9nerd-build") is not None
     more = read_runtime(**{**known, "ctr-namespaces": said("buildkit\nk8s.io\nmine\n")})
     assert "namespaces that were not asked for: mine (containerd_namespaces)" in more.problem
+    skipped = CallResult(ok=False, skipped="ctr-namespaces failed")
+    hangs = read_runtime(**{**known, "ctr-namespaces": FAILED, "ctr-of:buildkit": skipped})
+    assert hangs.problem == "ctr namespaces list: fatal: connection error"
+    needs = {call.id: call.needs for call in hns_runtime.calls("1.", Programs())}
+    assert needs["1.ctr-of:buildkit"] == ("1.ctr-namespaces",)
     for name in ("ctr-namespaces", "ctr-of:buildkit"):
         assert "connection error" in read_runtime(**{**known, name: FAILED}).problem
 
