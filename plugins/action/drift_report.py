@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import datetime
 import pathlib
 import typing as t
 
@@ -19,14 +20,20 @@ class ActionModule(ControllerAction):
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},
         "register": {"type": "str", "required": True},
+        "before": {"type": "list", "elements": "str", "default": []},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        nodes = {host: drift.node_entry(found) for host, found in registered(variables, options["register"]).items()}
+        before = [registered(variables, name) for name in options["before"]]
+        nodes = {
+            host: drift.node_entry(found, [step[host] for step in before])
+            for host, found in registered(variables, options["register"]).items()
+        }
         for line in drift.table(nodes):
             Display().display(line)
         path = pathlib.Path(options["path"])
-        documents.write_json(path, {"nodes": nodes})
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        documents.write_json(path, {"time": now, "nodes": nodes})
         counts = {
             status: sum(1 for entry in nodes.values() if entry["status"] == status)
             for status in ("in_sync", "drift", "error")

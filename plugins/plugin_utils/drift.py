@@ -10,14 +10,18 @@ from __future__ import annotations
 import typing as t
 
 
-def node_entry(result: t.Mapping[str, t.Any] | None) -> dict[str, t.Any]:
+def node_entry(
+    result: t.Mapping[str, t.Any] | None, before: t.Sequence[t.Mapping[str, t.Any] | None] = ()
+) -> dict[str, t.Any]:
     """One node's entry of plan.json.
 
     Args:
         result: what node_state returned in check mode; None where the node never got so far.
+        before: results of earlier steps, in order; the first that failed is why it did not.
     """
     if not result:
-        return {"status": "error", "message": "an earlier step failed; see the run's output"}
+        failed = next((step for step in before if step and (step.get("failed") or step.get("unreachable"))), {})
+        return {"status": "error", "message": str(failed.get("msg") or "an earlier step failed; see the run's output")}
     if result.get("unreachable") or result.get("failed"):
         return {"status": "error", "message": str(result.get("msg") or "unknown")}
     if not result.get("changes") and not result.get("changed"):
@@ -38,8 +42,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150) -> lis
         if entry["status"] == "drift":
             rows += [(name, "drift", f"{item['type']} {item['name']}", item["why"]) for item in entry["drift"]]
         else:
-            first_line = (entry.get("message") or "").splitlines()[:1]
-            rows.append((name, entry["status"], "", first_line[0] if first_line else ""))
+            rows.append((name, entry["status"], "", " ".join((entry.get("message") or "").split())))
     widths = [min(max(len(row[column]) for row in rows), 70) for column in range(3)]
     lines = []
     for row in rows:

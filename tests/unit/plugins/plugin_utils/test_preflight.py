@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
+import yaml
 
 from ansible_collections.winkube.node.plugins.plugin_utils import drift, join_state, preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.header import Header
@@ -182,6 +183,30 @@ def test_networks_of_one_or_both_families_are_accepted(pods: str) -> None:
 def test_times_of_net_are_read() -> None:
     moment = join_state._moment("2026-11-21T03:30:00.1234567Z")
     assert moment == datetime.datetime(2026, 11, 21, 3, 30, 0, 123456, datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        ([{"failed": True, "msg": "kube_version: '1.38.0' is not accepted"}, None], "kube_version: '1.38.0'"),
+        ([{"failed": False}, {"failed": True, "msg": "no cluster answers"}], "no cluster answers"),
+        ([{"failed": False}, None], "an earlier step failed"),
+        ([], "an earlier step failed"),
+    ],
+)
+def test_a_node_that_was_not_compared_says_why(before: list[dict[str, object] | None], message: str) -> None:
+    entry = drift.node_entry(None, before)
+    assert entry["status"] == "error"
+    assert message in entry["message"]
+    assert message in drift.table({"a": entry})[1]
+
+
+def test_the_drift_check_names_steps_that_register() -> None:
+    plays = yaml.safe_load((preflight.ROLES.parent / "playbooks" / "plan.yml").read_text(encoding="utf-8"))
+    (report,) = plays[0]["tasks"][0]["always"]
+    before = report["winkube.node.drift_report"]["before"]
+    assert before
+    assert set(before) <= {name for role in ROLES for name in role.own}
 
 
 def test_a_node_is_in_sync_differs_or_could_not_be_compared() -> None:
