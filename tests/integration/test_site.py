@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
-from integration.playbooks import ROOT, PlayRun, Site, bootstrap_tokens, cluster_nodes, node_name
+from integration.playbooks import ROOT, PlayRun, Site, bootstrap_tokens, cluster_nodes, link_variables, node_name
 from integration.states import state_of
 
 from simulator.kubernetes_node import containerd_config
@@ -18,6 +18,19 @@ from simulator.kubernetes_node import containerd_config
 pytestmark = pytest.mark.integration
 
 HOSTS = {"win19": "2019", "win22": "2022", "win25": "2025"}
+# How the controller reaches each of them: all connection plugins, schemes and logons have their turn.
+LINKS = {
+    "memory": {
+        "win19": ("winrm", "https", "basic"),
+        "win22": ("psrp", "http", "ntlm"),
+        "win25": ("winrm", "http", "ntlm"),
+    },
+    "real": {
+        "win19": ("psrp", "https", "basic"),
+        "win22": ("winrm", "https", "ntlm"),
+        "win25": ("psrp", "https", "ntlm"),
+    },
+}
 CONTAINERD = r"C:\Program Files\containerd"
 LEFTOVERS = (r"C:\ProgramData\winkube\join.yaml", r"C:\etc\kubernetes\bootstrap-kubelet.conf")
 STATE_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\hns\State"
@@ -31,7 +44,9 @@ ON_MEMORY = pytest.mark.parametrize(
 def site(cluster_kind: str, start_site: SiteFactory) -> Site:
     """Three plain servers, and a cluster without nodes."""
     nodes = [{"name": name, "windows": windows} for name, windows in HOSTS.items()]
-    return start_site(*nodes, cluster={"kind": cluster_kind})
+    site = start_site(*nodes, cluster={"kind": cluster_kind})
+    site.host_variables = {host: link_variables(*link) for host, link in LINKS[cluster_kind].items()}
+    return site
 
 
 @pytest.fixture(scope="module")
