@@ -38,7 +38,7 @@ NodeFactory = Callable[..., Machine]
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
     network = free_network()
-    names = ["2019-0", "2025-0", *(f"2022-{number}" for number in range(10))]
+    names = ["2019-0", "2025-0", *(f"2022-{number}" for number in range(16))]
     nodes = [
         Settings.read(
             {
