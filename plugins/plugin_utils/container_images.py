@@ -16,7 +16,7 @@ from . import registries
 from .calls import Call, Observation, Progress
 from .converge import NodeLike, Outcome
 from .resources._base import Resource, ResourceError
-from .resources._image_store import Held, Store
+from .resources._image_store import Held, Store, repository
 from .resources._load import load
 from .resources.container_image import ContainerImage
 from .versions import DATA
@@ -66,7 +66,7 @@ def resources(
         unknown = [key for key in given if key not in _KEYS]
         if unknown:
             raise ValueError(f"images[{number}]: {unknown[0]!r} is not accepted; accepted are {', '.join(_KEYS)}")
-        own = {**defaults, **given, "type": "ContainerImage"}
+        own = {**_likely(given["name"]), **defaults, **given, "type": "ContainerImage"}
         # Docker has no pins.
         own["pinned"] = bool(given.get("pinned", pinned)) and not docker
         if bundle and given["name"] in bundle and "archive" not in given:
@@ -76,6 +76,12 @@ def resources(
             own if earlier is None else {**earlier, **own, "pinned": earlier["pinned"] or own["pinned"]}
         )
     return list(made.values())
+
+
+def _likely(name: str) -> dict[str, int]:
+    """About what a container image downloads that every node has: nobody need be asked for it before the first run."""
+    size = _data()["likely_sizes"].get(repository(name))
+    return {} if size is None else {"likely_size": size}
 
 
 @functools.cache

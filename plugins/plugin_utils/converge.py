@@ -173,9 +173,8 @@ class Convergence:
                 self.outcome.changes = [Done(planned=planned) for planned in pending]
                 self.outcome.reboot_required = any(planned.change.reboot == "always" for planned in pending)
                 return self.outcome
-            self._measure(pending)
             try:
-                self._apply_all(pending)
+                self._apply_in_parts(pending)
             except BatchLost as lost:
                 # Once: what it did is observed anew, and the rest planned anew.
                 self.outcome.warnings.append(f"{lost}; looking again at what the node has")
@@ -225,32 +224,52 @@ class Convergence:
                 f"{self._node.name}: this is Windows Server 2019; Kubernetes lists only 2022 and 2025 today"
             )
 
-    def _measure(self, pending: t.Sequence[Planned]) -> None:
+    def _apply_in_parts(self, pending: list[Planned]) -> None:
+        """Measures and applies the plan; what tells its size later is measured again before its first byte."""
+        rest = self._measure(pending, begun=False)
+        if not 0 < rest < len(pending):
+            self._apply_all(pending)
+        elif self._apply_all(pending[:rest]):
+            self._measure(pending[rest:], begun=True)
+            self._apply_all(pending[rest:])
+
+    def _measure(self, pending: t.Sequence[Planned], *, begun: bool) -> int:
         """Asks how much room the plan takes and how much there is, where it takes any.
+
+        Returns:
+            Where in the plan the first change stands that can tell its size later; its length where there is none.
 
         Raises:
             NodeError: it does not fit.
         """
         questions = room.questions(pending)
         if not questions:
-            return
+            return len(pending)
         seen = self._node.observe(questions, step="measure", private=True).calls
         needs = room.needs(pending, seen)
         self._teller.sizes = {need.title: need.size for need in needs}
         left = room.free(seen)
         for volume in sorted({need.volume for need in needs} - left.keys()):
             self.outcome.warnings.append(f"{self._node.name}: the free space of {volume} could not be read")
-        refusal = room.refusal(needs, left)
+        refusal = room.refusal(needs, left, begun=begun)
         if refusal is not None:
             raise NodeError(f"{self._node.name}: {refusal}")
+        later = {need.title for need in needs if need.later}
+        places = (place for place, planned in enumerate(pending) if planned.resource.title in later)
+        return next(places, len(pending))
 
-    def _apply_all(self, pending: list[Planned]) -> None:
+    def _apply_all(self, pending: list[Planned]) -> bool:
+        """Makes the changes.
+
+        Returns:
+            Whether it came to the end of them, failed independent ones included.
+        """
         while pending or self._restarts:
             work = next_work(pending, self._restarts)
             ran = self._apply(work) if work.calls else _Ran(done=len(work.changes), reboot=False, fatal=False)
             if ran.fatal:
                 self._restart_after_failure()
-                return
+                return False
             pending = pending[ran.done :]
             if not (ran.reboot or work.reboot):
                 self._restarts = []
@@ -259,7 +278,8 @@ class Convergence:
             no_calls = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
             self.outcome.changes.extend(Done(planned=planned) for planned in no_calls)
             if not self._reboot(pending):
-                return
+                return False
+        return True
 
     def _apply(self, work: Work) -> _Ran:
         """Runs one batch of changes, and takes down what was done."""

@@ -32,6 +32,8 @@ class Need:
     """Its root, such as `C:`."""
     size: int | None
     """Bytes at most; None: nobody knows."""
+    later: bool = False
+    """It can be asked for again when what comes before it is done."""
 
 
 def volume(path: str) -> str:
@@ -73,14 +75,17 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
     shared: dict[str, set[str]] = {}
     for planned in changes:
         taken: dict[str, int | None] = {}
+        later = False
         for room in planned.change.rooms:
             told = _size(planned, room, brought, calls)
             size = _new(told, shared.setdefault(volume(room.path), set())) if isinstance(told, t.Mapping) else told
+            later = later or (size is None and room.later)
             if size is not None:
                 brought[room.path.casefold()] = size
             earlier = taken.get(volume(room.path))
             taken[volume(room.path)] = size if earlier is None else earlier + (size or 0)
-        found += [Need(title=planned.resource.title, volume=name, size=size) for name, size in taken.items()]
+        title = planned.resource.title
+        found += [Need(title=title, volume=name, size=size, later=later) for name, size in taken.items()]
     return found
 
 
@@ -118,14 +123,18 @@ def free(calls: t.Mapping[str, CallResult]) -> dict[str, int]:
     }
 
 
-def refusal(wanted: t.Sequence[Need], left: t.Mapping[str, int], reserve: int = RESERVE) -> str | None:
+def refusal(
+    wanted: t.Sequence[Need], left: t.Mapping[str, int], reserve: int = RESERVE, *, begun: bool = False
+) -> str | None:
     """Why the plan does not fit, as a table of what every change takes; None where it fits.
 
     Parameters:
         wanted: what each change takes; an unknown size counts as nothing.
         left: free bytes by volume; one that did not tell is not judged.
         reserve: bytes of each volume that have to stay free.
+        begun: whether a part of the plan is done.
     """
+    what = "not enough room on {} for the rest of the plan" if begun else "not enough room on {}; nothing was begun"
     tables: list[str] = []
     for name, there in left.items():
         here = [need for need in wanted if need.volume == name]
@@ -137,7 +146,7 @@ def refusal(wanted: t.Sequence[Need], left: t.Mapping[str, int], reserve: int = 
         rows += [("missing", amount(total + reserve - there))]
         wide, right = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
         lines = [f"  {title:<{wide}}  {size:>{right}}" for title, size in rows]
-        tables.append("\n".join([f"not enough room on {name}; nothing was begun", *lines]))
+        tables.append("\n".join([what.format(name), *lines]))
     return "\n".join(tables) or None
 
 

@@ -43,6 +43,8 @@ class Room:
     read: t.Callable[[Results], int | t.Mapping[str, int] | None] | None = None
     """The size by the results of `ask`; or the sizes of its parts, by a name that says what they are: what several
     changes bring to a volume is counted once. None, or an error: it stays unknown, and counts as nothing."""
+    later: bool = False
+    """Where nobody told the size: it can be told when what comes before it in the plan is done."""
     unpacks: str | None = None
     """The archive, a Windows path, that it unpacks: where an earlier change of the plan brings it (the `path` of its
     room), the size is that one's, times UNPACKED."""

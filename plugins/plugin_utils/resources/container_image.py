@@ -222,7 +222,10 @@ class ContainerImage(InStore):
             told = store.read_size(results, build) or self.likely_size
             return None if told is None else needed(told)
 
-        room = Room(path=store.path, size=None, ask=store.ask_size(name), read=read)
+        # On a node's first run there is no runtime yet that could ask, but there is when its turn comes.
+        listed = seen.get("images")
+        absent = listed is None or not listed.ok
+        room = Room(path=store.path, size=None, ask=store.ask_size(name), read=read, later=absent)
         return dataclasses.replace(change, room=room)
 
     def _removal(self, images: t.Mapping[str, Held]) -> Change | None:

@@ -34,6 +34,7 @@ class Big(Setting):
     size: int | None = None
     drive: str = "C"
     asked: bool = False
+    later: bool = False
 
     def plan(self, seen: Results) -> Change | None:
         change = super().plan(seen)
@@ -41,7 +42,7 @@ class Big(Setting):
             return None
         ask = (Call(id="size", command="size.exe", arguments=(self.name,)),) if self.asked else ()
         read = told if self.asked else None
-        wanted = Room(path=f"{self.drive}:\\cache\\{self.name}", size=self.size, ask=ask, read=read)
+        wanted = Room(path=f"{self.drive}:\\cache\\{self.name}", size=self.size, ask=ask, read=read, later=self.later)
         return dataclasses.replace(change, room=wanted)
 
 
@@ -89,6 +90,36 @@ def test_what_does_not_fit_is_refused_whole_with_what_each_takes() -> None:
         "  free             10.0 GB",
         "  missing           500 MB",
     ]
+
+
+def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() -> None:
+    """As a container image, where the runtime that asks its registry comes by the same plan."""
+    plan = [Setting(name="runtime"), Big(name="image", asked=True, later=True), Big(name="other", size=GB)]
+    for size, fits in ((5 * GB, True), (9 * GB, False)):
+        world = Disks({"C": 10 * GB})
+
+        def asked(dummy: t.Any, world: Disks = world, size: int = size) -> dict[str, t.Any]:
+            return {"ok": True, "stdout": str(size)} if "runtime" in world.settings else {"ok": False}
+
+        world.handlers["size.exe"] = asked
+        if fits:
+            outcome, action = converge(world, *plan)
+            assert titles(outcome) == ["Setting runtime", "Big image", "Big other"]
+            # Observe; measure and apply, twice.
+            assert action._connection.commands == 5
+            continue
+        with pytest.raises(NodeError, match="not enough room on C: for the rest of the plan") as caught:
+            converge(world, *plan)
+        assert titles(caught.value.outcome) == ["Setting runtime"]  # type: ignore[attr-defined]
+        assert world.sets() == ["runtime"]
+
+
+def test_what_nobody_can_ever_tell_costs_one_more_look_only() -> None:
+    world = Disks({"C": 10 * GB})
+    world.handlers["size.exe"] = lambda dummy: {"ok": False}
+    outcome, action = converge(world, Setting(name="runtime"), Big(name="image", asked=True, later=True))
+    assert titles(outcome) == ["Setting runtime", "Big image"]
+    assert action._connection.commands == 5
 
 
 def test_nothing_to_bring_and_check_mode_ask_for_nothing() -> None:
