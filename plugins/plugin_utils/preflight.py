@@ -18,6 +18,7 @@ import typing as t
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from .credentials import each_text, without_credentials
 from .versions import Version, docker_problem, pair_problem
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -27,7 +28,7 @@ NETBIOS_LENGTH = 15
 """Windows cuts a computer's NetBIOS name here; two nodes that share so many characters collide silently."""
 _SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
-_USER, _QUERY = re.compile(r"://[^/\s'\"@]+@"), re.compile(r"(?<=[\w/])\?[^\s'\"]+")
+_QUERY = re.compile(r"(?<=[\w/])\?\S+")
 _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?(\w+)(?:'|\s*\|\s*default)")
 """The shared variable that a default reads first."""
@@ -42,9 +43,12 @@ class Problem:
     accepted: str
 
     def __str__(self) -> str:
-        # URLs in values may carry credentials or a signature.
-        shown = _QUERY.sub("?(hidden)", _USER.sub("://(hidden)@", repr(self.value)))
-        return f"{self.variable}: {shown} is not accepted; {self.accepted}"
+        return f"{self.variable}: {each_text(self.value, _shown)!r} is not accepted; {self.accepted}"
+
+
+def _shown(text: str) -> str:
+    """A text as it may be shown: URLs in it may carry credentials or a signature."""
+    return _QUERY.sub("?(hidden)", without_credentials(text))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ import typing as t
 import urllib.parse
 
 from ..calls import Call, CallResult
+from ..credentials import has_credentials, without_credentials
 
 SCHEMES = ("http", "https", "file")
 PARALLEL = 8
@@ -230,12 +231,13 @@ def line(name: str, value: str | None) -> str:
 def carries_secret(url: str) -> bool:
     """Whether a URL carries credentials: a user, a query (signatures live there), or a served bundle's token."""
     authority, dummy, rest = url.partition("://")[2].partition("/") if "://" in url else url.partition("/")
-    return "@" in authority or "?" in authority or "?" in rest or bool(_TOKEN.match(rest))
+    return has_credentials(url) or "@" in authority or "?" in authority or "?" in rest or bool(_TOKEN.match(rest))
 
 
 def redacted(url: str) -> str:
     """A URL as it may be shown: without user, query, fragment and the token of a served bundle."""
-    bare = url.split("?", 1)[0].split("#", 1)[0]
+    # First of all the user: a password may have any of the signs that end a path.
+    bare = without_credentials(url, "").split("?", 1)[0].split("#", 1)[0]
     scheme, separator, rest = bare.partition("://") if "://" in bare else ("", "", bare)
     authority, slash, path = rest.partition("/")
     token = _TOKEN.match(path)

@@ -14,9 +14,9 @@ import re
 import types
 import typing as t
 
+from ..credentials import HIDDEN
 from . import TYPES
 from ._base import Resource, ResourceError
-from ._state import HIDDEN
 
 _TRUE = frozenset({"yes", "y", "on", "true", "t", "1"})
 _FALSE = frozenset({"no", "n", "off", "false", "f", "0"})

@@ -8,18 +8,14 @@ Private to the collection.
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 
 from ..calls import Call, CallResult
+from ..credentials import HIDDEN, each_text, without_credentials
 from ._base import Change, Resource, ResourceError, Results
 
-HIDDEN = "(hidden)"
 _OPEN = frozenset({"state", "path", "name"})
 """Keys of before and after that no_log does not hide: they name the thing, they are no values."""
-
-_CREDENTIALS = re.compile(r"(?:(?<=://)|^(?=[^/@\s:]+:))[^/@\s]+@")
-"""User and password in a URL, such as a proxy's, which may be written without its scheme."""
 
 Reboot = t.Literal["never", "if_reported", "always"]
 
@@ -151,13 +147,7 @@ def _hidden(shown: dict[str, t.Any], instead: str) -> dict[str, t.Any]:
 
 def _without_credentials(value: t.Any, instead: str = HIDDEN) -> t.Any:
     """The same, to be shown: URLs have no user and password."""
-    if isinstance(value, str):
-        return _CREDENTIALS.sub(f"{instead}@", value)
-    if isinstance(value, (list, tuple)):
-        return [_without_credentials(item, instead) for item in value]
-    if isinstance(value, t.Mapping):
-        return {key: _without_credentials(item, instead) for key, item in value.items()}
-    return value
+    return each_text(value, lambda text: without_credentials(text, instead))
 
 
 def _difference(resource: Resource, key: str, before: t.Any, after: t.Any) -> str:
