@@ -229,7 +229,7 @@ class Convergence:
         rest = self._measure(pending, begun=False)
         if not 0 < rest < len(pending):
             self._apply_all(pending)
-        elif self._apply_all(pending[:rest]):
+        elif self._apply_all(pending[:rest], following=pending[rest:]):
             self._measure(pending[rest:], begun=True)
             self._apply_all(pending[rest:])
 
@@ -258,8 +258,12 @@ class Convergence:
         places = (place for place, planned in enumerate(pending) if planned.resource.title in later)
         return next(places, len(pending))
 
-    def _apply_all(self, pending: list[Planned]) -> bool:
+    def _apply_all(self, pending: list[Planned], following: t.Sequence[Planned] = ()) -> bool:
         """Makes the changes.
+
+        Parameters:
+            pending: the changes.
+            following: what is made afterwards, by somebody else.
 
         Returns:
             Whether it came to the end of them, failed independent ones included.
@@ -277,7 +281,7 @@ class Convergence:
             # Such as a feature that was installed before and still waits for its reboot.
             no_calls = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
             self.outcome.changes.extend(Done(planned=planned) for planned in no_calls)
-            if not self._reboot(pending):
+            if not self._reboot([*pending, *following]):
                 return False
         return True
 

@@ -204,3 +204,13 @@ def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -
     assert needs(Room(path="C:\\a", size=1), Room(path="C:\\b", size=None)) == [("C:", 1)]
     assert needs(Room(path="C:\\a", size=None), Room(path="C:\\b", size=2)) == [("C:", 2)]
     assert needs(Room(path="C:\\a", size=None)) == [("C:", None)]
+
+
+def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed() -> None:
+    world = Disks({"C": 10 * GB})
+    world.handlers["size.exe"] = lambda dummy: {"ok": False}
+    plan = [Setting(name="feature", reboot="always"), Big(name="image", asked=True, later=True), Setting(name="last")]
+    outcome, dummy = converge(world, *plan, may_reboot=False)
+    assert (titles(outcome), outcome.reboot_required) == (["Setting feature"], True)
+    assert len(outcome.failures) == 1
+    assert "a reboot is needed before Big image, Setting last; reboot is false" in outcome.failures[0]
