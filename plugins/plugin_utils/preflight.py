@@ -131,11 +131,13 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
             spec = {
                 key: value for key, value in option.items() if key not in ("description", "required", "version_added")
             }
-            result = ArgumentSpecValidator({name: spec}).validate({name: values[name]})
-            if result.error_messages:
+            # Ansible would make mappings of `a=b`, and the roles do not.
+            text = isinstance(values[name], str) and option.get("elements") == "dict"
+            if text or ArgumentSpecValidator({name: spec}).validate({name: values[name]}).error_messages:
                 source = f" (from {role.sources[name]})" if name in role.sources else ""
                 shown = "(hidden)" if option.get("no_log") else values[name]
-                problems.append(Problem(name + source, shown, _accepted(option)))
+                hint = f""", such as -e '{{"{name}": [{{…}}]}}' and no text""" if text else ""
+                problems.append(Problem(name + source, shown, _accepted(option) + hint))
     return problems
 
 

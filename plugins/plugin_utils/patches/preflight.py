@@ -15,9 +15,10 @@ from ..resources._base import ResourceError
 from .input import check_signers, check_sources, read_patches
 from .patch import Patch
 
-_LISTS = ("windows_patches_public", "windows_patches_private")
+_PUBLIC, _PRIVATE = "windows_patches_public", "windows_patches_private"
 VARIABLES = (
-    *_LISTS,
+    _PUBLIC,
+    _PRIVATE,
     "windows_patches_source",
     "windows_patches_update_server",
     "windows_patches_allowed_signers",
@@ -51,10 +52,11 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
     """Each entry with where it stands. What is no list at all is told by the argument specification."""
-    for name in _LISTS:
+    for name in (_PUBLIC, _PRIVATE):
         entries = values.get(name) or []
-        # As Ansible reads a list that is given as a text (-e windows_patches_public=KB1,KB2).
-        entries = entries.split(",") if isinstance(entries, str) else entries
+        if isinstance(entries, str) and name == _PUBLIC:
+            # As the role reads it (-e windows_patches_public=KB1,KB2).
+            entries = [text for part in entries.split(",") if (text := part.strip())]
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             yield f"{name}[{index}]", entry
 

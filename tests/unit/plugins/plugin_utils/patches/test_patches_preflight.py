@@ -29,7 +29,7 @@ def told(public: t.Any = (), private: t.Any = (), **more: t.Any) -> list[str]:
     ("public", "private", "options", "named"),
     [
         (["KB50"], [], {}, ["windows_patches_public[0].kb: 'KB50'", "KB5046616"]),
-        ("KB5046616,KB50", [], {}, ["windows_patches_public[1].kb: 'KB50'"]),
+        ("KB5046616, KB50", [], {}, ["windows_patches_public[1].kb: 'KB50'"]),
         (
             ["KB5046616", {"kb": 5046616}],
             [],
@@ -65,6 +65,15 @@ def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
     bundle = {"node_prepare_bundle_dir": "/srv/bundle", "windows_patches_source": "/elsewhere"}
     assert problems({"windows_patches_private": [local], **bundle}) == []
     assert problems({}) == []
+
+
+def test_a_text_is_a_list_of_public_patches_and_of_no_others() -> None:
+    assert told("KB5046616 , KB5048654,") == []
+    for text in ("a.msu,b.msu", "file=a.msu", ""):
+        # The argument specification alone tells of it: one message.
+        assert told(private=text) == []
+        (problem,) = preflight.mistyped_variables({"windows_patches_private": text}, preflight.roles())
+        assert str(problem).startswith(f"windows_patches_private: {text!r} is not accepted; accepted is list of dict")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
