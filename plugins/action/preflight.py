@@ -9,6 +9,7 @@ import typing as t
 
 from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.loader import lookup_loader
 
 from ..plugin_utils import _memory, container_images_preflight, preflight
 from ..plugin_utils._controller_action import ControllerAction
@@ -44,7 +45,8 @@ class ActionModule(ControllerAction):
             problems += preflight.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
         elif options["kubernetes_version"] and options["containerd_version"]:
             problems += preflight.version_problems(options["kubernetes_version"], options["containerd_version"])
-        problems += preflight.network_problems(values, roles)
+        given = preflight.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
+        problems += preflight.network_problems(values, roles, given)
         problems += preflight.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"])
         told = [str(problem) for problem in problems]
@@ -73,6 +75,15 @@ class ActionModule(ControllerAction):
                 if not any(own in str(error) for role in roles for own in role.own):
                     problems.append(preflight.Problem(name, variables[name], f"it cannot be templated: {error}"))
         return values, problems
+
+    def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
+        """A variable of the cluster's, as the roles' defaults look it up; empty where it cannot be read."""
+        lookup = lookup_loader.get("winkube.node.cluster_variable", loader=self._loader, templar=self._templar)
+        try:
+            return lookup.run([name], variables)[0]
+        except AnsibleError:
+            # The option that reads it cannot be templated either, and that is told.
+            return ""
 
     @staticmethod
     def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool) -> list[preflight.Problem]:

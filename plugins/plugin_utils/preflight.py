@@ -62,6 +62,8 @@ class Role:
     """Variables that the role sets for itself."""
     sources: t.Mapping[str, str]
     """Shared variable that an option's default reads, by option."""
+    defaults: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    """Not templated."""
 
 
 def _yaml(path: pathlib.Path) -> t.Any:
@@ -91,7 +93,7 @@ def roles() -> tuple[Role, ...]:
             own.update(_registered(_yaml(tasks)))
         sources = {name: match[1] for name, value in defaults.items() if (match := _SOURCE.match(str(value)))}
         options = (specs.get("main") or {}).get("options") or {}
-        found.append(Role(name=folder.name, options=options, own=frozenset(own), sources=sources))
+        found.append(Role(name=folder.name, options=options, own=frozenset(own), sources=sources, defaults=defaults))
     return tuple(found)
 
 
@@ -137,8 +139,12 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
                 source = f" (from {role.sources[name]})" if name in role.sources else ""
                 shown = "(hidden)" if option.get("no_log") else values[name]
                 hint = f""", such as -e '{{"{name}": [{{…}}]}}' and no text""" if text else ""
-                problems.append(Problem(name + source, shown, _accepted(option) + hint))
+                problems.append(Problem(name + source, shown, _accepted(option) + hint + _HINTS.get(name, "")))
     return problems
+
+
+_HINTS = {"cni_plugin": "; cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it"}
+"""What to do about a value, by option."""
 
 
 def _accepted(option: t.Mapping[str, t.Any]) -> str:
@@ -224,12 +230,33 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
 _NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
 
 
-def network_problems(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]) -> list[Problem]:
+def networks_given(
+    variables: t.Mapping[str, object], known_roles: t.Sequence[Role], ask: t.Callable[[str], object]
+) -> set[str]:
+    """Which of the networks the inventory says; the others are the cluster's, which nobody has asked yet.
+
+    Args:
+        variables: all of a host, not templated.
+        known_roles: the roles.
+        ask: the value of a variable of the cluster's; empty where nobody has it.
+    """
+    given = set()
+    for role in known_roles:
+        for name in (name for name in _NETWORKS if name in role.defaults and name in variables):
+            if variables[name] != role.defaults[name] or (name in role.sources and ask(role.sources[name])):
+                given.add(name)
+    return given
+
+
+def network_problems(
+    values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], given: t.Collection[str] = _NETWORKS
+) -> list[Problem]:
     """Networks of pods and services that are none, or that overlap.
 
     Args:
         values: templated values of the roles' options, as far as they are set.
         known_roles: the roles, which say where a value comes from.
+        given: which networks are known already; others are fallbacks, and no reason to refuse a network.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
     found: dict[str, list[_Network]] = {}
@@ -240,8 +267,9 @@ def network_problems(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role
         except ValueError:
             accepted = f"accepted is a network in CIDR notation{_nearest(str(values[name]))}"
             problems.append(Problem(name + sources.get(name, ""), str(values[name]), accepted))
-    pods, services = (found.get(name, []) for name in _NETWORKS)
-    if any(one.overlaps(other) for one in pods for other in services):
+    pods, services = (found.get(name, []) if name in given else [] for name in _NETWORKS)
+    # Where another tool brings the network, it is its own business.
+    if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
         both = f"{values[_NETWORKS[0]]} and {values[_NETWORKS[1]]}"
         problems.append(Problem(", ".join(_NETWORKS), both, "they overlap; accepted are networks apart"))
     return problems
@@ -330,7 +358,7 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     problems = []
     serial, failed = values.get("node_maintenance_serial", 1), values.get("node_maintenance_max_failed", 0)
     if not _SERIAL.fullmatch(str(serial).strip()):
-        accepted = "accepted is a number of nodes from 1 on, or a percentage such as 10%"
+        accepted = "accepted is a number of nodes from 1 on, or a percentage such as 10%; one for all batches, no list"
         problems.append(Problem("node_maintenance_serial", serial, accepted))
     if isinstance(failed, (int, str)) and re.fullmatch(r"-\d+", str(failed)):
         problems.append(Problem("node_maintenance_max_failed", failed, "accepted is a number of nodes from 0 on"))

@@ -37,6 +37,13 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "fraction": ({"kube_version": "1.37"}, ["kube_version", "'1.37'", "MAJOR.MINOR.PATCH"]),
     "template": ({"cni_pods_subnet": "{{ nothing_of_the_sort }}"}, ["cni_pods_subnet", "nothing_of_the_sort"]),
+    # Its pods' network is the cluster's, whatever the roles fall back to.
+    "apart": ({"kube_service_addresses": "10.240.0.0/12"}, []),
+    "overlaps": (
+        {"kube_service_addresses": "10.240.0.0/12", "kube_pods_subnet": "10.244.0.0/16"},
+        ["cni_pods_subnet, cni_services_subnet", "10.244.0.0/16 and 10.240.0.0/12", "networks apart"],
+    ),
+    "calico": ({"kube_network_plugin": "calico"}, ["cni_plugin (from kube_network_plugin)", "cni_plugin: cni"]),
     "collides": (
         {"kubernetes_node_hostname": "Windows-Worker-West-1"},
         ["kubernetes_node_hostname of collides-too", "'windows-worker-west-2'", "15", "collides"],
@@ -80,6 +87,10 @@ def test_no_node_is_touched(site: Site, refused: PlayRun) -> None:
     # Not even the good one: a fleet is changed together or not at all.
     for host in MISTAKES:
         assert site.counters(host)["connections"] == 0, host
+
+
+def test_a_network_is_not_compared_with_a_fallback(refused: PlayRun) -> None:
+    assert not refused.messages("apart")
 
 
 @pytest.mark.parametrize("host", [name for name, (_, named) in MISTAKES.items() if named])

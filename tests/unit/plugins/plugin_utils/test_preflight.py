@@ -41,6 +41,7 @@ def test_what_roles_set_for_themselves_is_known() -> None:
         ("windows_features_names", {"a": 1}, "list of str"),
         ("sysprep_timeout", "soon", "int"),
         ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
+        ("cni_plugin", "calico", "accepted are flannel, cni; cni_plugin: cni on the Windows hosts"),
     ],
 )
 def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:
@@ -178,6 +179,34 @@ def test_networks_of_one_or_both_families_are_accepted(pods: str) -> None:
     values = {"cni_pods_subnet": pods, "cni_services_subnet": "10.96.0.0/12"}
     assert preflight.network_problems(values, ROLES) == []
     assert preflight.network_problems({}, ROLES) == []
+
+
+PODS, SERVICES = "cni_pods_subnet", "cni_services_subnet"
+
+
+@pytest.mark.parametrize(
+    ("own", "cluster", "expected"),
+    [
+        ({}, {}, set()),
+        ({PODS: "10.1.0.0/16"}, {}, {PODS}),
+        ({}, {"kube_service_addresses": "10.240.0.0/12"}, {SERVICES}),
+        ({PODS: "10.1.0.0/16"}, {"kube_pods_subnet": "", "kube_service_addresses": "10.2.0.0/16"}, {PODS, SERVICES}),
+    ],
+)
+def test_networks_that_nobody_gave_are_known(own: dict[str, str], cluster: dict[str, str], expected: set[str]) -> None:
+    (role,) = (role for role in ROLES if role.name == "cni")
+    found = preflight.networks_given({**role.defaults, **own}, ROLES, lambda name: cluster.get(name, ""))
+    assert found == expected
+
+
+def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
+    values = {PODS: "10.244.0.0/16", SERVICES: "10.240.0.0/12"}
+    assert preflight.network_problems(values, ROLES)
+    assert preflight.network_problems(values, ROLES, {SERVICES}) == []
+    assert preflight.network_problems(values, ROLES, {PODS}) == []
+    assert preflight.network_problems({**values, "cni_plugin": "cni"}, ROLES) == []
+    # What is none is refused by itself.
+    assert len(preflight.network_problems({PODS: "x", SERVICES: "y", "cni_plugin": "cni"}, ROLES, ())) == 2
 
 
 def test_times_of_net_are_read() -> None:

@@ -85,6 +85,7 @@ def test_nothing_wild_ends_in_a_traceback(value: t.Any) -> None:
 def test_a_rollout_to_all_nodes_at_once_is_no_accident(serial: t.Any) -> None:
     (problem,) = preflight.rollout_problems({"node_maintenance_serial": serial})
     assert str(problem).startswith(f"node_maintenance_serial: {serial!r} is not accepted")
+    assert "a number of nodes from 1 on, or a percentage such as 10%; one for all batches, no list" in str(problem)
 
 
 def test_rollouts_that_can_be_meant() -> None:
