@@ -7,6 +7,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from .facts import NO_HNS
@@ -16,6 +17,10 @@ _WIDEST = (24, 11, 36, 26, 16, 12)
 """Columns are cut beyond this; the last one is cut by the table's width."""
 _KINDS = {"endpoints": "endpoints", "policy_lists": "policy lists", "namespaces": "namespaces"}
 _ORDER = {"stale": 0, "stopped": 1, "unknown": 2, "in use": 3, "host": 4, "remote": 5}
+
+_LEAST = 60
+"""Characters that the last column has at least, however wide the others are: a reason fits."""
+_UNNAMED = re.compile(r"containerd has namespaces that were not asked for: ")
 
 Row = tuple[str, str, str, str, str, str, str]
 
@@ -38,8 +43,9 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
     if facts["interrupted_cleanup"]:
         found.append((node, "cleanup", "", "", "", "interrupted", "the next hns_cleanup repairs what it left"))
     runtime = facts["runtime"]
-    asked = "asked" if runtime["asked"] else "not asked"
-    found.append((node, "runtime", ", ".join(runtime["names"]), "", "", asked, runtime["problem"]))
+    asked = "asked" if runtime["asked"] else "in doubt"
+    why = _UNNAMED.sub("namespaces nobody named: ", runtime["problem"])
+    found.append((node, "runtime", ", ".join(runtime["names"]), "", "", asked, why))
     found += [
         (node, "service", item["name"], "", "", item["status"].lower(), item["start_mode"])
         for item in facts["services"]
@@ -108,7 +114,9 @@ def _summary(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
             key = (kind, item.get("network", ""), item["state"])
             counts[key] = counts.get(key, 0) + 1
     ordered = sorted(counts.items(), key=lambda pair: (pair[0][0], pair[0][1], _ORDER.get(pair[0][2], 9)))
-    return [(node, kind, str(count), "", network, state, "") for (kind, network, state), count in ordered]
+    return [
+        (node, kind, _counted(count, f"{kind}s"), "", network, state, "") for (kind, network, state), count in ordered
+    ]
 
 
 def _short(name: str) -> str:
@@ -129,7 +137,7 @@ def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
 
     Args:
         found: of all hosts.
-        width: longest line; the last column is cut.
+        width: longest line; the last column is cut, to no less than 60 characters.
     """
     lines = [HEAD, *found]
     widths = [min(max(len(row[column]) for row in lines), widest) for column, widest in enumerate(_WIDEST)]
@@ -138,7 +146,7 @@ def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
         cells = [cell if len(cell) <= size else cell[: size - 1] + "~" for cell, size in zip(row, widths, strict=False)]
         padded = [cell.ljust(size) for cell, size in zip(cells, widths, strict=False)]
         line = "  ".join(padded) + "  "
-        cut.append((line + _shortened(row[6], width - len(line))).rstrip())
+        cut.append((line + _shortened(row[6], max(width - len(line), _LEAST))).rstrip())
     return cut
 
 
@@ -169,14 +177,14 @@ def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:
         if not facts["answers"]:
             groups.setdefault("without HNS" if facts["problem"] == NO_HNS else "HNS does not answer", []).append(node)
         elif not facts["runtime"]["asked"]:
-            groups.setdefault("runtime not asked", []).append(node)
+            groups.setdefault("runtime in doubt", []).append(node)
         stale = {kind: sum(1 for item in facts[kind] if item["state"] == "stale") for kind in _KINDS}
         if any(stale.values()):
             groups.setdefault("with stale objects", []).append(node)
         objects = {kind: objects.get(kind, 0) + count for kind, count in stale.items()}
     found = ", ".join(_counted(count, _KINDS[kind]) for kind, count in objects.items() if count)
     said = [_counted(len(nodes), "nodes"), f"stale: {found or 'nothing'}"]
-    for name in ("with stale objects", "HNS does not answer", "runtime not asked", "without HNS", "failed"):
+    for name in ("with stale objects", "HNS does not answer", "runtime in doubt", "without HNS", "failed"):
         if hosts := groups.get(name):
             more = f" and {len(hosts) - _NAMES} more" if len(hosts) > _NAMES else ""
             said.append(f"{name}: {', '.join(hosts[:_NAMES])}{more}")

@@ -73,3 +73,26 @@ def test_who_has_a_remote_endpoints_address_now_is_told() -> None:
     found = report.rows("win", to_result(read_facts(Model(pods=[live, remote], policies=[]).observation())))
     (row,) = [row for row in found if row[5] == "stale"]
     assert row[6] == "default/web-0 has its address now"
+
+
+def test_a_namespace_that_nobody_named_is_told_in_full_however_wide_the_table_is() -> None:
+    """Node, network and endpoint are as wide as columns get: little room is left for why the runtime is in doubt."""
+    wide = "a-node-with-a-very-long-name"
+    listed = CallResult(ok=True, exit_code=0, stdout="k8s.io\nteam\n")
+    found = facts("live", **{"1.ctr-namespaces": listed, "2.ctr-namespaces": listed})
+    rows = report.rows(wide, found)
+    assert not found["runtime"]["asked"]
+    (row,) = [row for row in rows if row[1] == "runtime"]
+    filler = ("", "", "n" * 40, "a" * 30, "w" * 20, "s" * 12, "")
+    (line,) = [line for line in report.table([*rows, filler]) if "containerd_namespaces" in line]
+    assert line.endswith("  in doubt      namespaces nobody named: team (containerd_namespaces)")
+    assert row[5] == "in doubt"
+    assert report.totals({wide: found}).endswith(f"runtime in doubt: {wide}")
+
+
+def test_a_summary_counts_what_it_names() -> None:
+    rows = report.rows("win", facts("gone", "gone", "live"), summary=True)
+    told = {(row[1], row[5]): row[2] for row in rows if row[1] in ("endpoint", "policy list", "namespace")}
+    assert told[("endpoint", "stale")] == "2 endpoints"
+    assert told[("endpoint", "in use")] == "1 endpoint"
+    assert told[("policy list", "stale")] == "1 policy list"
