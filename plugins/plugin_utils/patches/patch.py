@@ -12,7 +12,7 @@ import fnmatch
 import re
 import typing as t
 
-from ..header import Header
+from ..header import VERSIONS, Header
 
 Status = t.Literal[
     "installed",
@@ -187,10 +187,16 @@ def _listed(patch: Patch, node: NodePatches) -> Verdict:
     if patch.windows and node.header.nearest_version not in patch.windows:
         return Verdict(status="skipped", why=f"only for Windows Server {', '.join(patch.windows)}")
     if patch.build is not None and patch.build[0] != node.header.build:
-        why = f"it is for build {patch.build[0]}, this is {node.os_build}"
+        why = f"it is for build {patch.build[0]}, this is {node.os_build}{_for_others(patch.build[0])}"
         return Verdict(status="not_applicable", why=why)
     found = _by_packages(patch, node) or _by_build(patch, node) or _by_hotfix(patch, node) or _by_log(patch, node)
     return found or Verdict(status="to_install", why="is not installed")
+
+
+def _for_others(build: int) -> str:
+    """How the list's entry says that a patch is not meant for every node."""
+    version = VERSIONS.get(build)
+    return f'; windows: ["{version}"] in its entry lets other nodes skip it' if version else ""
 
 
 def _by_packages(patch: Patch, node: NodePatches) -> Verdict | None:

@@ -77,7 +77,7 @@ def test_a_host_of_which_nothing_is_known_failed(nothing: dict[str, t.Any] | Non
 
 
 def test_the_table_has_a_row_for_each_and_says_why() -> None:
-    failed = node_entry(notes("failed", message="1 of 1 patches are not in\n…", cordoned=True), result("failed"))
+    failed = node_entry(notes("failed", message="1 of 1 patches are not installed\n…", cordoned=True), result("failed"))
     nodes = {
         "win-a": node_entry(notes("done", started=0.5, finished=600.5), result()),
         "win-b": failed | {"os_build_after": "20348.2849"},
