@@ -25,8 +25,8 @@ _MANAGED = "io.cri-containerd.image=managed"
 """What CRI sets on every container image that it sees."""
 _NAMESPACE = "k8s.io"
 _PART = re.compile(r"(\S+) @(sha256:[0-9a-f]{64}) \((\d+) bytes\)")
-_SIZES = "winkube-sizes"
-"""The namespace in which registries are asked for sizes; it stays, empty."""
+SIZES = "winkube-sizes"
+"""The namespace in which registries are asked for sizes; it stays, and no container is ever in it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class ContainerdStore(Store):
             Call(
                 id=name,
                 command=self.ctr,
-                arguments=("-n", _SIZES, *arguments),
+                arguments=("-n", SIZES, *arguments),
                 environment=dict(self.environment),
                 timeout=60,
                 on_error="continue",
