@@ -40,21 +40,33 @@ class ActionModule(NodeAction):
         }
 
     def _start(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        links = uplink.read(node.observe(uplink.calls(), step="look for static addresses").calls)
-        if not links.at_risk or self._task.check_mode:
+        seen = node.observe(guard.look(), step="look for static addresses").calls
+        at_risk = uplink.read(seen).at_risk
+        if not at_risk or self._task.check_mode:
             return {}
+        key, earlier = guard.noted(seen)
+        if key:
+            # One guard is enough, unless the cards have got other addresses since. What has ended is taken away.
+            state = node.peek(key, step="look for an earlier guard", seconds=0).state
+            if state == "running" and earlier == at_risk:
+                return {"guard": guard.to_json(at_risk, key)}
+        return {"guard": self._leave(at_risk, options, node)}
+
+    def _leave(
+        self, at_risk: t.Sequence[uplink.Uplink], options: t.Mapping[str, t.Any], node: Node
+    ) -> dict[str, t.Any]:
+        """Leaves a guard on the node; returns it."""
+        key, times = str(uuid.uuid4()), {"network_timeout": options["network_timeout"], "settle": options["settle"]}
         # The node's watchdog ends a batch that takes longer than its time.
-        node.patience = dataclasses.replace(node.patience, batch=options["network_timeout"] + 600)
-        calls = guard.calls(links.at_risk, network_timeout=options["network_timeout"], settle=options["settle"])
-        key = node.start(Batch(calls=calls, key=str(uuid.uuid4())), step="guard static addresses")
-        return {"guard": {"key": key, "uplinks": [one.to_json() for one in links.at_risk]}}
+        node.patience = dataclasses.replace(node.patience, batch=guard.seconds(at_risk, **times))
+        node.start(Batch(calls=guard.calls(at_risk, key, **times), key=key), step="guard static addresses")
+        return guard.to_json(at_risk, key)
 
     def _finish(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         if not options["guard"]:
             return {}
         try:
-            uplinks = [uplink.Uplink.from_json(one) for one in options["guard"]["uplinks"]]
-            key = str(options["guard"]["key"])
+            key, uplinks = guard.from_json(options["guard"])
         except (KeyError, TypeError, ValueError) as error:
             raise ResourceError("guard", options["guard"], "wanted what state started returned") from error
         seen = node.peek(key, step="see to static addresses", seconds=options["timeout"])
@@ -63,10 +75,10 @@ class ActionModule(NodeAction):
                 f"{node.name}: no network was made within {options['timeout']} s; "
                 "the guard of the static address waits on"
             )
-            return {"guard": options["guard"], "warnings": [said]}
+            # Who did not want to wait has not waited in vain.
+            return {"guard": options["guard"], **({"warnings": [said]} if options["timeout"] else {})}
         if seen.state in ("unknown", "lost"):
-            said = f"{node.name}: the guard of the static address ended before its time, by a reboot perhaps"
-            return {"warnings": [said]}
+            return self._again(options, node)
         changes = [
             {"type": "Uplink", "name": name, "why": f"was reset to DHCP by a new network: {what}", "action": "update"}
             for name, what in guard.restored(uplinks, seen.calls).items()
@@ -74,3 +86,14 @@ class ActionModule(NodeAction):
         failures = guard.failures(uplinks, seen.calls)
         failed = {"failed": True, "msg": "\n".join(f"{node.name}: {text}" for text in failures)} if failures else {}
         return {"changed": bool(changes), "changes": changes, **failed}
+
+    def _again(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        """Says that a guard is gone, and leaves another one where the network is still to come."""
+        at_risk = uplink.read(node.observe(guard.look(), step="look for static addresses").calls).at_risk
+        said = (
+            f"{node.name}: the guard of the static address ended before its time, by a reboot perhaps; "
+            f"{guard.NOTE} on the node says what the card had"
+        )
+        if not at_risk or self._task.check_mode:
+            return {"warnings": [said]}
+        return {"guard": self._leave(at_risk, options, node), "warnings": [f"{said}; a new guard is there"]}

@@ -17,6 +17,7 @@ from simulator.kubernetes_node import hns
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
+from simulator.windows.network_state import Address, Interface, state_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("uplink_guard"), pytest.mark.usefixtures("no_pauses")]
 
@@ -24,6 +25,7 @@ __all__ = ["no_pauses"]
 
 NOTE = r"C:\ProgramData\winkube\hns\uplink.json"
 QUICK = {"network_timeout": 60, "settle": 0.1}
+LONG = {"network_timeout": 3600, "settle": 0.1}
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +33,11 @@ def fleet() -> Iterator[Fleet]:
     network = free_network()
     uplink = {"static": True, "gateway": f"{network}.254", "dns": [f"{network}.250"],
               "routes": [{"destination": "10.9.0.0/16", "next_hop": f"{network}.253", "metric": 5}]}  # fmt: skip
-    kinds = {"WINRM": {"uplink": uplink}, "PSRP": {"uplink": uplink}, "IDLE": {"uplink": uplink}, "DHCP": {}}
+    static = ("WINRM", "PSRP", "IDLE", "TWO", "LATER", "REBOOT", "UNPLUGGED")
+    kinds: dict[str, dict[str, Any]] = {**{name: {"uplink": uplink} for name in static}, "DHCP": {}}
     nodes = [
         Settings.read({"name": name, "address": f"{network}.{number}", "features": ["Containers"],
-                       "link_drop_seconds": 0.2, "time_scale": 0.05, **more})
+                       "link_drop_seconds": 0.2, "time_scale": 0.05, "reboot_seconds": 0.1, **more})
         for number, (name, more) in enumerate(kinds.items(), start=1)
     ]  # fmt: skip
     with Fleet(nodes) as fleet:
@@ -48,8 +51,23 @@ def guard(machine: Machine, kind: str = "psrp", *, check_mode: bool = False, **o
 
 def card(machine: Machine) -> Any:
     """The settings of the outside card, whichever interface has them."""
-    found: Any = machine.families.status["network"](machine)
+    found = status(machine)
     return found.get("vEthernet (Ethernet)") or found["Ethernet"]
+
+
+def status(machine: Machine) -> Any:
+    """The settings of all interfaces, by name."""
+    return machine.families.status["network"](machine)
+
+
+def add_storage(machine: Machine, *, plugged: bool = True) -> Interface:
+    """Gives it a second card with a static address, which no switch ever takes."""
+    addresses = [Address("10.77.0.5", 24)]
+    storage = Interface(
+        "Storage", "Mellanox", 9, "00-15-5D-77-00-05", addresses, dhcp=False, physical=True, plugged=plugged
+    )
+    state_of(machine).interfaces["Storage"] = storage
+    return storage
 
 
 @pytest.mark.parametrize("kind", CONNECTIONS)
@@ -97,10 +115,81 @@ def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
     assert not guard(machine, check_mode=True, **QUICK)["guard"]
     assert not machine.files.exists(NOTE)
     started = guard(machine, **QUICK)
-    early = guard(machine, state="finished", guard=started["guard"], timeout=0)
+    early = guard(machine, state="finished", guard=started["guard"], timeout=1)
     assert early["guard"] == started["guard"]
     assert "the guard of the static address waits on" in early["warnings"][0]
     assert not early["changed"]
+
+
+def test_the_switch_of_one_card_is_enough(fleet: Fleet) -> None:
+    """The lost address comes back, though the other card's switch never comes."""
+    machine = fleet.machine("TWO")
+    add_storage(machine)
+    before, storage = card(machine), status(machine)["Storage"]
+    started = guard(machine, **LONG)
+    assert [one["alias"] for one in started["guard"]["uplinks"]] == ["Ethernet", "Storage"]
+    hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
+    finished = guard(machine, state="finished", guard=started["guard"], timeout=60)
+    assert not finished.get("failed"), finished
+    assert [change["name"] for change in finished["changes"]] == ["Ethernet"]
+    assert (card(machine), status(machine)["Storage"]) == (before, storage)
+    assert not machine.files.exists(NOTE)
+    # A later run costs a look, which join_facts has had already, and leaves nothing behind for the other card.
+    again = guard(machine, **LONG)
+    assert (again["guard"], again["remote_commands"]) == ({}, 1)
+    with connect(machine, "psrp") as connection:
+        assert not run_action(connection, "join_facts", {})["uplink_at_risk"]
+    assert not machine.files.exists(NOTE)
+
+
+def test_a_later_run_leaves_no_second_guard(fleet: Fleet) -> None:
+    """Nor does it wait for the first one where no network comes, as when another tool brings it some day."""
+    machine = fleet.machine("LATER")
+    storage = add_storage(machine)
+    first = guard(machine, **LONG)
+    again = guard(machine, **LONG)
+    assert again["guard"] == first["guard"]
+    assert again["remote_commands"] == 2
+    looked = guard(machine, state="finished", guard=again["guard"], timeout=0)
+    assert (looked["guard"], looked["changed"], looked.get("warnings")) == (first["guard"], False, None)
+    assert looked["remote_commands"] == 1
+    # A guard of addresses that the cards no longer have is none.
+    storage.addresses[:] = [Address("10.77.0.6", 24)]
+    other = guard(machine, **LONG)
+    assert other["guard"]["key"] != first["guard"]["key"]
+    assert other["guard"]["key"] in machine.files.read_text(NOTE)
+    assert guard(machine, **LONG)["guard"] == other["guard"]
+
+
+def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
+    machine = fleet.machine("REBOOT")
+    before = card(machine)
+    started = guard(machine, **LONG)
+    machine.power.reset()
+    finished = guard(machine, state="finished", guard=started["guard"], **LONG)
+    (said,) = finished["warnings"]
+    assert NOTE in said
+    assert "a new guard is there" in said
+    assert finished["guard"]["key"] != started["guard"]["key"]
+    hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
+    restored = guard(machine, state="finished", guard=finished["guard"], timeout=60)
+    assert restored["changed"], restored
+    assert card(machine) == before
+    # Where the network is there, only somebody at the console can tell.
+    gone = guard(machine, state="finished", guard=started["guard"], timeout=1)
+    assert NOTE in gone["warnings"][0]
+    assert not gone["guard"]
+
+
+def test_a_card_without_its_cable_fails_nobody(fleet: Fleet) -> None:
+    machine = fleet.machine("UNPLUGGED")
+    add_storage(machine, plugged=False)
+    started = guard(machine, **LONG)
+    assert [one["alias"] for one in started["guard"]["uplinks"]] == ["Ethernet"]
+    hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
+    finished = guard(machine, state="finished", guard=started["guard"], timeout=60)
+    assert not finished.get("failed"), finished
+    assert finished["changed"]
 
 
 def test_a_card_with_dhcp_needs_no_guard(fleet: Fleet) -> None:

@@ -5,6 +5,7 @@
 Private to the collection. The first external network makes a virtual switch of the card, and may reset it to DHCP on
 the way (microsoft/SDN#498): then nobody reaches the node any more. Who makes the network is a pod or a service, some
 time after the node has joined. So a detached batch stays on the node, waits for the switch, and restores what is lost.
+One switch is waited for, whichever card it takes, and then all cards are compared: others may never get one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ..calls import Call, CallResult
+from ..calls import Call, CallResult, Json
 from . import uplink as cards
 from .uplink import Uplink
 
@@ -22,23 +23,25 @@ _SDDL = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 _BETWEEN = 3.0
 """Seconds between two looks for the switch."""
 _TURNS = ("first", "second")
+_COMPARISON = 120
+"""Seconds that one comparison of a card takes where it finds nothing: neither the card, an interface nor an address."""
 
 
-def calls(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> tuple[Call, ...]:
-    """The guard's batch: what the cards have is noted, and compared when their switch is there, and once more.
+def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle: float) -> tuple[Call, ...]:
+    """The guard's batch: what the cards have is noted, and compared when a switch is there, and once more.
 
     Args:
         uplinks: the cards, as they are.
+        key: the batch's idempotency key, by which a later run finds it.
         network_timeout: seconds to wait for a network.
         settle: seconds after which they are compared once more: the settings may go a moment after the switch came.
     """
     note = Call(
         id="note",
         command="@write-file",
-        parameters={"path": NOTE, "content": json.dumps([one.to_json() for one in uplinks]), "sddl": _SDDL},
+        parameters={"path": NOTE, "content": json.dumps(to_json(uplinks, key)), "sddl": _SDDL},
         long=True,
     )
-    waits = [_wait(f"switch.{number}", one, network_timeout) for number, one in enumerate(uplinks)]
     comparisons: list[Call] = []
     for turn in _TURNS:
         if comparisons:
@@ -54,16 +57,50 @@ def calls(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -
         on_error="continue",
         always=True,
     )
-    return (note, *waits, *comparisons, done)
+    return (note, _wait(uplinks, network_timeout), *comparisons, done)
 
 
-def _wait(call_id: str, uplink: Uplink, seconds: int) -> Call:
-    """Waits for the virtual adapter that stands for a card which a switch holds: it has the card's MAC address."""
+def seconds(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
+    """How long the batch may take: no longer than the node's watchdog lets it."""
+    return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
+
+
+def look() -> tuple[Call, ...]:
+    """Asks for the cards, and for the note of an earlier guard."""
+    note = Call(id="note", command="@read-file", parameters={"paths": [NOTE], "content": True}, on_error="continue")
+    return (*cards.calls(), note)
+
+
+def to_json(uplinks: t.Sequence[Uplink], key: str) -> dict[str, Json]:
+    """A guard as it is noted on the node, and as the module returns it."""
+    return {"key": key, "uplinks": [one.to_json() for one in uplinks]}
+
+
+def from_json(document: t.Any) -> tuple[str, tuple[Uplink, ...]]:
+    """Reads what `to_json` gave: key and cards.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none.
+    """
+    return str(document["key"]), tuple(Uplink.from_json(one) for one in document["uplinks"])
+
+
+def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
+    """The guard that an earlier run left on the node, from the answers to `look`; without a key where there is none."""
+    files = seen["note"].output if "note" in seen and seen["note"].ok else ()
+    try:
+        return from_json(json.loads(str(files[0].get("content") or "")) if files else {})
+    except (KeyError, TypeError, ValueError):
+        return "", ()
+
+
+def _wait(uplinks: t.Sequence[Uplink], seconds: int) -> Call:
+    """Waits for a virtual adapter that stands for a card which a switch holds: it has the MAC address of one."""
     return Call(
-        id=call_id,
+        id="switch",
         command="Get-NetAdapter",
         select=("Name",),
-        until={"MacAddress": uplink.mac, "HardwareInterface": False},
+        until={"MacAddress": [one.mac for one in uplinks], "HardwareInterface": False},
         retries=max(0, int(seconds / _BETWEEN)),
         delay=_BETWEEN,
         on_error="continue",

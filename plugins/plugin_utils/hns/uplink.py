@@ -77,7 +77,8 @@ class Links:
     routes: tuple[Route, ...] = ()
     """All routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
-    """Those of the uplinks that no virtual switch holds yet: the first external network makes one."""
+    """Those of the uplinks that work and that the first external network may take; none where a switch is there: a
+    second card with a static address (storage, say) may never get one."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -87,7 +88,7 @@ def calls() -> tuple[Call, ...]:
         return Call(id=call_id, command=command, parameters=parameters, select=select, on_error="continue")
 
     return (
-        ask("adapters", "Get-NetAdapter", ("Name", "ifIndex", "MacAddress", "HardwareInterface")),
+        ask("adapters", "Get-NetAdapter", ("Name", "ifIndex", "MacAddress", "HardwareInterface", "Status")),
         ask("interfaces", "Get-NetIPInterface", ("InterfaceIndex", "Dhcp"), AddressFamily="IPv4"),
         ask("addresses", "Get-NetIPAddress", ("InterfaceIndex", "IPAddress", "PrefixLength", "PrefixOrigin")),
         ask("routes", "Get-NetRoute", ("InterfaceIndex", "DestinationPrefix", "NextHop", "RouteMetric")),
@@ -107,7 +108,19 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
         if item.get("HardwareInterface") is True
     }
     macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in output("adapters")}
-    cards = {int(item["ifIndex"]) for item in output("adapters") if item.get("HardwareInterface") is True}
+    # A card whose cable is out loses nothing that anybody could see, and could not be seen to have it again.
+    working = {
+        int(item["ifIndex"])
+        for item in output("adapters")
+        if item.get("HardwareInterface") is True and str(item.get("Status")) == "Up"
+    }
+    # An adapter that is no card and has a card's address stands for it: that of a switch.
+    switched = any(
+        item.get("HardwareInterface") is not True
+        and item.get("MacAddress")
+        and str(item["MacAddress"]).upper() in hardware
+        for item in output("adapters")
+    )
     routes = tuple(
         Route(
             destination=str(item["DestinationPrefix"]),
@@ -141,7 +154,7 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
                 dns=tuple(str(server) for server in (dns if isinstance(dns, list) else [dns]) if server),
             )
         )
-        if index in cards:
+        if index in working and not switched:
             at_risk.append(uplinks[-1])
     return Links(uplinks=tuple(uplinks), routes=routes, at_risk=tuple(at_risk))
 

@@ -66,7 +66,7 @@ def get_adapter(machine: Machine, bound: Bound) -> Iterable[object]:
                 "InterfaceDescription": item.description,
                 "ifIndex": item.index,
                 "InterfaceIndex": item.index,
-                "Status": "Up" if machine.network.is_linked else "Disconnected",
+                "Status": "Up" if machine.network.is_linked and item.plugged else "Disconnected",
                 "MacAddress": item.mac,
                 "LinkSpeed": "10 Gbps",
                 "MtuSize": item.mtu,

@@ -71,6 +71,7 @@ class Interface:
     Parameters:
         bound: whether TCP/IP is bound to it; the card of a virtual switch is not.
         physical: whether it is a card.
+        plugged: whether its cable is in.
         static_dns: name servers set by hand; empty: DHCP's.
     """
 
@@ -85,6 +86,7 @@ class Interface:
     mtu: int = 1500
     bound: bool = True
     physical: bool = False
+    plugged: bool = True
 
     @property
     def address(self) -> str:

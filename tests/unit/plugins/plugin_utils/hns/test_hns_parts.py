@@ -14,6 +14,7 @@ from unit.hns_models import result
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
 from ansible_collections.winkube.node.plugins.plugin_utils.hns import cni as hns_cni
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import guard as hns_guard
 from ansible_collections.winkube.node.plugins.plugin_utils.hns import objects
 from ansible_collections.winkube.node.plugins.plugin_utils.hns import runtime as hns_runtime
 from ansible_collections.winkube.node.plugins.plugin_utils.hns import services as hns_services
@@ -21,6 +22,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns import uplink as 
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.journal import JOURNAL, Journal
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.objects import Network
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.runtime import Programs, Runtime
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._containerd_images import SIZES
 
 ID = "8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a"
 OTHER = "1" * 64
@@ -126,6 +128,9 @@ def test_containers_of_other_namespaces_are_asked_for() -> None:
     assert runtime.find("z9nerd-build") is not None
     more = read_runtime(**{**known, "ctr-namespaces": said("buildkit\nk8s.io\nmine\n")})
     assert "namespaces that were not asked for: mine (containerd_namespaces)" in more.problem
+    # Where the collection has measured container images, its own namespace stays, and has no containers.
+    own = read_runtime(**{**known, "ctr-namespaces": said(f"buildkit\nk8s.io\n{SIZES}\n")})
+    assert not own.problem
     skipped = CallResult(ok=False, skipped="ctr-namespaces failed")
     hangs = read_runtime(**{**known, "ctr-namespaces": FAILED, "ctr-of:buildkit": skipped})
     assert hangs.problem == "ctr namespaces list: fatal: connection error"
@@ -273,6 +278,47 @@ def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> N
 def test_a_card_that_lost_anything_is_found(change: dict[str, t.Any]) -> None:
     (uplink,) = cards().uplinks
     assert hns_uplink.lost(uplink, cards(**change))
+
+
+ALONE = [
+    {"Name": "Ethernet", "ifIndex": 20, "MacAddress": "00-aa", "HardwareInterface": True, "Status": "Up"},
+    {"Name": "Storage", "ifIndex": 30, "MacAddress": "00-cc", "HardwareInterface": True, "Status": "Up"},
+    # Tunnels have no address of their own.
+    {"Name": "Teredo", "ifIndex": 40, "MacAddress": "", "HardwareInterface": False, "Status": "Up"},
+    {"Name": "Modem", "ifIndex": 41, "MacAddress": "", "HardwareInterface": True, "Status": "Up"},
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "at_risk"),
+    [
+        ({}, ["Ethernet", "Storage"]),
+        # A switch has either of them: no first network is to come.
+        ({"Name": "vEthernet (Storage)", "MacAddress": "00-CC", "HardwareInterface": False}, []),
+        ({"Name": "vEthernet (Ethernet)", "MacAddress": "00-AA", "HardwareInterface": False}, []),
+        ({"Name": "vEthernet (nat)", "MacAddress": "00-BB", "HardwareInterface": False}, ["Ethernet", "Storage"]),
+    ],
+)
+def test_cards_are_at_risk_until_one_of_them_has_a_switch(change: dict[str, t.Any], at_risk: list[str]) -> None:
+    links = cards(adapters=[*ALONE, *([{"ifIndex": 50, "Status": "Up", **change}] if change else [])])
+    assert [one.alias for one in links.at_risk] == at_risk
+    assert [one.alias for one in links.uplinks] == ["Ethernet", "Storage"]
+
+
+def test_a_card_without_its_cable_is_not_at_risk() -> None:
+    links = cards(adapters=[ALONE[0], {**ALONE[1], "Status": "Disconnected"}])
+    assert [one.alias for one in links.at_risk] == ["Ethernet"]
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30))
+def test_a_note_of_a_guard_says_what_was_written_and_any_other_file_nothing(content: str) -> None:
+    uplinks = cards(adapters=ALONE).at_risk
+    note = hns_guard.calls(uplinks, content, network_timeout=9, settle=1)[0].parameters["content"]
+    assert hns_guard.noted({"note": result([{"exists": True, "content": note}])}) == (content, uplinks)
+    assert hns_guard.noted({"note": result([{"exists": True, "content": content}])}) == ("", ())
+    assert hns_guard.noted({"note": result([{"exists": False}])}) == ("", ())
+    assert hns_guard.noted({}) == ("", ())
 
 
 def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> None:
