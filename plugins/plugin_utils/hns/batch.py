@@ -254,11 +254,13 @@ def _looks(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
 
 def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
     """What was started makes its network, perhaps another one, which may take the static addresses away once more."""
+    names: list[Json] = [item.name for item in plan.networks if item.external]
     wait = Call(
         id="network-again",
         command="Get-HnsNetwork",
         select=("Name",),
-        until={"Type": list(EXTERNAL)},
+        # Whatever network comes first takes the card. One that stays holds it already, and would be found at once.
+        until={"Name": names} if plan.external_left and names else {"Type": list(EXTERNAL)},
         retries=max(0, options.network_timeout // 2),
         delay=2.0,
         timeout=options.hns_timeout,

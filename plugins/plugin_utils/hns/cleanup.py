@@ -132,9 +132,10 @@ class Cleanup:
                 return CleanupPlan()
             raise NodeError(f"{self._node.name}: HNS cannot be asked: {facts.problem}")
         try:
-            check_wish(self._wish, facts)
+            warnings = check_wish(self._wish, facts)
         except ScopeError as error:
             raise NodeError(f"{self._node.name}: hns_cleanup: {error}") from error
+        self.outcome.warnings += [text for text in warnings if text not in self.outcome.warnings]
         return make_plan(self._wish, facts)
 
     def _remove(self, plan: CleanupPlan, options: BatchOptions) -> Done | None:

@@ -86,6 +86,8 @@ class CleanupPlan:
     repair: tuple[str, ...] = ()
     """What an earlier cleanup left undone, for people."""
     networks_left: int = 0
+    external_left: int = 0
+    """Networks with the outside network card that stay."""
     port_pools: int = 0
     """How many ranges of ports are reserved before."""
     journal: Journal | None = None
@@ -102,24 +104,31 @@ class CleanupPlan:
         return bool(self.stop or self.networks or self.containers)
 
 
-def check_wish(wish: Wish, facts: Facts) -> None:
+def check_wish(wish: Wish, facts: Facts) -> tuple[str, ...]:
     """Refuses what cannot be done, before anything is.
+
+    Returns:
+        What looks wrong and may be right: scope `stale` takes no network, so a protected one need not be on each node.
 
     Raises:
         ScopeError: a network that does not exist, or is protected.
     """
+    warnings: list[str] = []
     objects = facts.last.objects
     known = ", ".join(sorted(network.name for network in objects.networks)) or "none"
     # A name with a slip in it would protect nothing; Docker's network need not be there to be protected.
     wanted = [("protected_networks", name) for name in wish.protected or () if name.lower() not in DEFAULT_PROTECTED]
     for option, name in (*(("networks", name) for name in wish.networks), *wanted):
         if not wish.missing_ok and not objects.called([name]):
-            more = "" if option == "networks" else "; ignore_missing accepts that"
-            raise ScopeError(f"{option}: there is no network {name!r}; there are: {known}{more}")
+            said = f"{option}: there is no network {name!r}; there are: {known}"
+            if wish.scope != "stale":
+                raise ScopeError(said if option == "networks" else f"{said}; ignore_missing accepts that")
+            warnings.append(said)
     for network in objects.called(wish.networks):
         if is_protected(network, wish, facts):
             accepted = ", ".join(sorted(n.name for n in objects.networks if not is_protected(n, wish, facts))) or "none"
             raise ScopeError(f"networks: {network.name!r} is protected (protected_networks); accepted: {accepted}")
+    return tuple(warnings)
 
 
 def is_protected(network: Network, wish: Wish, facts: Facts) -> bool:

@@ -117,6 +117,7 @@ def plan_networks(wish: Wish, facts: Facts) -> CleanupPlan:
         if any(item.external for item in networks)
         else (),
         networks_left=len(objects.networks) - len(networks),
+        external_left=sum(item.external and item not in networks for item in objects.networks),
         port_pools=len(facts.port_pools),
     )
 

@@ -73,6 +73,7 @@ def test_all_goes_in_the_order_of_the_document() -> None:
         uplinks=(CARD,),
         port_pools=3,
         networks_left=0,
+        external_left=0,
         files=("C:\\k\\azure-vnet.json",),
         stop=("kube-proxy", "kubelet"),
         start=("kubelet", "kube-proxy"),
@@ -87,6 +88,10 @@ def test_all_goes_in_the_order_of_the_document() -> None:
     (again,) = [call for call in calls_of(plan) if call.id == "network-again"]
     assert again.until == {"Type": ["l2bridge", "overlay", "transparent", "l2tunnel"]}
     assert len(ids) == len(set(ids))
+    # One that stays would be found at once: it is the same CNI's, which makes the removed ones again.
+    partly = dataclasses.replace(plan, external_left=1)
+    (again,) = [call for call in calls_of(partly) if call.id == "network-again"]
+    assert again.until == {"Name": [item.name for item in plan.networks if item.external]} != {"Name": []}
 
 
 @settings(deadline=None)

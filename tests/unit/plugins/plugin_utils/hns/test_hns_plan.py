@@ -204,6 +204,20 @@ def test_a_network_is_protected_by_its_id_too() -> None:
     check_wish(Wish(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
 
 
+def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> None:
+    """It takes no network; the list may be that of a whole fleet."""
+    facts = facts_of(Model(pods=[], policies=[]))
+    (said,) = check_wish(Wish(scope="stale", protected=("nat", "lba")), facts)
+    assert said.startswith("protected_networks: there is no network 'lba'; there are: azure")
+    assert not check_wish(Wish(scope="stale", protected=("nat", "lab")), facts)
+    assert not check_wish(Wish(scope="stale", protected=("lba",), missing_ok=True), facts)
+
+
+def test_external_networks_that_stay_are_counted() -> None:
+    facts = facts_of(Model(pods=[], policies=[]))
+    assert make_plan(Wish(scope="networks", networks=("cbr0",)), facts).external_left == 2
+
+
 def test_all_networks_of_a_name_go_and_each_once() -> None:
     observation = Model(pods=[pod(0, "gone")], policies=[]).observation()
     twin = {"ID": "7" * 8, "Name": "cbr0", "Type": "L2Bridge", "Subnets": []}
