@@ -11,7 +11,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
 from ..plugin_utils._action import NodeAction
-from ..plugin_utils.hns import options as _hns_options
+from ..plugin_utils.hns import options as hns_options
 from ..plugin_utils.hns.cleanup import Cleanup
 from ..plugin_utils.hns.plan import ScopeError
 from ..plugin_utils.node import Node, NodeError
@@ -20,11 +20,11 @@ from ..plugin_utils.node import Node, NodeError
 class ActionModule(NodeAction):
     """Removes from HNS what nobody uses, named networks, or all that Kubernetes made."""
 
-    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = _hns_options.CLEANUP_OPTIONS
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = hns_options.CLEANUP_OPTIONS
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         try:
-            wish = _hns_options.wish(options)
+            wish = hns_options.wish(options)
         except ScopeError as error:
             raise NodeError(f"{node.name}: hns_cleanup: {error}") from error
         # The link is expected to break, for as long as the work may take. The first poll is short: how far the work is
@@ -32,7 +32,7 @@ class ActionModule(NodeAction):
         patience = max(options["timeout"], options["reconnect_timeout"])
         node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)
-        how = _hns_options.cleanup_options(options)
+        how = hns_options.cleanup_options(options)
         work = Cleanup(node, wish, how, check_mode=check_mode, say=Display().display)
         failure: dict[str, t.Any] = {}
         try:

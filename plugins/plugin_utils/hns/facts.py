@@ -64,7 +64,7 @@ class Facts:
     services: tuple[Service, ...]
     links: Links
     port_pools: tuple[str, ...] = ()
-    """Ranges of ports that Windows keeps."""
+    """Ranges of TCP ports that HNS keeps for its networks, such as `50000-50063`."""
     extra_files: tuple[str, ...] = ()
     """Those of FactsOptions.extra_files that exist."""
     journal: Journal | None = None

@@ -12,7 +12,7 @@ from ansible.errors import AnsibleConnectionFailure
 from unit.hns_models import CNI, Model, Pod, result
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, CallResult, Observation, Progress
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import options as _hns_options
+from ansible_collections.winkube.node.plugins.plugin_utils.hns import options as hns_options
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.batch import BatchOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup import Cleanup, CleanupOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import FactsOptions
@@ -132,7 +132,7 @@ def test_objects_behind_one_that_stops_a_cmdlet_are_tried_alone() -> None:
     assert len(outcome.removed) == 2
 
 
-DEFAULTS = {name: spec.get("default") for name, spec in _hns_options.CLEANUP_OPTIONS.items()}
+DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTIONS.items()}
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ DEFAULTS = {name: spec.get("default") for name, spec in _hns_options.CLEANUP_OPT
 )
 def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], said: str) -> None:
     with pytest.raises(ScopeError) as error:
-        _hns_options.wish({**DEFAULTS, **options})
+        hns_options.wish({**DEFAULTS, **options})
     assert str(error.value).startswith(said)
 
 
 def test_only_stale_needs_leave_to_restart_hns_and_looks_twice() -> None:
     for scope, restart, grace in (("stale", False, 15.0), ("networks", True, 0.0), ("all", True, 0.0)):
-        options = _hns_options.cleanup_options({**DEFAULTS, "scope": scope})
+        options = hns_options.cleanup_options({**DEFAULTS, "scope": scope})
         assert (options.may_restart, options.facts.grace, options.may_reboot) == (restart, grace, False)
-    assert _hns_options.cleanup_options({**DEFAULTS, "scope": "stale", "allow_hns_restart": True}).may_restart
+    assert hns_options.cleanup_options({**DEFAULTS, "scope": "stale", "allow_hns_restart": True}).may_restart
