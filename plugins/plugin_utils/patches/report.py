@@ -56,7 +56,8 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
     }
     bad = [entry for entry in entries if entry["status"] not in well]
     if bad:
-        shown.update(failed=True, msg=f"{name}: {len(bad)} of {len(entries)} patches are not installed\n{table(entries)}")
+        told = f"{name}: {len(bad)} of {len(entries)} patches are not installed"
+        shown.update(failed=True, msg=f"{told}\n{table(entries)}")
     elif waits and may_reboot and not check_mode:
         limit = f"after {run.reboots} reboots" if run.reboots else "and max_reboots is 0"
         text = f"{name}: the update stack still waits for a reboot {limit} (max_reboots)"
