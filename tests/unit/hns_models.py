@@ -124,7 +124,7 @@ class Model:
         return self.pods[number].endpoint_id if number < len(self.pods) else f"{number:08X}-9999"
 
     def observation(self, *, installed: str = "containerd", **more: CallResult) -> Observation:
-        """What the calls of hns_facts are answered, with two looks."""
+        """What the calls of the module hns.facts are answered, with two looks."""
         calls: dict[str, CallResult] = {
             "services": result([{"Name": installed, "Status": "Running"}, {"Name": "kubelet", "Status": "Running"}]),
             "service-keys": result([]),

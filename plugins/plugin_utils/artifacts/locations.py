@@ -117,48 +117,70 @@ def locate(
         version: its version, with or without `v`.
         cache_dir: Windows path of the node's cache folder.
         mirror: base URL of a mirror: the short form of one more site.
-        sites: `artifact_sites`; see artifacts_sites.
+        sites: `artifact_sites`; see the module `sites`.
         upstream: whether the publisher is asked too, after the sites.
         url: replaces the catalogue's URL (a signed component); it comes without a checksum file.
         sha256: pins the file.
-        kinds: `artifact_kinds`; see artifacts_catalogue.
+        kinds: `artifact_kinds`; see the module `catalogue`.
 
     Raises:
         ArtifactError: one of these cannot be.
     """
     entry = artifacts_catalogue.find(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
     version = artifacts_catalogue.checked_version(version, f"version of {kind}")
+    what = f"{kind} {version}"
     cache_dir = checked_folder(cache_dir, "cache_dir (artifact_cache)")
-    pinned = artifacts_catalogue.checked_sha256(sha256, f"sha256 of {kind} {version}")
+    pinned = artifacts_catalogue.checked_sha256(sha256, f"sha256 of {what}")
     places = artifacts_sites.parse(sites, mirror)
     if url:
-        if not _curl.is_url(url):
-            raise ArtifactError(f"url of {kind} {version}", _curl.redacted(url), "accepted is an http or https URL")
         published, sums = url, ""
-        sources = [Source(url=site.at(url), site=site) for site in places if site.overrides] + [Source(url=url)]
-        folders = [entry.name, "custom", custom_key(url)]
+        sources, folders = _of_users(url, what, places), ["custom", custom_key(url)]
     else:
-        published = entry.filled(entry.url, version)
-        sums = published + entry.checksum_suffix if entry.checksum_suffix else entry.filled(entry.checksum_url, version)
-        sources = [
-            Source(url=site.at(published), checksum_url=site.at(sums) if sums else "", site=site) for site in places
-        ]
-        if upstream or not sources:
-            sources.append(Source(url=published, checksum_url=sums))
-        folders = [entry.name, version]
+        published, sums = _published(entry, version)
+        sources, folders = _of_publishers(published, sums, places, upstream=upstream), [version]
         pinned = pinned or entry.digests.get(version, "")
     # Who brings the file may vouch for it, where its user does not.
     vouched = "" if pinned else next((digest for site in places if (digest := site.digest(published))), "")
     return ArtifactSource(
         kind=entry,
         version=version,
-        sources=tuple(sources),
-        path="\\".join((cache_dir, *folders, _file_name(published, f"{kind} {version}"))),
+        sources=sources,
+        path="\\".join((cache_dir, entry.name, *folders, _file_name(published, what))),
         upstream=published,
         upstream_checksum=sums,
         sha256=pinned or vouched,
         custom=bool(url),
     )
+
+
+def _published(kind: Kind, version: str) -> tuple[str, str]:
+    """The publisher's URLs of a version and of its checksum; that one is empty where there is none."""
+    url = kind.filled(kind.url, version)
+    return url, url + kind.checksum_suffix if kind.checksum_suffix else kind.filled(kind.checksum_url, version)
+
+
+def _of_publishers(
+    url: str, checksum_url: str, places: t.Sequence[artifacts_sites.Site], *, upstream: bool
+) -> tuple[Source, ...]:
+    """Where a publisher's file is asked for: at the sites, then at its own; at that alone where there are none."""
+    sources = [
+        Source(url=site.at(url), checksum_url=site.at(checksum_url) if checksum_url else "", site=site)
+        for site in places
+    ]
+    if upstream or not sources:
+        sources.append(Source(url=url, checksum_url=checksum_url))
+    return tuple(sources)
+
+
+def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.Site]) -> tuple[Source, ...]:
+    """Where a user's own file is asked for: at the sites that hold such files, then at its own.
+
+    Raises:
+        ArtifactError: it is no URL.
+    """
+    if not _curl.is_url(url):
+        raise ArtifactError(f"url of {what}", _curl.redacted(url), "accepted is an http or https URL")
+    return (*(Source(url=site.at(url), site=site) for site in places if site.overrides), Source(url=url))
 
 
 def _file_name(url: str, what: str) -> str:
