@@ -9,6 +9,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import io
@@ -63,23 +64,9 @@ def write(
     Raises:
         ArchiveError: the source is damaged.
     """
-    try:
-        return _write(source, target, folder, members, documents, redaction)
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ArchiveError(f"the archive that came is damaged: {error}") from error
-
-
-def _write(
-    source: t.BinaryIO,
-    target: t.BinaryIO,
-    folder: str,
-    members: t.Mapping[str, str],
-    documents: t.Callable[[Kept], t.Mapping[str, t.Any]],
-    redaction: Redaction,
-) -> Kept:
     sizes: dict[str, int] = {}
     not_texts: list[str] = []
-    with tarfile.open(fileobj=target, mode="w|gz", format=tarfile.PAX_FORMAT) as archive:
+    with _damage_told(), tarfile.open(fileobj=target, mode="w|gz", format=tarfile.PAX_FORMAT) as archive:
         for member, content in _read(source):
             name = members.get(member.name.removeprefix("./"))
             if name is None:
@@ -98,6 +85,14 @@ def _write(
             file.write(text.encode("utf-8", "surrogateescape"))
             _add(archive, f"{folder}/{name}", file, time.time())
     return kept
+
+
+@contextlib.contextmanager
+def _damage_told() -> t.Iterator[None]:
+    try:
+        yield
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ArchiveError(f"the archive that came is damaged: {error}") from error
 
 
 def document_text(document: t.Any) -> str:
