@@ -13,6 +13,8 @@ description:
     of the first host of the cluster's groups that has it, templated for that host.
   - kubespray keeps what all nodes share in C(group_vars/k8s_cluster), and Windows hosts are never children of that
     group. So they read it here, and it is written once.
+  - An empty text is a value, too, and ends the search. Where only the control plane needs a proxy, an empty
+    C(http_proxy) in the variables of the Windows hosts' group keeps it from them; C(https_proxy) likewise.
   - The groups are C(kube_control_plane), C(kube-master), C(master-ubuntu), C(k8s_cluster) and C(k8s-cluster), in this
     order, and the first host of each.
 options:

@@ -117,6 +117,17 @@ def test_a_hosts_own_variable_comes_first(tmp_path: pathlib.Path) -> None:
     assert value(templar, "cni_pods_subnet") == "10.233.64.0/18"
 
 
+def test_an_empty_proxy_keeps_the_clusters_from_windows_hosts(tmp_path: pathlib.Path) -> None:
+    theirs = {"kube_control_plane": {"http_proxy": "http://proxy:3128", "https_proxy": "http://proxy:3129"}}
+    none = {"node-windows": {"http_proxy": "", "https_proxy": ""}}
+    templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), **theirs, **none)
+    names = [f"{role}_{kind}_proxy" for role in ROLES[:3] for kind in ("http", "https")] + [
+        "cni_proxy",
+        "image_cache_proxy",
+    ]
+    assert {name: value(templar, name) for name in names} == dict.fromkeys(names, "")
+
+
 def test_what_nobody_has_is_the_default(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
     assert value(templar, "cni_flannel_backend") == "host-gw"
