@@ -83,14 +83,20 @@ class Link:
         """Commands sent so far, those of reboots included."""
         self._abandoned = AbandonedShells()
         self._boot = ""
-        """When the node booted, by its last answer; empty where it has not said."""
+        """When the node booted, by its last answer; empty where it has not said, or may have booted again since."""
 
     @property
     def _connection(self) -> Connection:
         return t.cast("Connection", self._action._connection)
 
     def execute(
-        self, batch: str, *, private: bool, detach: tuple[int, str] | None = None, system: bool = False
+        self,
+        batch: str,
+        *,
+        private: bool,
+        detach: tuple[int, str] | None = None,
+        system: bool = False,
+        collects: bool = False,
     ) -> dict[str, t.Any]:
         """Runs the module once.
 
@@ -99,6 +105,7 @@ class Link:
             private: hide what comes back from the connection plugin's output (-vvvvvv).
             detach: seconds that the module may run detached, and the folder for what Ansible's wrapper leaves behind.
             system: run it as SYSTEM.
+            collects: the batch asks for what became of another one; a finished one was written down when it ended.
 
         Returns:
             The module's result as Ansible gives it.
@@ -119,7 +126,7 @@ class Link:
             )
         _memory.release()
         observation = result.get("observation")
-        if isinstance(observation, dict):
+        if isinstance(observation, dict) and not (collects and observation.get("state") == "finished"):
             self._boot = str(observation.get("boot") or "")
         return result
 
@@ -142,6 +149,7 @@ class Link:
         with self._watched(None):
             commands = vars(self._connection)
             commands["exec_command"] = RebootWatch(commands["exec_command"], self._boot)
+            self._boot = ""
             result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
         return result
 
@@ -237,6 +245,7 @@ class Link:
             except Exception as error:
                 if lost is None:
                     raise
+                self._boot = ""
                 raise lost(str(error) or type(error).__name__) from error
 
         # Set on the instance, in front of the class's method, and taken away again.

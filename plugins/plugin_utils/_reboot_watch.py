@@ -37,12 +37,13 @@ _WAIT = (
 )
 """In front of it: a node that is still configuring updates is waited for on the node, not by asking again."""
 _STILL = (
-    "if ((Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime.ToFileTime() "
-    "-le {latest}) {{ Start-Sleep -Seconds 240 }}; "
+    "if ([Math]::Abs((Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime"
+    ".ToFileTime() - {boot}) -le {drift}) {{ Start-Sleep -Seconds 240 }}; "
 )
 """In front of BOOT_TIME once the order is given. Services that are told of a shutdown before it begins hold it up, and
 all others go on meanwhile, WinRM's too (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO): while Windows works on updates
-before it goes down, it answers for minutes. One question ends with the link, instead of many that do not."""
+before it goes down, it answers for minutes. One question ends with the link, instead of many that do not. A node
+that is back has another boot time, an earlier one where its clock is not set yet."""
 _DRIFT = 10**6
 """Windows computes its boot time anew: where the clock is set by the network it moves by milliseconds without a boot
 (prometheus-community/windows_exporter#74). In units of 100 ns."""
@@ -108,7 +109,7 @@ class RebootWatch:
         """The question for the boot time; after an order that has surely arrived, one that waits on the node."""
         if self._order is None or self._lost or not self._boot_time.isdigit():
             return command
-        return _encoded(command, _STILL.format(latest=int(self._boot_time) + _DRIFT) + script)
+        return _encoded(command, _STILL.format(boot=int(self._boot_time), drift=_DRIFT) + script)
 
     def _look(self, output: bytes) -> bytes:
         """Reads an answer to BOOT_TIME; returns the boot time, the one from before where it is the same."""

@@ -329,7 +329,8 @@ class Node:
             )
         # The watchdog ends what outlives it, so it gets more time than we have.
         job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
-        result = self._link.execute(wire, private=private, detach=job, system=system)
+        collects = batch.mode == "collect"
+        result = self._link.execute(wire, private=private, detach=job, system=system, collects=collects)
         observation = result.get("observation")
         if isinstance(observation, dict):
             self._contact()

@@ -9,6 +9,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 from unit.fake_node import FakeAction, FakeTime, Fault, Machine
 
+from ansible_collections.winkube.node.plugins.plugin_utils import _link
 from ansible_collections.winkube.node.plugins.plugin_utils._link import plain
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Progress
 from ansible_collections.winkube.node.plugins.plugin_utils.node import FOLDER, BatchLost, Node, NodeError
@@ -245,3 +246,50 @@ def test_who_can_tell_how_far_files_are_is_asked_sooner(machine: Machine, watch:
     node, _ = make(machine)
     node.run(Batch(calls=(Call(id="a", command="x.exe", watch=watch, long=True),)))
     assert [batch["wait"] for batch in machine.batches if batch["mode"] == "collect"] == waits
+
+
+class Booted(Machine):
+    """Tells when it booted; what is kept under a key tells when that was when the batch ended."""
+
+    boot = "2026-11-21T01:00:00Z"
+
+    def handle(self, batch: dict[str, t.Any]) -> dict[str, t.Any]:
+        return {"boot": self.boot, **super().handle(batch)}
+
+    def execute(self, calls: list[dict[str, t.Any]]) -> dict[str, t.Any]:
+        return {**super().execute(calls), "boot": self.boot}
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What each reboot takes for the boot time before it, without asking; empty where it asks."""
+    seen: list[str] = []
+    monkeypatch.setattr(_link, "RebootWatch", lambda send, boot: seen.append(boot) or send)
+    return seen
+
+
+def test_a_boot_time_is_known_until_the_node_may_have_booted_again(taken: list[str]) -> None:
+    machine = Booted({"Get-A": lambda _: [1], "Set-B": lambda _: [2]})
+    node, _ = make(machine, {2: "before"})
+    reach(node)
+    node.reboot()
+    node.reboot()
+    machine.boot = "2026-11-21T02:00:00Z"
+    # Its first attempt breaks.
+    reach(node)
+    node.reboot()
+    assert taken == ["2026-11-21T01:00:00Z", "", "2026-11-21T02:00:00Z"]
+
+
+def test_what_was_written_down_when_a_batch_ended_is_no_boot_time_of_now(taken: list[str]) -> None:
+    machine = Booted({"Set-B": lambda _: [2]})
+    # The node does the batch and goes down with the answer.
+    node, _ = make(machine, {2: "after"})
+    node.observe(())
+    node.run(Batch(calls=CALLS[1:]))
+    node.reboot()
+    node.observe(())
+    node.run(Batch(calls=(Call(id="b", command="Set-B", long=True),)))
+    node.reboot()
+    # Where the link holds, what was known before still is.
+    assert taken == ["", machine.boot]
