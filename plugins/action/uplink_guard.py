@@ -79,6 +79,9 @@ class ActionModule(NodeAction):
             return {"guard": options["guard"], **({"warnings": [said]} if options["timeout"] else {})}
         if seen.state in ("unknown", "lost"):
             return self._again(options, node)
+        if guard.replaced(seen.calls):
+            said = f"{node.name}: the guard of the static address did nothing: {guard.NOTE} is gone, or a later guard's"
+            return {"warnings": [said]}
         changes = [
             {"type": "Uplink", "name": name, "why": f"was reset to DHCP by a new network: {what}", "action": "update"}
             for name, what in guard.restored(uplinks, seen.calls).items()

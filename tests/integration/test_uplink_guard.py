@@ -159,6 +159,13 @@ def test_a_later_run_leaves_no_second_guard(fleet: Fleet) -> None:
     assert other["guard"]["key"] != first["guard"]["key"]
     assert other["guard"]["key"] in machine.files.read_text(NOTE)
     assert guard(machine, **LONG)["guard"] == other["guard"]
+    before = card(machine)
+    hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
+    assert guard(machine, state="finished", guard=other["guard"], timeout=60)["changed"]
+    late = guard(machine, state="finished", guard=first["guard"], timeout=60)
+    assert "a later guard's" in late["warnings"][0]
+    assert [item.address for item in storage.addresses] == ["10.77.0.6"]
+    assert card(machine) == before
 
 
 def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:

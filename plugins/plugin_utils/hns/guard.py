@@ -10,6 +10,7 @@ One switch is waited for, whichever card it takes, and then all cards are compar
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import typing as t
 
@@ -36,11 +37,21 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
         network_timeout: seconds to wait for a network.
         settle: seconds after which they are compared once more: the settings may go a moment after the switch came.
     """
+    content = json.dumps(to_json(uplinks, key))
     note = Call(
         id="note",
         command="@write-file",
-        parameters={"path": NOTE, "content": json.dumps(to_json(uplinks, key)), "sddl": _SDDL},
+        parameters={"path": NOTE, "content": content, "sddl": _SDDL},
         long=True,
+    )
+    mine = Call(
+        id="mine",
+        command="@read-file",
+        parameters={"paths": [NOTE], "content": True},
+        select=(),
+        until={"content": content},
+        on_error="continue",
+        always=True,
     )
     comparisons: list[Call] = []
     for turn in _TURNS:
@@ -48,6 +59,8 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
             comparisons.append(_pause("settle", settle))
         for number, one in enumerate(uplinks):
             comparisons += cards.restore_calls(one, f"{turn}.{number}.")
+    # A later guard has replaced the note, since the cards have got other addresses: these must not come back.
+    comparisons = [dataclasses.replace(call, needs=(*call.needs, mine.id)) for call in comparisons]
     done = Call(
         id="note-done",
         command="Remove-Item",
@@ -57,7 +70,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
         on_error="continue",
         always=True,
     )
-    return (note, _wait(uplinks, network_timeout), *comparisons, done)
+    return (note, _wait(uplinks, network_timeout), mine, *comparisons, done)
 
 
 def seconds(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
@@ -127,6 +140,11 @@ def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> d
         if names:
             found[one.alias] = ", ".join(dict.fromkeys(names))
     return found
+
+
+def replaced(seen: t.Mapping[str, CallResult]) -> bool:
+    """Whether a guard has done nothing, because its note was no longer there, or another's."""
+    return "mine" in seen and not seen["mine"].ok
 
 
 def failures(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> tuple[str, ...]:
