@@ -58,6 +58,12 @@ class _Form(t.NamedTuple):
 _FORMS = (
     # Keys and certificates as kubeconfigs have them: PEM in base64.
     _Form(("ls0tls1crudjti",), re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/=_-]+")),
+    # https://user:pass/word@host, unless what follows the : is a port, and the path has an @ (as in credentials.py).
+    _Form(
+        ("@",),
+        re.compile(r"(?<=://)[^/?#\s\"'<>@:\[]{1,64}:(?!\d{1,5}(?:[/?#,\s]|\Z))[^\s\"'<>]{1,512}@(?!sha256:)"),
+        f"{BLANK}@",
+    ),
     # https://user:password@host
     _Form(("@",), re.compile(r"(?<=://)[^/\s\"'<>]{1,512}@"), f"{BLANK}@"),
     # user:password@host:port, as proxies are written without a scheme.

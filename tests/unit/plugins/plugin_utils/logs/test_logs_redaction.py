@@ -32,6 +32,8 @@ SECRETS = {
     "private key without end": ("-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA", "MIIEpAIBAAKCAQEA"),
     "kubeconfig": ("    client-key-data: LS0tLS1CRUdJTiBSU0EgUFJJVkFURQ==", "FURQ=="),
     "proxy": (f"HTTPS_PROXY=http://robot:{PASSWORD}@proxy.example.com:3128", PASSWORD),
+    "proxy with /": ("http://robot:Hunter/2-4711@proxy:3128/", "2-4711"),
+    "proxy with @ and /": ("http://robot:Hunt@er/2-4711@proxy:3128/", "2-4711"),
     "proxy with @": ("http://robot:Hunt@er2-4711@proxy:3128/", "er2-4711"),
     "proxy without scheme": (f"proxy-server=robot:{PASSWORD}@proxy.example.com:3128", PASSWORD),
     "signature": ("GET https://x.blob.core.windows.net/a?sv=2024&sig=Zm9vYmFy%3D&sp=r", "Zm9vYmFy"),
