@@ -19,13 +19,13 @@ LIMIT_MB = 300
 @pytest.mark.parametrize("connection", ["winrm", "psrp"])
 def test_ten_nodes_need_little_memory(start_site: SiteFactory, connection: str) -> None:
     versions = ("2019", "2022", "2025")
-    site = start_site(*({"name": f"n{number}", "windows": versions[number % 3]} for number in range(NODES)))
+    nodes = ({"name": f"n{number}", "windows": versions[number % 3]} for number in range(NODES))
+    site = start_site(*nodes, cluster={"kind": "memory"})
     site.host_variables = {f"n{number}": link_variables(connection) for number in range(NODES)}
-    # The preparation is where all nodes work at once; to join, one process speaks to the cluster.
-    command = site.command("site.yml", "--forks", str(NODES), "--skip-tags", "node_join")
-    run, samples = measure(site, command)
+    run, samples = measure(site, site.command("site.yml", "--forks", str(NODES)))
     result = run.expect()
-    assert all(result.recap[f"n{number}"]["changed"] == 1 for number in range(NODES))
+    # Prepared and joined.
+    assert all(result.recap[f"n{number}"]["changed"] >= 2 for number in range(NODES))
     peak, processes = max(samples)
     # Ten workers beside the main process: else this measured too rarely.
     assert max(count for _, count in samples) > NODES
