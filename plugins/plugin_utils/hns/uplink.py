@@ -102,35 +102,8 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
     def output(name: str) -> list[t.Mapping[str, t.Any]]:
         return list(seen[name].output) if name in seen and seen[name].ok else []
 
-    hardware = {
-        str(item["MacAddress"]).upper(): str(item["Name"])
-        for item in output("adapters")
-        if item.get("HardwareInterface") is True
-    }
-    macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in output("adapters")}
-    # A card whose cable is out loses nothing that anybody could see, and could not be seen to have it again.
-    working = {
-        int(item["ifIndex"])
-        for item in output("adapters")
-        if item.get("HardwareInterface") is True and str(item.get("Status")) == "Up"
-    }
-    # An adapter that is no card and has a card's address stands for it: that of a switch.
-    switched = any(
-        item.get("HardwareInterface") is not True
-        and item.get("MacAddress")
-        and str(item["MacAddress"]).upper() in hardware
-        for item in output("adapters")
-    )
-    routes = tuple(
-        Route(
-            destination=str(item["DestinationPrefix"]),
-            next_hop=str(item["NextHop"]),
-            interface=int(item["InterfaceIndex"]),
-            metric=int(item.get("RouteMetric") or 0),
-        )
-        for item in output("routes")
-        if str(item.get("NextHop") or "") not in _ON_LINK
-    )
+    hardware, macs, endangered = _adapters(output("adapters"))
+    routes = _routes(output("routes"))
     uplinks: list[Uplink] = []
     at_risk: list[Uplink] = []
     for interface in output("interfaces"):
@@ -154,9 +127,36 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
                 dns=tuple(str(server) for server in (dns if isinstance(dns, list) else [dns]) if server),
             )
         )
-        if index in working and not switched:
+        if index in endangered:
             at_risk.append(uplinks[-1])
     return Links(uplinks=tuple(uplinks), routes=routes, at_risk=tuple(at_risk))
+
+
+def _adapters(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[dict[str, str], dict[int, str], frozenset[int]]:
+    """Names of the cards by MAC address, all MAC addresses by interface, and the interfaces whose settings may go."""
+    cards = [item for item in items if item.get("HardwareInterface") is True]
+    hardware = {str(item["MacAddress"]).upper(): str(item["Name"]) for item in cards}
+    macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in items}
+    # An adapter that is no card and has a card's address stands for it: that of a switch. Tunnels and modems have none.
+    others = {str(item.get("MacAddress") or "").upper() for item in items if item.get("HardwareInterface") is not True}
+    switched = any(address in hardware for address in others if address)
+    # A card whose cable is out loses nothing that anybody could see, and could not be seen to have it again.
+    working = frozenset(int(item["ifIndex"]) for item in cards if str(item.get("Status")) == "Up")
+    return hardware, macs, frozenset() if switched else working
+
+
+def _routes(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[Route, ...]:
+    """Those with a next hop."""
+    return tuple(
+        Route(
+            destination=str(item["DestinationPrefix"]),
+            next_hop=str(item["NextHop"]),
+            interface=int(item["InterfaceIndex"]),
+            metric=int(item.get("RouteMetric") or 0),
+        )
+        for item in items
+        if str(item.get("NextHop") or "") not in _ON_LINK
+    )
 
 
 def lost(saved: Uplink, links: Links) -> bool:
