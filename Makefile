@@ -9,8 +9,8 @@ BIN ?= $(VENV)/bin
 COLLECTIONS := $(VENV)/collections
 COLLECTION := $(COLLECTIONS)/ansible_collections/winkube/node
 PACKAGE := ansible_collections.winkube.node
-# How many pytest workers run side by side.
-WORKERS ?= 2
+# How many pytest workers run side by side: on two cores three, since tests of servers wait nearly half of their time.
+WORKERS ?= 3
 # In our own order, the long ones first: at the end all workers have something small left to do.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 PYTEST_ARGS ?=
