@@ -4,7 +4,8 @@
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
 The dynamic range is Windows' own: 49152 to 65535. What http.sys listens on is listed, too, WinRM's ports among it
-(kubernetes/kubernetes#117783 shows a node's list: 5985, 5986, 47001 and HNS's pools).
+(kubernetes/kubernetes#117783 shows a node's list: 5985, 5986, 47001 and HNS's pools). HNS takes 64 ports at once:
+microsoft/SDN#399 counts what is left by that size.
 """
 
 from __future__ import annotations
