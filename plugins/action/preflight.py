@@ -11,11 +11,11 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.loader import lookup_loader
 
-from ..plugin_utils import _memory, container_images_preflight, preflight
+from ..plugin_utils import _memory
 from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils._link import plain
-from ..plugin_utils.artifacts import preflight as artifacts_preflight
-from ..plugin_utils.patches import preflight as patches_preflight
+from ..plugin_utils.preflight import artifacts, container_images, patches
+from ..plugin_utils.preflight import variables as checks
 
 # It runs before all others, and its workers should keep their hands off what they share just as theirs.
 _memory.share()
@@ -33,21 +33,21 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Returns `problems`, one sentence each, and fails where there are any."""
-        roles = preflight.roles()
-        problems = preflight.unknown_variables(variables, roles)
+        roles = checks.roles()
+        problems = checks.unknown_variables(variables, roles)
         values, untemplated = self._values(variables, roles)
-        problems += untemplated + preflight.mistyped_variables(values, roles)
-        problems += artifacts_preflight.problems(values)
-        problems += container_images_preflight.problems(values)
-        problems += patches_preflight.problems(plain({name: values.get(name) for name in patches_preflight.VARIABLES}))
-        problems += preflight.rollout_problems(values)
+        problems += untemplated + checks.mistyped_variables(values, roles)
+        problems += artifacts.problems(values)
+        problems += container_images.problems(values)
+        problems += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
+        problems += checks.rollout_problems(values)
         if options["kubernetes_version"] and options["container_runtime"] in ("docker", "moby"):
-            problems += preflight.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
+            problems += checks.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
         elif options["kubernetes_version"] and options["containerd_version"]:
-            problems += preflight.version_problems(options["kubernetes_version"], options["containerd_version"])
-        given = preflight.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
-        problems += preflight.network_problems(values, roles, given)
-        problems += preflight.name_problems(self._names(variables))
+            problems += checks.version_problems(options["kubernetes_version"], options["containerd_version"])
+        given = checks.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
+        problems += checks.network_problems(values, roles, given)
+        problems += checks.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"])
         told = [str(problem) for problem in problems]
         if told:
@@ -58,22 +58,22 @@ class ActionModule(ControllerAction):
         # The same sentence for all hosts: Ansible shows it once.
         return {
             "problems": [],
-            "warnings": artifacts_preflight.warnings(values, values.get("node_prepare_roles") or ()),
+            "warnings": artifacts.warnings(values, values.get("node_prepare_roles") or ()),
         }
 
     def _values(
-        self, variables: t.Mapping[str, t.Any], roles: t.Sequence[preflight.Role]
-    ) -> tuple[dict[str, t.Any], list[preflight.Problem]]:
+        self, variables: t.Mapping[str, t.Any], roles: t.Sequence[checks.Role]
+    ) -> tuple[dict[str, t.Any], list[checks.Problem]]:
         """Templated values of the roles' options, and those that cannot be templated."""
         values: dict[str, t.Any] = {}
-        problems: list[preflight.Problem] = []
+        problems: list[checks.Problem] = []
         for name in (name for role in roles for name in role.options if name in variables):
             try:
                 values[name] = self._templar.template(variables[name])
             except AnsibleError as error:
                 # What a later task registers is not there yet; anything else that is missing is the user's.
                 if not any(own in str(error) for role in roles for own in role.own):
-                    problems.append(preflight.Problem(name, variables[name], f"it cannot be templated: {error}"))
+                    problems.append(checks.Problem(name, variables[name], f"it cannot be templated: {error}"))
         return values, problems
 
     def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
@@ -86,7 +86,7 @@ class ActionModule(ControllerAction):
             return ""
 
     @staticmethod
-    def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool) -> list[preflight.Problem]:
+    def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool) -> list[checks.Problem]:
         """What is wrong with the kubeconfigs; a play without a cluster's side knows none."""
         problems = []
         drains = boolean(values.get("node_maintenance_drain", False), strict=False)
@@ -96,7 +96,7 @@ class ActionModule(ControllerAction):
             path = str(values[f"{role}_kubeconfig"] or "")
             local = values.get(f"{role}_delegate") in ("localhost", "127.0.0.1")
             missing = local and not pathlib.Path(path).expanduser().is_file()
-            problems += preflight.kubeconfig_problems(path, joins=needed, missing=missing, role=role)
+            problems += checks.kubeconfig_problems(path, joins=needed, missing=missing, role=role)
         return problems
 
     def _names(self, variables: t.Mapping[str, t.Any]) -> dict[str, str]:

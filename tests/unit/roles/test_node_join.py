@@ -13,7 +13,7 @@ from unit.roles.templates import task, templar, value
 
 def refused(cluster: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
     """Why the networks of an inventory are refused for a cluster; empty where they are not."""
-    check = task("node_join", "main.yml", "Refuse networks that are not the cluster's")
+    check = task("node_join", "check.yml", "Refuse networks that are not the cluster's")
     found = templar(["cni"], {"node_join_cluster": cluster, **variables})
     if not all(value(found, condition) for condition in check["when"]):
         return ""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.credentials import has_credentials, without_credentials
-from ansible_collections.winkube.node.plugins.plugin_utils.preflight import Problem
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight.variables import Problem
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import _curl
 
 PASSWORD = st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=126), min_size=1).map(

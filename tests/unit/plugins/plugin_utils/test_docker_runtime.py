@@ -9,8 +9,9 @@ import hypothesis.strategies as st
 import pytest
 from unit.resource_answers import answer, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils import nssm, preflight
+from ansible_collections.winkube.node.plugins.plugin_utils import nssm
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import _command_line
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 import yaml
 
-from ansible_collections.winkube.node.plugins.plugin_utils import preflight, proxies, registry_fixes
+from ansible_collections.winkube.node.plugins.plugin_utils import proxies, registry_fixes
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import (
@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import (
     join_configuration,
     join_problem,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 
 JOIN = Join(

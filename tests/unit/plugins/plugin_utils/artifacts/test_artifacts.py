@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache, catalogue, locations, preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache, catalogue, locations
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import sites as artifacts_sites
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.catalogue import ArtifactError
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import artifacts as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts import catalog
 

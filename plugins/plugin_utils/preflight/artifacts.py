@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ..preflight import Problem
+from ..artifacts import cache, catalogue, locations, sites
+from ..artifacts.catalogue import ArtifactError
 from ..resources import _curl
-from . import cache, catalogue, locations, sites
-from .catalogue import ArtifactError
+from .variables import Problem
 
 _LISTS: t.Mapping[str, str] = {
     "kube_node_versions": "kubernetes",

@@ -18,12 +18,12 @@ import typing as t
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from .credentials import each_text, without_credentials
-from .versions import Version, docker_problem, pair_problem
+from ..credentials import each_text, without_credentials
+from ..versions import Version, docker_problem, pair_problem
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-ROLES = pathlib.Path(__file__).parents[2] / "roles"
+ROLES = pathlib.Path(__file__).parents[3] / "roles"
 NETBIOS_LENGTH = 15
 """Windows cuts a computer's NetBIOS name here; two nodes that share so many characters collide silently."""
 _SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)

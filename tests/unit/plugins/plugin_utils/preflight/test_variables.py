@@ -7,8 +7,9 @@ import datetime
 import pytest
 import yaml
 
-from ansible_collections.winkube.node.plugins.plugin_utils import drift, join_state, preflight
+from ansible_collections.winkube.node.plugins.plugin_utils import drift, join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.header import Header
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 
 ROLES = preflight.roles()
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from . import container_images, registries
-from .preflight import Problem
-from .resources._base import ResourceError
-from .resources._image_store import is_whole
-from .resources._load import load
+from .. import container_images, registries
+from ..resources._base import ResourceError
+from ..resources._image_store import is_whole
+from ..resources._load import load
+from .variables import Problem
 
 _LISTS = ("image_cache_base_images", "image_cache_container_tags", "image_cache_images")
 _REFERENCES = ("container_runtime_sandbox_image", "image_cache_nano_server_name", "image_cache_pause_source")

@@ -10,10 +10,10 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-from ..preflight import Problem
+from ..patches.input import check_signers, check_sources, read_patches
+from ..patches.patch import Patch
 from ..resources._base import ResourceError
-from .input import check_signers, check_sources, read_patches
-from .patch import Patch
+from .variables import Problem
 
 _PUBLIC, _PRIVATE = "windows_patches_public", "windows_patches_private"
 VARIABLES = (

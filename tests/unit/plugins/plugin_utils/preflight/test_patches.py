@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils import preflight
-from ansible_collections.winkube.node.plugins.plugin_utils.patches.preflight import problems
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight.patches import problems
 
 SHA = "ab" * 32
 FILE = {"url": "https://h/windows10.0-kb5046616-x64.msu?sig=SECRET", "sha256": SHA}

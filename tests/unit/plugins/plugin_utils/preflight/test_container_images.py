@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.plugin_utils import container_images_preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import (
+    container_images as container_images_preflight,
+)
 
 SECRET = "hunter2"
 GOOD: dict[str, Any] = {
