@@ -21,6 +21,7 @@ class ActionModule(NodeAction):
         "refuse_joined": {"type": "bool", "default": False},
         "require_prepared": {"type": "bool", "default": False},
         "node_name": {"type": "str", "default": ""},
+        "next_computer_name": {"type": "str", "default": ""},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
@@ -36,6 +37,7 @@ class ActionModule(NodeAction):
             "clock_skew": round(state.clock_skew, 3),
             "cni": dict(state.cni),
             "uplink_at_risk": state.uplink_at_risk,
+            "unsupported_windows": "" if options["allow_unsupported_windows"] else state.windows.unsupported,
             "remote_commands": node.remote_commands,
         }
         problems = list(
@@ -47,6 +49,7 @@ class ActionModule(NodeAction):
                 require_prepared=options["require_prepared"],
                 # A dry run has not renamed it.
                 node_name="" if self._task.check_mode else options["node_name"],
+                next_name=options["next_computer_name"],
             )
         )
         if problems:

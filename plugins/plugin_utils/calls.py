@@ -8,6 +8,8 @@ Private to the collection.
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import re
 import typing as t
 
 MAX_BATCH_BYTES = 1_000_000
@@ -250,6 +252,19 @@ class Observation:
 
     def __getitem__(self, call_id: str) -> CallResult:
         return self.calls[call_id]
+
+    def clock_skew(self, now: datetime.datetime) -> float | None:
+        """Seconds by which the node's clock was ahead; None where its time cannot be read.
+
+        Args:
+            now: the controller's clock, in UTC, when the answer came.
+        """
+        # ISO 8601 in UTC, with up to seven decimals as .NET writes them.
+        cut = re.sub(r"(\.\d{6})\d+", r"\1", self.time)
+        try:
+            return (datetime.datetime.fromisoformat(cut) - now).total_seconds()
+        except (TypeError, ValueError):
+            return None
 
     def scoped(self, prefix: str) -> dict[str, CallResult]:
         """The results of the calls behind a prefix, by their own ids."""

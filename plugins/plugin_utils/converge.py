@@ -8,6 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import typing as t
 
 from . import header as node_header
@@ -68,6 +69,8 @@ class Outcome:
     rebooted: bool = False
     reboot_required: bool = False
     remote_commands: int = 0
+    clock_skew: float | None = None
+    """Seconds by which the node's clock was ahead of the controller's at its last answer; None: it did not say."""
 
     @property
     def pending(self) -> list[Planned]:
@@ -96,6 +99,8 @@ class Outcome:
                 "product": self.header.product,
                 "pending_reboot": list(self.header.pending_reboot),
             }
+        if self.clock_skew is not None:
+            result["clock_skew"] = round(self.clock_skew, 3)
         if diff:
             result["diff"] = [done.planned.diff() for done in self.changes]
         if self.warnings:
@@ -192,7 +197,9 @@ class Convergence:
         questions = Questions(self._resources, (node_header.call(),))
         calls: dict[str, CallResult] = {}
         for batch in questions.batches():
-            calls.update(self._node.observe(batch, private=self._private).calls)
+            seen = self._node.observe(batch, private=self._private)
+            self._note_clock(seen)
+            calls.update(seen.calls)
         try:
             header = node_header.read(calls[node_header.CALL_ID])
         except (KeyError, ValueError) as error:
@@ -206,18 +213,12 @@ class Convergence:
         return self.outcome.planned
 
     def _check_version(self, header: Header) -> None:
-        if header.version is None:
-            found = f"{header.product} (build {header.build}, {header.installation or 'unknown installation type'})"
-            accepted = ", ".join(
-                f"build {build} (Windows Server {name})" for build, name in node_header.VERSIONS.items()
-            )
+        if header.unsupported:
             if not self._allow_unsupported:
-                raise UnsupportedWindows(
-                    f"{self._node.name}: {found} is not supported; accepted are {accepted}, "
-                    "or any with allow_unsupported_windows: true"
-                )
+                raise UnsupportedWindows(f"{self._node.name}: {header.unsupported}")
+            found = header.unsupported.partition(";")[0]
             self.outcome.warnings.append(
-                f"{self._node.name}: {found} is not supported; it is treated as Windows Server {header.nearest_version}"
+                f"{self._node.name}: {found}; it is treated as Windows Server {header.nearest_version}"
             )
         elif header.version == "2019":
             self.outcome.warnings.append(
@@ -294,6 +295,7 @@ class Convergence:
             # Their changes may be made: later nobody would see a difference, and restart them.
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
+        self._note_clock(observation)
         seen, stopped = observation.calls, observation.stopped
         failures: list[str] = []
         for planned in work.changes:
@@ -316,6 +318,10 @@ class Convergence:
         reboot = stopped is not None and stopped.reason == "barrier"
         done = work.barriers[stopped.id] if stopped is not None and reboot else len(work.changes)
         return _Ran(done=done, reboot=reboot, fatal=fatal)
+
+    def _note_clock(self, seen: Observation) -> None:
+        skew = seen.clock_skew(datetime.datetime.now(datetime.UTC))
+        self.outcome.clock_skew = self.outcome.clock_skew if skew is None else skew
 
     def _failure(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> str:
         result = calls.get(call_id)

@@ -63,6 +63,15 @@ class Header:
         return VERSIONS.get(self.build) if self.installation.lower().startswith("server") else None
 
     @property
+    def unsupported(self) -> str:
+        """Why the collection does not support this Windows, as one clause; empty where it does."""
+        if self.version is not None:
+            return ""
+        known = ", ".join(f"build {build} (Windows Server {name})" for build, name in VERSIONS.items())
+        found = f"{self.product} (build {self.build}, {self.installation or 'unknown installation type'})"
+        return f"{found} is not supported; accepted are {known}, or any with allow_unsupported_windows: true"
+
+    @property
     def nearest_version(self) -> str:
         """The version whose rules fit best: the newest that is not newer."""
         older = [build for build in _BUILDS if build <= self.build]

@@ -75,7 +75,7 @@ def read(seen: Observation, now: datetime.datetime) -> JoinState:
         server=urllib.parse.urlsplit(server[1]).netloc if server else "",
         prepared=bool(seen["service"].first["exists"]),
         computer_name=about.active_computer_name or about.computer_name,
-        clock_skew=(_moment(seen.time) - now).total_seconds() if seen.time else 0.0,
+        clock_skew=seen.clock_skew(now) or 0.0,
         windows=about,
         cni=_note(notes),
         uplink_at_risk=bool(uplink.read(seen.calls).at_risk),
@@ -92,12 +92,6 @@ def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _moment(text: str) -> datetime.datetime:
-    """A time of the wire: ISO 8601 in UTC, with up to seven decimals as .NET writes them."""
-    cut = re.sub(r"(\.\d{6})\d+", r"\1", text)
-    return datetime.datetime.fromisoformat(cut)
-
-
 def problems(
     state: JoinState,
     *,
@@ -106,6 +100,7 @@ def problems(
     refuse_joined: bool,
     require_prepared: bool,
     node_name: str = "",
+    next_name: str = "",
 ) -> t.Iterator[str]:
     """What forbids to go on with this machine.
 
@@ -116,13 +111,15 @@ def problems(
         refuse_joined: whether a cluster's node is refused.
         require_prepared: whether a machine without a kubelet is.
         node_name: what it will be called in the cluster; empty: what it is called.
+        next_name: the computer's name when it joins, where this run renames it first; empty: it keeps its name.
     """
-    own = state.computer_name[:NETBIOS].lower()
+    computer_name = next_name or state.computer_name
+    own = computer_name[:NETBIOS].lower()
     # kubeadm starts the kubelet as the service that it is, and so under the computer's own name; its certificate is for
     # that name alone.
     if node_name and own and not state.joined and node_name[:NETBIOS].lower() != own:
         yield (
-            f"its computer's name is {state.computer_name}, and its kubelet would join as {own}, not as {node_name}; "
+            f"its computer's name is {computer_name}, and its kubelet would join as {own}, not as {node_name}; "
             "kubernetes_node_hostname sets both names, node_join_node_name has to be the same"
         )
     if refuse_joined and state.joined:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
+import datetime
 import json
 
 import pytest
@@ -92,3 +93,13 @@ def test_an_observation_is_read() -> None:
 def test_an_answer_of_another_format_is_refused(wire: dict[str, object]) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
         Observation.from_wire(wire)
+
+
+def test_the_nodes_clock_is_compared_with_the_controllers() -> None:
+    now = datetime.datetime(2026, 11, 21, 3, 30, tzinfo=datetime.UTC)
+    # .NET writes seven decimals.
+    ahead = Observation(time="2026-11-21T03:30:02.5000001Z")
+    assert ahead.clock_skew(now) == 2.5
+    assert Observation(time="").clock_skew(now) is None
+    assert Observation(time="later").clock_skew(now) is None
+    assert Observation(time="2026-11-21T03:30:00").clock_skew(now) is None

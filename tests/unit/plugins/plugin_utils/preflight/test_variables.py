@@ -2,8 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
-import datetime
-
 import pytest
 import yaml
 
@@ -210,9 +208,10 @@ def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
     assert len(preflight.network_problems({PODS: "x", SERVICES: "y", "cni_plugin": "cni"}, ROLES, ())) == 2
 
 
-def test_times_of_net_are_read() -> None:
-    moment = join_state._moment("2026-11-21T03:30:00.1234567Z")
-    assert moment == datetime.datetime(2026, 11, 21, 3, 30, 0, 123456, datetime.UTC)
+def test_the_name_that_the_run_gives_counts() -> None:
+    assert found(state(computer_name="WIN-RANDOM"), node_name="windows01", next_name="windows01") == []
+    (problem,) = found(state(computer_name="WIN-RANDOM"), node_name="windows02", next_name="windows01")
+    assert "its computer's name is windows01" in problem
 
 
 @pytest.mark.parametrize(
