@@ -14,6 +14,8 @@ from ansible.plugins.loader import lookup_loader
 from ..plugin_utils import _memory
 from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils._link import plain
+from ..plugin_utils.connection import checks as connection_checks
+from ..plugin_utils.connection.host import settings_of_host
 from ..plugin_utils.preflight import artifacts, container_images, patches
 from ..plugin_utils.preflight import variables as checks
 
@@ -49,7 +51,7 @@ class ActionModule(ControllerAction):
         problems += checks.network_problems(values, roles, given)
         problems += checks.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"])
-        told = [str(problem) for problem in problems]
+        told = [str(problem) for problem in problems] + self._connection_problems(variables)
         if told:
             host = variables.get("inventory_hostname")
             lines = "\n".join(f"- {problem}" for problem in told)
@@ -60,6 +62,14 @@ class ActionModule(ControllerAction):
             "problems": [],
             "warnings": artifacts.warnings(values, values.get("node_prepare_roles") or ()),
         }
+
+    def _connection_problems(self, variables: t.Mapping[str, t.Any]) -> list[str]:
+        """Why the host's connection cannot or must not be used."""
+        template = self._templar.template
+        settings = settings_of_host(self._task.connection, variables, template)
+        allowed = boolean(template(variables.get(connection_checks.ALLOW, False)), strict=False)
+        reason = connection_checks.problem(settings, allow_insecure=allowed)
+        return [] if reason is None else [reason]
 
     def _values(
         self, variables: t.Mapping[str, t.Any], roles: t.Sequence[checks.Role]

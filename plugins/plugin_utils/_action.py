@@ -10,12 +10,15 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from . import _memory
 from ._aside import Slots, aside
 from ._link import plain
+from .connection import checks
+from .connection.host import settings_of_connection
 from .converge import Convergence, NodeLike, Outcome
 from .node import Node, NodeError
 from .patience import Patience
@@ -91,17 +94,27 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
         dummy, options = self.validate_argument_spec({**NODE_OPTIONS, **self.OPTIONS})
+        reason = checks.problem(settings_of_connection(self._connection), allow_insecure=self._allows_insecure())
+        if reason is not None:
+            result.update(failed=True, msg=f"{self._host()}: {reason}", remote_commands=0)
+            return result
         patience = Patience(
             batch=options["timeout"], reboot=options["reboot_timeout"], reconnect=options["reconnect_timeout"]
         )
-        # Messages name the host that is worked on.
-        name = self._task.delegate_to or self.task_vars.get("inventory_hostname")
-        node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": name}, patience=patience)
+        node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": self._host()}, patience=patience)
         try:
             result.update(self.perform(options, node))
         except (NodeError, ResourceError) as error:
             result.update(failed=True, msg=str(error))
         return result
+
+    def _host(self) -> str:
+        """The host that is worked on, as messages name it."""
+        return str(self._task.delegate_to or self.task_vars.get("inventory_hostname"))
+
+    def _allows_insecure(self) -> bool:
+        """Whether the site accepts a connection that others can read."""
+        return boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False)
 
     def converge(
         self, node: NodeLike, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]

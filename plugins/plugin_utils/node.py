@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import time
 import typing as t
 import uuid
@@ -22,7 +23,10 @@ from .patience import Patience
 FOLDER = "C:\\ProgramData\\winkube\\batches"
 """Where the module keeps results by key; Ansible's async wrapper leaves its files below, and they go with the key."""
 
-_REFUSED = ("credentials were rejected", "failed to authenticate", "401", "access is denied", "unauthorized")
+_REFUSED = re.compile(
+    r"credentials were rejected|failed to authenticate|\b401\b|access is denied|unauthorized", re.IGNORECASE
+)
+"""How pywinrm, pypsrp and requests say that a logon was refused."""
 _SENDS = 5
 """A batch that the node, when asked, never heard of is sent this often."""
 _PUTS = 3
@@ -360,10 +364,9 @@ class Node:
             self._outage = self._clock()
         error: Exception = lost
         while True:
-            self._refusals += any(word in str(error).lower() for word in _REFUSED)
+            self._refusals += _REFUSED.search(str(error)) is not None
             patience = self.patience.reconnect if self._reached else self.patience.first_contact
-            # Wrong credentials stay wrong, and accounts get locked.
-            if self._clock() - self._outage + self._delay > patience or self._refusals >= 3:
+            if self._clock() - self._outage + self._delay > patience or self._refusals >= self._logons():
                 raise AnsibleConnectionFailure(f"{self.name}: {step}: {error}") from error
             self._sleep(self._delay)
             self._delay = min(self._delay * 2, 15.0)
@@ -373,6 +376,14 @@ class Node:
                 error = again
             else:
                 return
+
+    def _logons(self) -> int:
+        """How many refused logons end the attempts: each one counts against the account's lockout threshold.
+
+        A password that was never accepted is tried once. One that was may be refused for a moment while the node
+        starts: a domain controller is not reached before the Netlogon service is up.
+        """
+        return 3 if self._reached else 1
 
 
 def _failure(result: t.Mapping[str, t.Any], private: bool) -> str:

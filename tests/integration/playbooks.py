@@ -34,12 +34,17 @@ def link_variables(connection: str = "psrp", scheme: str = "http", auth: str = "
         "ansible_user": "Administrator",
         "ansible_password": PASSWORD,
         "ansible_port": 5986 if scheme == "https" else 5985,
+        # Basic authentication with a certificate that nobody checks: fit for servers on this machine only.
+        "allow_insecure_connection": auth == "basic",
     }
+    # Basic has no encryption of its own.
+    encryption = "never" if auth == "basic" else "always" if scheme == "https" else "auto"
     if connection == "winrm":
         return variables | {
             "ansible_winrm_scheme": scheme,
             "ansible_winrm_transport": auth,
             "ansible_winrm_server_cert_validation": "ignore",
+            "ansible_winrm_message_encryption": "auto" if auth == "basic" else encryption,
             "ansible_winrm_read_timeout_sec": 30,
         }
     return variables | {
@@ -48,8 +53,7 @@ def link_variables(connection: str = "psrp", scheme: str = "http", auth: str = "
         "ansible_psrp_cert_validation": "ignore",
         "ansible_psrp_read_timeout": 25,
         "ansible_psrp_operation_timeout": 20,
-        # Basic has no encryption of its own.
-        "ansible_psrp_message_encryption": "never" if auth == "basic" else "auto",
+        "ansible_psrp_message_encryption": encryption,
     }
 
 
