@@ -46,6 +46,8 @@ class Logon:
     user: str | None = None
     response: HttpResponse | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    failed: bool = False
+    """Whether credentials were complete and wrong: Windows counts that against the account's lockout threshold."""
 
 
 class ConnectionLogon:
@@ -88,15 +90,16 @@ class ConnectionLogon:
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "basic":
             user = self._check_basic(credentials) if self._takes_basic else None
-            return Logon(user) if user else self._refused()
+            return Logon(user) if user else self._refused(failed=self._takes_basic)
         if scheme.lower() in ("negotiate", "ntlm"):
             return self._step(scheme, credentials.strip()) if self._settings().negotiate else self._refused()
         return Logon(self._user) if self._user else self._refused()
 
-    def _refused(self) -> Logon:
+    def _refused(self, *, failed: bool = False) -> Logon:
         """The answer to wrong or missing credentials: it names what the node takes."""
         schemes = [NEGOTIATE] * self._settings().negotiate + [BASIC] * self._takes_basic
-        return Logon(response=HttpResponse(401, headers=tuple(("WWW-Authenticate", scheme) for scheme in schemes)))
+        headers = tuple(("WWW-Authenticate", scheme) for scheme in schemes)
+        return Logon(response=HttpResponse(401, headers=headers), failed=failed)
 
     def decrypt(self, body: bytes) -> bytes:
         """Return the envelope of a sealed message.
@@ -153,18 +156,19 @@ class ConnectionLogon:
         return None if found[1].password_expired or found[1].disabled else found
 
     def _step(self, scheme: str, credentials: str) -> Logon:
+        asked = self._context is not None
         try:
             token = base64.b64decode(credentials, validate=True)
             answer = self._accept(token)
         except (binascii.Error, SpnegoError, ValueError, struct.error):
             self._context = None
-            return self._refused()
+            return self._refused(failed=asked)
         headers = (("WWW-Authenticate", f"{scheme} {base64.b64encode(answer).decode()}"),) if answer else ()
         if not self._context.complete:
             return Logon(response=HttpResponse(401, headers=headers))
         found = self._account(str(self._context.client_principal))
         if found is None:
-            return self._refused()
+            return self._refused(failed=True)
         self._user = found[0]
         return Logon(self._user, headers=headers)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import ssl
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,18 @@ KEY_USAGE = x509.KeyUsage(
     encipher_only=False,
     decipher_only=False,
 )
+
+
+def context_of(pem: bytes) -> ssl.SSLContext:
+    """Return a TLS context that serves a certificate, given with its private key in PEM."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    with tempfile.TemporaryDirectory(prefix="winkube-tls-") as folder:
+        path = Path(folder, "certificate.pem")
+        path.touch(mode=0o600)
+        path.write_bytes(pem)
+        context.load_cert_chain(path)
+    return context
 
 
 @dataclass(frozen=True)

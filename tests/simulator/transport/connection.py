@@ -82,6 +82,7 @@ class NodeConnection:
             self._http.send(HttpResponse(405))
             return
         logon = self._logon.check(request)
+        self._parts.counters.add(failed_logons=int(logon.failed))
         if logon.user is None:
             self._http.send(logon.response or HttpResponse(401))
             return

@@ -9,7 +9,8 @@ from collections import Counter
 
 # connections: those that carried any of these; http_requests: all but control requests, so with the exchanges of NTLM;
 # wsman_requests: those with an envelope of a logged-on user; pools: PSRP runspace pools opened; shells: WinRS
-# shells opened; remote_commands: WinRS commands and PSRP pipelines that began; bytes: HTTP messages with headers.
+# shells opened; remote_commands: WinRS commands and PSRP pipelines that began; failed_logons: with complete and wrong
+# credentials (Windows' event 4625); bytes: HTTP messages with headers.
 NAMES = (
     "connections",
     "http_requests",
@@ -17,6 +18,7 @@ NAMES = (
     "pools",
     "shells",
     "remote_commands",
+    "failed_logons",
     "bytes_in",
     "bytes_out",
 )

@@ -36,12 +36,14 @@ class WinrmSettings:
         transports: `HTTP`, `HTTPS`: those that have a listener which can answer.
         basic, negotiate: of winrm/config/service/auth.
         allow_unencrypted: of winrm/config/service: whether plain messages are taken without TLS.
+        certificate: of the HTTPS listener with its private key, in PEM; empty: the fleet's certificate is served.
     """
 
     transports: frozenset[str] = frozenset(("HTTP", "HTTPS"))
     basic: bool = True
     negotiate: bool = True
     allow_unencrypted: bool = True
+    certificate: bytes = b""
 
 
 @dataclass(frozen=True)

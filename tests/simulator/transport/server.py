@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 
 from simulator.transport.authentication import ConnectionLogon
+from simulator.transport.certificates import context_of
 from simulator.transport.connection import NodeConnection, NodeParts
 from simulator.transport.control import Control
 from simulator.transport.counters import Counters
@@ -61,6 +62,7 @@ class NodeServer:
             host, self.counters, max_envelope_size=max_envelope_size, max_shells_per_user=max_shells_per_user
         )
         self._tls = tls
+        self._own = (b"", tls or ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
         control = Control(host, self, self.counters, self.faults, self.service)
         self._control = control
         self._parts = NodeParts(
@@ -199,7 +201,7 @@ class NodeServer:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is not None and transport == "HTTPS":
                 client.settimeout(TLS_HANDSHAKE_SECONDS)
-                stream = self._tls.wrap_socket(client, server_side=True)
+                stream = self._context(self._tls).wrap_socket(client, server_side=True)
                 stream.settimeout(None)
         except OSError:
             client.close()
@@ -215,6 +217,15 @@ class NodeServer:
         finally:
             with self._lock:
                 self._connections.pop(connection, None)
+
+    def _context(self, default: ssl.SSLContext) -> ssl.SSLContext:
+        """Return the TLS context of the listener's own certificate, or the default where it has none."""
+        certificate = self._host.winrm().certificate
+        if not certificate:
+            return default
+        if certificate != self._own[0]:
+            self._own = (certificate, context_of(certificate))
+        return self._own[1]
 
 
 class _Listener:

@@ -18,14 +18,18 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _ROOT = r"HKLM:\SOFTWARE\Microsoft\SystemCertificates"
-_SHA1, _CERTIFICATE = 3, 32
+_SHA1, _FRIENDLY_NAME, _CERTIFICATE = 3, 11, 32
+# Where the key storage provider keeps the machine's private keys
+# (https://learn.microsoft.com/windows/win32/seccng/key-storage-and-retrieval). Windows encrypts them.
+_KEYS = r"C:\ProgramData\Microsoft\Crypto\Keys"
+SERVER_AUTHENTICATION = ExtendedKeyUsageOID.SERVER_AUTH
 
 
 def thumbprint(certificate: x509.Certificate) -> str:
@@ -34,18 +38,40 @@ def thumbprint(certificate: x509.Certificate) -> str:
     return hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
 
 
-def add(machine: Machine, store: str, certificate: x509.Certificate) -> str:
-    """Put a certificate into a store (`Root`, `CA`, `My`); returns its thumbprint."""
+def add(
+    machine: Machine,
+    store: str,
+    certificate: x509.Certificate,
+    key: ec.EllipticCurvePrivateKey | None = None,
+    friendly_name: str = "",
+) -> str:
+    """Put a certificate into a store (`Root`, `CA`, `My`), with its private key if given; returns its thumbprint."""
     der = certificate.public_bytes(Encoding.DER)
     mark = thumbprint(certificate)
-    parts = ((_SHA1, bytes.fromhex(mark)), (_CERTIFICATE, der))
+    name = (friendly_name + "\0").encode("utf-16-le") if friendly_name else b""
+    parts = ((_SHA1, bytes.fromhex(mark)), *([(_FRIENDLY_NAME, name)] if name else []), (_CERTIFICATE, der))
     blob = b"".join(struct.pack("<III", kind, 1, len(data)) + data for kind, data in parts)
     machine.registry.set(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}", "Blob", blob, "Binary")
+    if key is not None:
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        machine.files.make_directory(_KEYS)
+        machine.files.write_bytes(f"{_KEYS}\\{mark}", pem)
     return mark
 
 
-def remove(machine: Machine, store: str, mark: str) -> bool:
+def with_key(machine: Machine, mark: str) -> bytes:
+    """Return a certificate of the store `My` and its private key, both in PEM; empty where one of them is missing."""
+    path = f"{_KEYS}\\{mark}"
+    found = next((each for each in certificates(machine, "My") if thumbprint(each) == mark.upper()), None)
+    if found is None or not machine.files.is_file(path):
+        return b""
+    return found.public_bytes(Encoding.PEM) + machine.files.read_bytes(path)
+
+
+def remove(machine: Machine, store: str, mark: str, *, delete_key: bool = False) -> bool:
     """Take a certificate out of a store; returns whether it was there."""
+    if delete_key and machine.files.is_file(f"{_KEYS}\\{mark}"):
+        machine.files.delete(f"{_KEYS}\\{mark}")
     removed = machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")
     # WinRM may have listened with it.
     machine.network.listeners_changed()
@@ -57,8 +83,10 @@ def contains(machine: Machine, store: str, mark: str) -> bool:
     return bool(mark) and machine.registry.key_exists(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark.upper()}")
 
 
-def self_signed(common_name: str, names: Sequence[str], until: datetime.datetime | None = None) -> x509.Certificate:
-    """Return a new certificate, valid for a year unless told; its private key stays with Windows."""
+def self_signed(
+    common_name: str, names: Sequence[x509.GeneralName], until: datetime.datetime | None = None
+) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """Return a new certificate for a server, valid for a year unless told, and its private key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     now = datetime.datetime.now(datetime.UTC)
@@ -68,13 +96,14 @@ def self_signed(common_name: str, names: Sequence[str], until: datetime.datetime
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now)
+        .not_valid_before(now - datetime.timedelta(minutes=10))
         .not_valid_after(until or now + datetime.timedelta(days=365))
+        .add_extension(x509.ExtendedKeyUsage([SERVER_AUTHENTICATION]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
     if names:
-        alternative = x509.SubjectAlternativeName([x509.DNSName(entry) for entry in names])
-        builder = builder.add_extension(alternative, critical=False)
-    return builder.sign(key, hashes.SHA256())
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return builder.sign(key, hashes.SHA256()), key
 
 
 def items(machine: Machine, path: str) -> list[str]:
@@ -100,7 +129,7 @@ def certificates(machine: Machine, store: str) -> list[x509.Certificate]:
     found = []
     for mark in machine.registry.subkeys(key):
         blob = machine.registry.data(f"{key}\\{mark}", "Blob")
-        der = _certificate(blob) if isinstance(blob, bytes) else None
+        der = _property(blob, _CERTIFICATE) if isinstance(blob, bytes) else None
         if der:
             found.append(x509.load_der_x509_certificate(der))
     return found
@@ -116,11 +145,18 @@ def load(data: bytes) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(data) if b"-----BEGIN" in data else [x509.load_der_x509_certificate(data)]
 
 
-def _certificate(blob: bytes) -> bytes | None:
+def friendly_name(machine: Machine, store: str, mark: str) -> str:
+    """Return the name that somebody gave a certificate; empty where nobody did."""
+    blob = machine.registry.data(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}", "Blob")
+    name = _property(blob, _FRIENDLY_NAME) if isinstance(blob, bytes) else None
+    return name.decode("utf-16-le").rstrip("\0") if name else ""
+
+
+def _property(blob: bytes, wanted: int) -> bytes | None:
     position = 0
     while position + 12 <= len(blob):
         kind, _, length = struct.unpack_from("<III", blob, position)
-        if kind == _CERTIFICATE:
+        if kind == wanted:
             return blob[position + 12 : position + 12 + length]
         position += 12 + length
     return None

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from simulator.machine.objects import (
     Bound,
@@ -49,7 +51,7 @@ def _store(location: str) -> str:
     return name
 
 
-def describe(certificate: x509.Certificate, store: str) -> PSObject:
+def describe(certificate: x509.Certificate, store: str, friendly_name: str = "") -> PSObject:
     """Return a certificate as PowerShell shows it."""
     properties: dict[str, object] = {
         "Thumbprint": certificate_store.thumbprint(certificate),
@@ -59,6 +61,8 @@ def describe(certificate: x509.Certificate, store: str) -> PSObject:
         "NotAfter": certificate.not_valid_after_utc,
         "SerialNumber": f"{certificate.serial_number:X}",
         "HasPrivateKey": store == "My",
+        "FriendlyName": friendly_name,
+        "RawData": certificate.public_bytes(Encoding.DER),
         "PSParentPath": f"Microsoft.PowerShell.Security\\Certificate::LocalMachine\\{store}",
     }
     return PSObject("System.Security.Cryptography.X509Certificates.X509Certificate2", properties)
@@ -90,14 +94,43 @@ def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-SelfSignedCertificate: for -DnsName or -Subject, valid a year; its private key stays with Windows."""
+    """New-SelfSignedCertificate: for -DnsName, -Subject and -TextExtension, valid a year.
+
+    -DnsName makes DNS names only, of addresses too; `2.5.29.17={text}DNS=…&IPAddress=…` of -TextExtension makes both.
+    https://learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension
+    """
     store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
-    names = bound.texts("DnsName")
-    common = bound.text("Subject").removeprefix("CN=") or (names[0] if names else machine.name)
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in bound.texts("DnsName")]
+    for extension in bound.texts("TextExtension"):
+        names += _alternative_names(extension)
+    first = next((str(name.value) for name in names if isinstance(name, x509.DNSName)), machine.name)
+    common = bound.text("Subject").removeprefix("CN=") or first
     until = bound.get("NotAfter")
-    certificate = certificate_store.self_signed(common, names, until if isinstance(until, datetime.datetime) else None)
-    certificate_store.add(machine, store, certificate)
-    return [describe(certificate, store)]
+    friendly = bound.text("FriendlyName")
+    certificate, key = certificate_store.self_signed(
+        common, names, until if isinstance(until, datetime.datetime) else None
+    )
+    certificate_store.add(machine, store, certificate, key, friendly)
+    return [describe(certificate, store, friendly)]
+
+
+def _alternative_names(extension: str) -> list[x509.GeneralName]:
+    """Return the names of a text extension; none for an extended key usage. Raises NotModelled for other extensions."""
+    oid, _, text = extension.partition("={text}")
+    if oid == "2.5.29.37":
+        return []
+    if oid != "2.5.29.17":
+        raise NotModelled(f"the certificate extension {extension}")
+    names: list[x509.GeneralName] = []
+    for part in text.split("&"):
+        kind, _, value = part.partition("=")
+        if kind.casefold() == "dns":
+            names.append(x509.DNSName(value))
+        elif kind.casefold() == "ipaddress":
+            names.append(x509.IPAddress(ipaddress.ip_address(value)))
+        else:
+            raise NotModelled(f"the subject alternative name {part}")
+    return names
 
 
 def certutil(machine: Machine, run: Invocation) -> ProgramResult:

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from cryptography import x509
+
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
 from simulator.transport.host import WinrmSettings
 from simulator.windows import certificate_store
-from simulator.windows.certificate_store import self_signed
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -63,7 +64,10 @@ def wire_settings(machine: Machine) -> WinrmSettings:
     if not certificate_store.contains(machine, "My", certificate_of(machine)):
         transports.discard("HTTPS")
     auth, service = _settings(machine, _AUTH), _settings(machine, _SERVICE)
-    return WinrmSettings(frozenset(transports), auth["Basic"], auth["Negotiate"], service["AllowUnencrypted"])
+    certificate = certificate_store.with_key(machine, certificate_of(machine))
+    return WinrmSettings(
+        frozenset(transports), auth["Basic"], auth["Negotiate"], service["AllowUnencrypted"], certificate
+    )
 
 
 def _resource(bound: Bound) -> str:
@@ -134,6 +138,8 @@ def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     """Set-WSManInstance."""
     resource = _resource(bound)
+    if resource == "listener":
+        return _set_listener(machine, bound)
     table = {"service/auth": _AUTH, "service": _SERVICE}.get(resource)
     if table is None:
         raise NotModelled(f"changing the resource {bound.text('ResourceURI')}")
@@ -144,6 +150,21 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
             raise _error(message, bound)
         machine.registry.set(f"{KEY}\\Service", names[name.casefold()], int(text.casefold() == "true"), "DWord")
     return get_instance(machine, bound)
+
+
+def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Change a listener's certificate: new connections get it, those that are open stay."""
+    transport = _transport(machine, bound)
+    if transport not in listeners(machine):
+        raise _missing(bound)
+    values = {key.casefold(): value for key, value in _texts(bound.get("ValueSet")).items()}
+    if set(values) != {"certificatethumbprint"} or transport != "HTTPS":
+        raise NotModelled(f"changing {', '.join(sorted(values))} of the listener for {transport}")
+    mark = values["certificatethumbprint"].replace(" ", "").upper()
+    if not certificate_store.contains(machine, "My", mark):
+        raise _error("The certificate specified by the thumbprint was not found on the local machine.", bound)
+    _add(machine, transport, mark)
+    return [_listener_object(machine, transport)]
 
 
 def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -197,7 +218,8 @@ def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
 
 
 def _lay_down(machine: Machine) -> None:
-    certificate = self_signed(machine.settings.name, [machine.settings.name])
+    # Without a key of its own: the wire speaks TLS with the fleet's certificate then.
+    certificate, _ = certificate_store.self_signed(machine.settings.name, [x509.DNSName(machine.settings.name)])
     _add(machine, "HTTPS", certificate_store.add(machine, "My", certificate))
     machine.registry.write(f"{KEY}\\Service", {"auth_basic": 1, "allow_unencrypted": 1})
 

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
 from simulator.windows import winrm
 
 AUTH = "winrm/config/service/auth"
@@ -61,3 +64,28 @@ def test_a_generalized_disk_has_windows_own_settings(make_machine: Any) -> None:
     machine.programs.run(r"C:\Windows\System32\Sysprep\sysprep.exe", ["/oobe", "/generalize", "/quiet", "/quit"])
     machine.power.reset()
     assert (winrm.listeners(machine), winrm.basic_allowed(machine)) == (["HTTP"], False)
+
+
+def test_a_listener_gets_another_certificate_and_serves_it(shell: Any) -> None:
+    extension = "2.5.29.17={text}DNS=win-1.example&IPAddress=192.0.2.21"
+    made = shell.one(
+        "New-SelfSignedCertificate",
+        Subject="CN=win-1",
+        TextExtension=[extension],
+        FriendlyName="listener",
+        CertStoreLocation="Cert:\\LocalMachine\\My",
+    )
+    certificate = x509.load_der_x509_certificate(bytes(made["RawData"]))
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["win-1.example"]
+    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["192.0.2.21"]
+    values = {"CertificateThumbprint": made["Thumbprint"]}
+    shell.all("Set-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS, ValueSet=values)
+    assert certificate.public_bytes(Encoding.PEM) in winrm.wire_settings(shell.machine).certificate
+    path = rf"Cert:\LocalMachine\My\{made['Thumbprint']}"
+    assert shell.one("Get-Item", LiteralPath=path)["FriendlyName"] == "listener"
+    strange = {"CertificateThumbprint": "AB" * 20}
+    error = shell.error("Set-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS, ValueSet=strange)
+    assert "not found" in error.message
+    shell.all("Remove-Item", LiteralPath=path, DeleteKey=True)
+    assert winrm.wire_settings(shell.machine).transports == {"HTTP"}

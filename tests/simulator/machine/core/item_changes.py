@@ -166,8 +166,8 @@ def remove_item(machine: Machine, bound: Bound) -> Iterable[object]:
         elif place.provider == "Environment":
             _unset(paths.environment(machine, bound), place.path)
         elif place.provider == "Certificate":
-            # The private key goes only with -DeleteKey; the simulator keeps none.
-            certificate_store.remove(machine, place.parent.name, place.name.upper())
+            delete_key = bound.flag("DeleteKey")
+            certificate_store.remove(machine, place.parent.name, place.name.upper(), delete_key=delete_key)
         else:
             _remove_file(machine, bound, place)
     return []

@@ -65,7 +65,8 @@ def _certificate(machine: Machine, place: Place) -> PSObject:
     """Return a certificate, or what certificates lie in."""
     store = place.parent.name
     for certificate in certificate_store.certificates(machine, store) if place.path.count("\\") == 2 else ():
-        found = describe(certificate, store)
+        mark = certificate_store.thumbprint(certificate)
+        found = describe(certificate, store, certificate_store.friendly_name(machine, store, mark))
         if str(found.get("Thumbprint")).casefold() == place.name.casefold():
             return PSObject(found.type_name, {**found.properties, **provider_properties(place)})
     properties = {"Name": place.name, **provider_properties(place)}

@@ -171,7 +171,16 @@ def test_wrong_credentials_are_not_tried_until_the_account_is_locked(machine: Ma
     action._connection.error = AnsibleConnectionFailure("ntlm: the specified credentials were rejected by the server")
     with pytest.raises(AnsibleConnectionFailure, match="rejected"):
         node.observe(CALLS)
-    assert action._connection.commands == 3
+    assert action._connection.commands == 1
+
+
+def test_a_password_that_was_right_may_be_refused_for_a_moment_after_a_reboot(machine: Machine) -> None:
+    node, action = make(machine, dict.fromkeys(range(2, 100), "before"), first_contact=1000)
+    reach(node)
+    action._connection.error = AnsibleConnectionFailure("ntlm: the specified credentials were rejected by the server")
+    with pytest.raises(AnsibleConnectionFailure, match="rejected"):
+        node.observe(CALLS)
+    assert action._connection.commands == 1 + 3
 
 
 @pytest.mark.parametrize("run", [True, False])
