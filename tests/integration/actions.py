@@ -33,17 +33,19 @@ CONNECTIONS: dict[str, dict[str, Any]] = {
 
 
 @contextlib.contextmanager
-def connect(machine: Machine, kind: str = "winrm", port: int = 5985) -> Iterator[Any]:
-    """A connection to a machine, as a task has it: of the kind winrm or psrp, not yet used."""
+def connect(machine: Machine, kind: str = "winrm", port: int = 5985, **more: Any) -> Iterator[Any]:
+    """A connection to a machine, as a task has it: of the kind winrm or psrp, not yet used; `more` are variables."""
     variables = {
         "ansible_host": machine.address,
         "ansible_port": port,
         "ansible_user": machine.settings.user,
         "ansible_password": machine.settings.password,
         **CONNECTIONS[kind],
+        **more,
     }
+    extras = {name: value for name, value in variables.items() if name.startswith("ansible_winrm_")}
     connection = plugin_loader.connection_loader.get(f"ansible.builtin.{kind}", PlayContext())
-    connection.set_options(var_options={**variables, "_extras": {}})
+    connection.set_options(var_options={**variables, "_extras": extras if kind == "winrm" else {}})
     connection._shell.set_options(var_options={})
     try:
         yield connection

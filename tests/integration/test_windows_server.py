@@ -23,12 +23,27 @@ FOLDER = r"C:\ProgramData\winkube-test"
 KEY = r"HKLM:\SOFTWARE\winkube-test"
 # What breaks where text is taken for code, or passes through a code page.
 HOSTILE = "'; exit 9 #`$(exit 9)\"\r\n\u00e4\u20ac\U0001f600%PATH%\u2019"
-LINKS = {
+# A certificate that nobody checks: NTLM encrypts its messages, and basic authentication stays on the machine.
+SEALED = {
+    "psrp": {"ansible_psrp_message_encryption": "always"},
+    "winrm": {"ansible_winrm_message_encryption": "always"},
+}
+LINKS: dict[str, dict[str, Any]] = {
     "winrm-https-basic": {"ansible_connection": "winrm", "ansible_port": 5986, "ansible_winrm_transport": "basic"},
-    "winrm-https-ntlm": {"ansible_connection": "winrm", "ansible_port": 5986, "ansible_winrm_transport": "ntlm"},
+    "winrm-https-ntlm": {
+        "ansible_connection": "winrm",
+        "ansible_port": 5986,
+        "ansible_winrm_transport": "ntlm",
+        **SEALED["winrm"],
+    },
     "winrm-http-ntlm": {"ansible_connection": "winrm", "ansible_port": 5985, "ansible_winrm_transport": "ntlm"},
     "psrp-https-basic": {"ansible_connection": "psrp", "ansible_port": 5986, "ansible_psrp_auth": "basic"},
-    "psrp-https-ntlm": {"ansible_connection": "psrp", "ansible_port": 5986, "ansible_psrp_auth": "ntlm"},
+    "psrp-https-ntlm": {
+        "ansible_connection": "psrp",
+        "ansible_port": 5986,
+        "ansible_psrp_auth": "ntlm",
+        **SEALED["psrp"],
+    },
     "psrp-http-ntlm": {"ansible_connection": "psrp", "ansible_port": 5985, "ansible_psrp_auth": "ntlm"},
 }
 

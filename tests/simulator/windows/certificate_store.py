@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -84,11 +84,10 @@ def contains(machine: Machine, store: str, mark: str) -> bool:
 
 
 def self_signed(
-    common_name: str, names: Sequence[x509.GeneralName], until: datetime.datetime | None = None
+    name: x509.Name, names: Sequence[x509.GeneralName], until: datetime.datetime | None = None
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Return a new certificate for a server, valid for a year unless told, and its private key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()

@@ -104,11 +104,11 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
     for extension in bound.texts("TextExtension"):
         names += _alternative_names(extension)
     first = next((str(name.value) for name in names if isinstance(name, x509.DNSName)), machine.name)
-    common = bound.text("Subject").removeprefix("CN=") or first
+    subject = x509.Name.from_rfc4514_string(bound.text("Subject") or f"CN={first}")
     until = bound.get("NotAfter")
     friendly = bound.text("FriendlyName")
     certificate, key = certificate_store.self_signed(
-        common, names, until if isinstance(until, datetime.datetime) else None
+        subject, names, until if isinstance(until, datetime.datetime) else None
     )
     certificate_store.add(machine, store, certificate, key, friendly)
     return [describe(certificate, store, friendly)]

@@ -219,7 +219,10 @@ def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
 
 def _lay_down(machine: Machine) -> None:
     # Without a key of its own: the wire speaks TLS with the fleet's certificate then.
-    certificate, _ = certificate_store.self_signed(machine.settings.name, [x509.DNSName(machine.settings.name)])
+    certificate, _ = certificate_store.self_signed(
+        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, machine.settings.name)]),
+        [x509.DNSName(machine.settings.name)],
+    )
     _add(machine, "HTTPS", certificate_store.add(machine, "My", certificate))
     machine.registry.write(f"{KEY}\\Service", {"auth_basic": 1, "allow_unencrypted": 1})
 

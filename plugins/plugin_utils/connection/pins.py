@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The file on the controller with the certificates of servers that a connection trusts, in PEM."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import tempfile
+import typing as t
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+
+def read_pins(path: pathlib.Path) -> list[x509.Certificate]:
+    """The certificates of a file; none where there is no file.
+
+    Raises:
+        ValueError: the file is not PEM.
+        OSError: it cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return x509.load_pem_x509_certificates(content) if content.strip() else []
+
+
+def update_pins(
+    path: pathlib.Path, *, add: t.Iterable[x509.Certificate] = (), remove: t.Iterable[x509.Certificate] = ()
+) -> bool:
+    """Adds certificates to a file and removes others from it, in one step: no reader ever sees half of it.
+
+    Several hosts may share a file, and Ansible works on many hosts at the same time: a lock lets one write at a time.
+
+    Args:
+        path: of the file; it and its folder are made if missing.
+        add: certificates that the file should have.
+        remove: certificates that it should not have.
+
+    Returns:
+        Whether the file changed.
+
+    Raises:
+        ValueError: the file is not PEM.
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path):
+        known = read_pins(path)
+        gone = list(remove)
+        wanted = [each for each in known if each not in gone]
+        wanted += [each for each in add if each not in wanted]
+        if wanted == known:
+            return False
+        _replace(path, b"".join(each.public_bytes(Encoding.PEM) for each in wanted))
+        return True
+
+
+@contextlib.contextmanager
+def _locked(path: pathlib.Path) -> t.Iterator[None]:
+    """Holds a lock that all processes of this controller respect, in a file of its own: the other one is replaced."""
+    descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: pathlib.Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # Certificates are public, and other operators use the inventory as well.
+        pathlib.Path(name).chmod(0o644)
+        pathlib.Path(name).replace(path)
+    except BaseException:
+        pathlib.Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Renews the certificate of a node's HTTPS listener, so that the controller trusts the node at every moment.
+
+The order: make the new certificate, pin it beside the old one, have the listener use it, check that the controller
+trusts it, delete the old one on the node, unpin it. A run that ends in between leaves both pinned, and the next one
+goes on with the certificate that was made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import pathlib
+import typing as t
+import uuid
+
+from ..calls import Batch
+from ..node import Node
+from . import certificates, tls
+from .certificates import Certificate, CertificateError, Listener
+from .pins import update_pins
+from .settings import ConnectionSettings
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RenewalPolicy:
+    """What a certificate should be like."""
+
+    days: int
+    """Renew it when it ends within this many days."""
+    valid_days: int
+    """How long a new one is good for."""
+    names: tuple[str, ...] = ()
+    """More names and addresses for a new one."""
+    force: bool = False
+    """Renew it whenever it ends."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Renewal:
+    """What was done."""
+
+    certificate: Certificate
+    """The one in use now."""
+    renewed: bool = False
+    pinned: bool = False
+    """Whether the file of pins changed."""
+    removed: tuple[str, ...] = ()
+    """Thumbprints of certificates that were deleted on the node."""
+    warnings: tuple[str, ...] = ()
+
+
+class Renewer:
+    """Works on one node.
+
+    Args:
+        node: the node.
+        settings: of the connection to it.
+        pins: file of trusted certificates.
+        now: the controller's clock, in UTC.
+    """
+
+    def __init__(self, node: Node, settings: ConnectionSettings, pins: pathlib.Path, now: datetime.datetime) -> None:
+        self._node = node
+        self._settings = settings
+        self._pins = pins
+        self._now = now
+
+    def look(self) -> Listener:
+        """Asks for the listener and its certificate.
+
+        Raises:
+            CertificateError: there is no such listener, or an authority issued the certificate.
+        """
+        seen = self._node.observe(certificates.questions(), step="look at the listener's certificate")
+        listener = certificates.read_listener(seen.calls)
+        if not listener.certificate.is_self_signed:
+            issuer = listener.certificate.x509.issuer.rfc4514_string()
+            raise CertificateError(
+                f"expected a self-signed certificate, got one issued by {issuer!r}: renew it at that authority"
+            )
+        return listener
+
+    def is_due(self, listener: Listener, policy: RenewalPolicy) -> bool:
+        """Whether the certificate has to be renewed."""
+        return policy.force or certificates.is_due(listener.certificate, self._now, policy.days)
+
+    def keep(self, listener: Listener) -> Renewal:
+        """Pins the certificate in use, and deletes what interrupted runs left."""
+        pinned = update_pins(self._pins, add=[listener.certificate.x509])
+        removed = self._remove(listener.others)
+        return Renewal(certificate=listener.certificate, pinned=pinned, removed=removed)
+
+    def renew(self, listener: Listener, policy: RenewalPolicy) -> Renewal:
+        """Renews the certificate.
+
+        Raises:
+            CertificateError: the new one is not trusted; the listener has its former one.
+        """
+        old, new = (
+            listener.certificate,
+            certificates.successor(listener, self._now, policy.days) or self._make(listener, policy),
+        )
+        update_pins(self._pins, add=[old.x509, new.x509])
+        self._bind(listener, new)
+        warnings = self._check(listener, new)
+        leftovers = [each for each in listener.others if each.thumbprint != new.thumbprint]
+        removed = self._remove([old, *leftovers])
+        update_pins(self._pins, add=[new.x509], remove=[old.x509, *(each.x509 for each in leftovers)])
+        return Renewal(certificate=new, renewed=True, pinned=True, removed=removed, warnings=warnings)
+
+    def _make(self, listener: Listener, policy: RenewalPolicy) -> Certificate:
+        names = certificates.names_of(listener.certificate.x509, [self._settings.host, *policy.names])
+        expires = self._now + datetime.timedelta(days=policy.valid_days)
+        call = certificates.creation(names, expires, uuid.uuid4().hex[:12])
+        answer = self._node.run(Batch(calls=(call,)), step="make a certificate")
+        result = answer.calls[call.id]
+        if result.error is not None:
+            raise CertificateError(f"New-SelfSignedCertificate failed: {result.error}")
+        return certificates.created(result)
+
+    def _bind(self, listener: Listener, certificate: Certificate) -> None:
+        call = certificates.binding(listener, certificate.thumbprint)
+        answer = self._node.run(Batch(calls=(call,)), step="change the listener's certificate")
+        if (error := answer.calls[call.id].error) is not None:
+            raise CertificateError(f"the listener does not take the certificate: {error}")
+
+    def _check(self, listener: Listener, new: Certificate) -> tuple[str, ...]:
+        """Makes sure that the next connection will be trusted, or puts the former certificate back."""
+        host, port = self._settings.host, self._settings.port
+        try:
+            reason = tls.verify(host, port, str(self._pins))
+        except OSError as error:
+            return (f"{host}:{port} could not be checked from the controller: {error}",)
+        if reason is None:
+            return ()
+        self._bind(listener, listener.certificate)
+        update_pins(self._pins, remove=[new.x509])
+        self._remove([new])
+        raise CertificateError(
+            f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener has its "
+            "former one again. The option names adds names and addresses by which the node is reached"
+        )
+
+    def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:
+        """Deletes certificates on the node; returns the thumbprints of those that are gone."""
+        if not unneeded:
+            return ()
+        calls = certificates.removal(each.thumbprint for each in unneeded)
+        answer = self._node.run(Batch(calls=calls), step="delete former certificates")
+        done = [answer.calls[call.id].error is None for call in calls]
+        return tuple(each.thumbprint for each, gone in zip(unneeded, done, strict=True) if gone)
