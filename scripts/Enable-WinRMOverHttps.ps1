@@ -12,7 +12,9 @@
 .PARAMETER Controller
     Addresses or networks from which Ansible connects, such as 192.0.2.10 or 192.0.2.0/28.
 .PARAMETER Name
-    More DNS names and addresses by which the controller reaches this server (ansible_host).
+    More DNS names by which the controller reaches this server (ansible_host).
+.PARAMETER Address
+    More addresses by which it does, such as one that a router translates.
 .PARAMETER Path
     The file for the certificate, in PEM.
 .PARAMETER Days
@@ -27,6 +29,8 @@ param(
 
     [string[]] $Name = @(),
 
+    [string[]] $Address = @(),
+
     [string] $Path = "$env:SystemDrive\$env:COMPUTERNAME.pem",
 
     [ValidateRange(1, 825)]
@@ -35,29 +39,32 @@ param(
 
 $ErrorActionPreference = 'Stop'
 
-# Names and addresses: an address has to be an IP address in the certificate, or clients refuse it.
-$names = @([System.Net.Dns]::GetHostEntry('').HostName, $env:COMPUTERNAME) + $Name
-$names += Get-NetIPAddress -AddressState Preferred |
+# An address has to be an IP address in the certificate: clients refuse a DNS name that looks like one.
+$computer = Get-CimInstance -ClassName Win32_ComputerSystem
+$names = @($env:COMPUTERNAME)
+if ($computer.PartOfDomain) { $names += "$env:COMPUTERNAME.$($computer.Domain)" }
+$names += $Name
+$addresses = @(Get-NetIPAddress |
     Where-Object { $_.InterfaceAlias -notlike 'Loopback*' -and $_.IPAddress -notlike '*%*' } |
-    ForEach-Object { $_.IPAddress }
-$entries = foreach ($each in ($names | Where-Object { $_ } | Select-Object -Unique)) {
-    $address = $null
-    if ([System.Net.IPAddress]::TryParse($each, [ref] $address)) { "IPAddress=$each" } else { "DNS=$each" }
-}
+    ForEach-Object { $_.IPAddress })
+$addresses += $Address
+$entries = @($names | Select-Object -Unique | ForEach-Object { "DNS=$_" })
+$entries += @($addresses | Select-Object -Unique | ForEach-Object { "IPAddress=$_" })
+$alternatives = $entries -join '&'
 
 # The same form as winrm_certificate makes: by its friendly name the module finds what it may delete later.
-$unique = [guid]::NewGuid().ToString('N').Substring(0, 12)
+$unique = Get-Date -Format 'yyyyMMddHHmmss'
 $certificate = New-SelfSignedCertificate -Subject "CN=$env:COMPUTERNAME,OU=winkube.node $unique" `
     -FriendlyName 'winkube.node WinRM HTTPS' -CertStoreLocation 'Cert:\LocalMachine\My' `
     -KeyAlgorithm RSA -KeyLength 3072 -KeyExportPolicy NonExportable -NotAfter (Get-Date).AddDays($Days) `
-    -TextExtension @('2.5.29.37={text}1.3.6.1.5.5.7.3.1', ('2.5.29.17={text}' + ($entries -join '&')))
+    -TextExtension @('2.5.29.37={text}1.3.6.1.5.5.7.3.1', "2.5.29.17={text}$alternatives")
 
 Enable-PSRemoting -Force -SkipNetworkProfileCheck | Out-Null
 $listener = @{ Transport = 'HTTPS'; Address = '*' }
-$existing = Get-WSManInstance -ResourceURI winrm/config/Listener -Enumerate |
-    Where-Object { $_.Transport -eq 'HTTPS' -and $_.Address -eq '*' }
 $values = @{ CertificateThumbprint = $certificate.Thumbprint }
-if ($existing) {
+$existing = @(Get-WSManInstance -ResourceURI winrm/config/Listener -Enumerate |
+    Where-Object { $_.Transport -eq 'HTTPS' -and $_.Address -eq '*' })
+if ($existing.Count -gt 0) {
     Set-WSManInstance -ResourceURI winrm/config/Listener -SelectorSet $listener -ValueSet $values | Out-Null
 }
 else {
@@ -65,17 +72,19 @@ else {
 }
 
 # A logon is bound to the TLS connection that it came over, so that nobody can relay it.
-Set-Item -Path WSMan:\localhost\Service\Auth\CbtHardeningLevel -Value Strict
+Set-WSManInstance -ResourceURI winrm/config/service/auth -ValueSet @{ CbtHardeningLevel = 'Strict' } | Out-Null
 
 $rule = 'winkube-winrm-https'
 Remove-NetFirewallRule -Name $rule -ErrorAction SilentlyContinue
 New-NetFirewallRule -Name $rule -DisplayName 'Windows Remote Management (HTTPS-In), controller' -Direction Inbound -Action Allow `
     -Protocol TCP -LocalPort 5986 -RemoteAddress $Controller | Out-Null
 
-$base64 = [System.Convert]::ToBase64String($certificate.RawData, [System.Base64FormattingOptions]::InsertLineBreaks)
-$pem = "-----BEGIN CERTIFICATE-----`n" + $base64.Replace("`r", '') + "`n-----END CERTIFICATE-----`n"
-[System.IO.File]::WriteAllText($Path, $pem)
+# Export-Certificate writes DER; the controller wants PEM.
+$der = "$env:TEMP\$($certificate.Thumbprint).cer"
+Export-Certificate -Cert $certificate -FilePath $der | Out-Null
+certutil.exe -f -encode $der $Path | Out-Null
+Remove-Item -LiteralPath $der
 
-Write-Output "WinRM listens on HTTPS. Certificate $($certificate.Thumbprint), valid until $($certificate.NotAfter):"
+Write-Output "WinRM listens on HTTPS with the certificate $($certificate.Thumbprint), valid for $Days days:"
 $entries | ForEach-Object { Write-Output "  $_" }
 Write-Output "Copy $Path to the controller."

@@ -114,7 +114,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
 
     def _allows_insecure(self) -> bool:
         """Whether the site accepts a connection that others can read."""
-        return boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False)
+        return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
 
     def converge(
         self, node: NodeLike, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]

@@ -7,6 +7,7 @@ https://learn.microsoft.com/powershell/module/pki/import-certificate
 
 from __future__ import annotations
 
+import base64
 import datetime
 import hashlib
 import ipaddress
@@ -133,12 +134,33 @@ def _alternative_names(extension: str) -> list[x509.GeneralName]:
     return names
 
 
+def export_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Export-Certificate: of an object, as DER. https://learn.microsoft.com/powershell/module/pki/export-certificate"""
+    path = bound.text("FilePath")
+    for item in bound.pipeline or [bound.get("Cert")]:
+        if not isinstance(item, PSObject) or bound.text("Type", "CERT").upper() != "CERT":
+            raise NotModelled("exporting what is no certificate, or in another form than CERT")
+        machine.files.write_bytes(path, bytes(item.get("RawData") or b""))
+    return []
+
+
+def _encode(machine: Machine, source: str, target: str) -> ProgramResult:
+    """certutil.exe -encode: a file in base64, between the lines of a certificate in PEM."""
+    data = machine.files.read_bytes(source)
+    lines = base64.encodebytes(data).decode().splitlines()
+    text = "\r\n".join(["-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", ""])
+    machine.files.write_bytes(target, text.encode())
+    return ProgramResult(0, "CertUtil: -encode command completed successfully.\r\n")
+
+
 def certutil(machine: Machine, run: Invocation) -> ProgramResult:
     """certutil.exe -hashfile FILE [ALGORITHM], -addstore STORE FILE, -delstore STORE THUMBPRINT."""
     words = [argument for argument in run.argv if argument.casefold() not in ("-f", "-q", "/f")]
     verb = words[0].casefold().lstrip("-/") if words else ""
     if verb == "hashfile" and len(words) in (2, 3):
         return _hash_file(machine, words[1], words[2].upper() if len(words) == 3 else "SHA1")
+    if verb == "encode" and len(words) == 3:
+        return _encode(machine, words[1], words[2])
     if verb == "addstore" and len(words) == 3:
         return _add_store(machine, words[1], words[2])
     if verb == "delstore" and len(words) == 3:
@@ -184,6 +206,7 @@ def _add_store(machine: Machine, store: str, path: str) -> ProgramResult:
 
 CMDLETS: Mapping[str, Cmdlet] = {
     "Import-Certificate": import_certificate,
+    "Export-Certificate": export_certificate,
     "New-SelfSignedCertificate": new_self_signed,
 }
 PROGRAMS: Mapping[str, Program] = {"certutil.exe": certutil}

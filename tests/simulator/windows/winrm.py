@@ -33,6 +33,8 @@ _AUTH = {
     "Certificate": ("auth_certificate", False),
     "CredSSP": ("auth_credssp", False),
 }
+# Of winrm/config/service/auth as well; the simulated server takes logons with and without a channel binding token.
+_CBT, _CBT_LEVELS = "CbtHardeningLevel", ("None", "Relaxed", "Strict")
 _SERVICE = {"AllowUnencrypted": ("allow_unencrypted", False), "AllowRemoteAccess": ("allow_remote_requests", True)}
 
 
@@ -44,6 +46,11 @@ def _settings(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[s
 def basic_allowed(machine: Machine) -> bool:
     """Return whether WinRM takes basic authentication."""
     return _settings(machine, _AUTH)["Basic"]
+
+
+def cbt_hardening_level(machine: Machine) -> str:
+    """Return whether logons have to be bound to their TLS connection: None, Relaxed or Strict."""
+    return str(machine.registry.data(f"{KEY}\\Service", "cbt_hardening_level", "Relaxed"))
 
 
 def listeners(machine: Machine) -> list[str]:
@@ -132,6 +139,8 @@ def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     if resource not in tables:
         raise NotModelled(f"the resource {bound.text('ResourceURI')}")
     shown = {name: str(on).lower() for name, on in _settings(machine, tables[resource]).items()}
+    if resource == "service/auth":
+        shown[_CBT] = cbt_hardening_level(machine)
     return [PSObject("System.Xml.XmlElement", dict(shown), f"cfg:{resource.rpartition('/')[2].title()}")]
 
 
@@ -145,6 +154,9 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
         raise NotModelled(f"changing the resource {bound.text('ResourceURI')}")
     names = {name.casefold(): value for name, (value, _) in table.items()}
     for name, text in _texts(bound.get("ValueSet")).items():
+        if resource == "service/auth" and name.casefold() == _CBT.casefold() and text in _CBT_LEVELS:
+            machine.registry.set(f"{KEY}\\Service", "cbt_hardening_level", text, "String")
+            continue
         if name.casefold() not in names or text.casefold() not in ("true", "false"):
             message = "The WS-Management service cannot process the configuration request; the XML is invalid."
             raise _error(message, bound)

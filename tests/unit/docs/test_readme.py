@@ -9,39 +9,50 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from simulator.machine.machine import Machine
 from simulator.machine.powershell.host import run_script
 from simulator.machine.session import Session
 from simulator.machine.settings import Settings
 from simulator.windows import certificate_store, winrm
+from simulator.windows.firewall_rules import Firewall
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_the_commands_for_a_server_open_winrm(tmp_path: Path) -> None:
+def test_the_script_for_a_server_opens_winrm_with_a_certificate_that_clients_can_check(tmp_path: Path) -> None:
     machine = Machine(Settings.read({"name": "plain", "address": "127.0.0.13"}), tmp_path / "machine")
     machine.power_on()
     # A simulated server comes with all of it; Windows does not.
     for certificate in certificate_store.certificates(machine, "My"):
         certificate_store.remove(machine, "My", certificate_store.thumbprint(certificate))
     machine.registry.delete_key(winrm.KEY)
-    plain = winrm.wire_settings(machine)
-    assert (plain.transports, plain.basic) == ({"HTTP"}, False)
+    assert winrm.wire_settings(machine).transports == {"HTTP"}
 
     process = machine.processes.begin("powershell.exe", "Administrator")
     session = Session(machine, process, "Administrator")
-    opened = []
-    for block in re.findall(r"```powershell\n(.*?)```", README, re.DOTALL):
-        outcome = run_script(session, block, [])
-        assert outcome.failure is None
-        assert outcome.errors == []
-        settings = winrm.wire_settings(machine)
-        opened.append((settings.transports, settings.basic))
+    (command,) = re.findall(r"```powershell\n\s*\.\\Enable-WinRMOverHttps\.ps1 (.*?)\s*```", README, re.DOTALL)
+    script = (ROOT / "scripts/Enable-WinRMOverHttps.ps1").read_text(encoding="utf-8")
+    marks = []
+    for options in (command, f"{command} -Name plain.example -Address 192.0.2.77"):
+        outcome = run_script(session, f"& {{\n{script}\n}} {options}", [])
+        assert (outcome.failure, outcome.errors) == (None, [])
+        marks.append(winrm.certificate_of(machine))
+    settings = winrm.wire_settings(machine)
+    level = winrm.cbt_hardening_level(machine)
+    rule = machine.part(Firewall).rules["winkube-winrm-https"]
+    (exported,) = certificate_store.load(machine.files.read_bytes(r"C:\windows01.pem"))
     machine.power.power_off()
-    assert opened == [({"HTTP", "HTTPS"}, False), ({"HTTP", "HTTPS"}, True)]
+    assert (settings.transports, settings.basic, level) == ({"HTTP", "HTTPS"}, False, "Strict")
+    assert len(set(marks)) == 2
+    assert certificate_store.thumbprint(exported) == marks[-1]
+    names = exported.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["PLAIN", "plain.example"]
+    assert [str(each) for each in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.13", "192.0.2.77"]
+    assert "192.0.2.10" in str(rule)
 
 
 @pytest.mark.parametrize("page", PAGES)
