@@ -140,7 +140,8 @@ def export_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
     for item in bound.pipeline or [bound.get("Cert")]:
         if not isinstance(item, PSObject) or bound.text("Type", "CERT").upper() != "CERT":
             raise NotModelled("exporting what is no certificate, or in another form than CERT")
-        machine.files.write_bytes(path, bytes(item.get("RawData") or b""))
+        data = item.get("RawData")
+        machine.files.write_bytes(path, data if isinstance(data, bytes) else b"")
     return []
 
 
