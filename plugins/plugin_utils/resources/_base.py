@@ -107,8 +107,8 @@ class Resource(abc.ABC):
         metadata={
             "help": "Whether its change disturbs the pods of a live node. Left out, it does so if it stops or restarts"
             " a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy, flanneld, hns,"
-            " vmcompute); true: always, such as a change of the network; false: never. A change that may reboot the node"
-            " always does."
+            " vmcompute); true: always, such as a change of the network; false: never. A change that may reboot the"
+            " node always does."
         },
     )
     no_log: bool = dataclasses.field(
