@@ -88,3 +88,41 @@ DEFERRED = {"deferred": [{"name": "Hyper-V"}]}
 )
 def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
     assert bool(said("node_join_left", **{**JOINED, **variables})) is left
+
+
+def note(host: str, stage: str = "waiting", **more: t.Any) -> dict[str, t.Any]:
+    state = {"host": host, "node": host, "stage": stage, "ours": False, "work": False, **more}
+    return {"node_maintenance_state": state}
+
+
+FLEET = {
+    "new": {"node_maintenance_state": {}},
+    "done": note("done"),
+    "work": note("work", work=True),
+    "left": note("left", ours=True),
+    "gone": note("gone", work=True),
+}
+
+
+def chosen(name: str, **variables: t.Any) -> list[str]:
+    """The hosts that a task of choose.yml loops over; `gone` failed between the survey and now."""
+    play = {"ansible_play_hosts_all": [*FLEET], "ansible_play_hosts": [host for host in FLEET if host != "gone"]}
+    found = templar(["node_maintenance"], {"hostvars": FLEET, "groups": {}, **play, **variables})
+    return list(found.template(trust_as_template(task("node_maintenance", "choose.yml", name)["loop"])))
+
+
+def test_nodes_that_an_earlier_run_left_come_first() -> None:
+    assert chosen("Choose the nodes to work on") == ["left", "work"]
+
+
+def test_a_live_node_that_failed_before_its_turn_counts() -> None:
+    assert chosen("Remember the nodes that cannot be worked on") == ["gone"]
+    failed = templar(
+        ["node_maintenance"],
+        {
+            "hostvars": {**FLEET, "work": note("work", stage="failed")},
+            "groups": {"node_maintenance_refused": ["gone"]},
+            "ansible_play_hosts_all": ["work", "left"],
+        },
+    )
+    assert value(failed, "node_maintenance_failed") == ["gone", "work"]
