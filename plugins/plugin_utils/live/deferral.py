@@ -5,7 +5,8 @@
 Private to the collection. The order of the document says what builds on what. A node that has only the first changes of
 its plan is a node on which a run was interrupted, and that is safe. So the plan is cut before the first change that
 disturbs pods. What comes after it waits too, except resources that name the types that they build on
-(`Resource.builds_on`): downloads into the cache go ahead, so that nodes are not drained while they wait for them.
+(`Resource.builds_on`): downloads into the cache go ahead, so that nodes are not drained while they wait for them. A
+download builds on the folder that it goes to, on trusted certificates, and on the clock by which they are valid.
 """
 
 from __future__ import annotations
