@@ -104,10 +104,42 @@ def test_another_minor_version_is_refused_before_any_node_is_changed(site: Site,
     assert refused.changes("n1") == []
 
 
+FEATURES = {"windows_features_names": ["Containers", "Hyper-V"]}
+
+
 @pytest.fixture(scope="module")
-def stopped(site: Site, refused: PlayRun) -> tuple[PlayRun, Watch]:
+def checked(site: Site, refused: PlayRun) -> PlayRun:
+    run = site.run("site.yml", *OPTIONS, "--limit", "n1", "--check", variables=FEATURES).expect()
+    assert cordons(site) == {}
+    return run
+
+
+def test_a_dry_run_shows_all_and_drains_nobody(site: Site, checked: PlayRun) -> None:
+    assert "WindowsFeature Hyper-V" in checked.changes("n1")
+    assert site.node("n1").status()["boots"] == 1
+    assert "Cordon and drain" not in checked.output
+
+
+@pytest.fixture(scope="module")
+def unable(site: Site, checked: PlayRun) -> PlayRun:
+    """A run that cannot drain, since nobody gave it a kubeconfig."""
+    return site.run("site.yml", *OPTIONS, "--limit", "n1", variables={**FEATURES, "kubeconfig": ""})
+
+
+def test_without_a_kubeconfig_nothing_disturbs_a_node_that_has_joined(site: Site, unable: PlayRun) -> None:
+    unable.expect(2)
+    assert "Hyper-V" in unable.messages("n1")
+    assert "expected the path of a kubeconfig" in unable.messages("n1")
+    assert "node_maintenance_drain: false" in unable.messages("n1")
+    assert "WindowsFeature Hyper-V" not in unable.changes("n1")
+    assert len(unable.changes("n1")) > 10
+    assert site.node("n1").status()["boots"] == 1
+
+
+@pytest.fixture(scope="module")
+def stopped(site: Site, unable: PlayRun) -> tuple[PlayRun, Watch]:
     """All settings and a feature differ; the first node does not become Ready after its reboot."""
-    site.variables["windows_features_names"] = ["Containers", "Hyper-V"]
+    site.variables |= FEATURES
     faults.set_fault(site.machine("n1"), {"kind": "service_hangs", "name": "kubelet", "value": True})
     with watched(site) as watch:
         run = site.run("site.yml", *OPTIONS)
