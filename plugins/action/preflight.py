@@ -31,6 +31,7 @@ class ActionModule(ControllerAction):
         "containerd_version": {"type": "str"},
         "container_runtime": {"type": "str", "default": "containerd"},
         "join": {"type": "bool", "default": False},
+        "drain": {"type": "bool", "default": True},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -50,7 +51,7 @@ class ActionModule(ControllerAction):
         given = checks.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
         problems += checks.network_problems(values, roles, given)
         problems += checks.name_problems(self._names(variables))
-        problems += self._kubeconfig_problems(values, joins=options["join"])
+        problems += self._kubeconfig_problems(values, joins=options["join"], drains=options["drain"])
         told = [str(problem) for problem in problems] + self._connection_problems(variables)
         if told:
             host = variables.get("inventory_hostname")
@@ -96,10 +97,10 @@ class ActionModule(ControllerAction):
             return ""
 
     @staticmethod
-    def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool) -> list[checks.Problem]:
+    def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool, drains: bool) -> list[checks.Problem]:
         """What is wrong with the kubeconfigs; a play without a cluster's side knows none."""
         problems = []
-        drains = boolean(values.get("node_maintenance_drain", False), strict=False)
+        drains = drains and boolean(values.get("node_maintenance_drain", False), strict=False)
         for role, needed in (("node_join", joins), ("node_maintenance", drains)):
             if f"{role}_kubeconfig" not in values or (role == "node_maintenance" and not needed):
                 continue

@@ -81,6 +81,7 @@ class NodeDrain:
     def __init__(self, api: Api, name: str, options: Options) -> None:
         self._api, self.name, self._options = api, name, options
         self._begun = False
+        self._ready = True
         self._blocked: dict[str, str] = {}
         self._due: dict[str, float] = {}
         self._left: list[Pod] = []
@@ -138,6 +139,7 @@ class NodeDrain:
             self._end("failed", "the cluster has no node of this name")
             return
         cordon = read_cordon(node)
+        self._ready = _is_ready(node)
         pods = self._api.pods(self.name)
         sets = host_process_sets(pods)
         self.result.update(
@@ -190,6 +192,12 @@ class NodeDrain:
         names = {pod_name(pod) for pod in found.evict}
         self._blocked = {name: why for name, why in self._blocked.items() if name in names}
         if not found.evict:
+            self._end("drained")
+            return
+        if not self._ready and all(going(pod) for pod in found.evict):
+            # Its kubelet, which would end them, does not answer; it may be what is to be repaired.
+            unended = {pod_name(pod): "it was asked to stop; the node is not Ready" for pod in found.evict}
+            self.result["ignored"] = {**found.ignored, **unended}
             self._end("drained")
             return
         for pod in found.evict:
@@ -265,6 +273,12 @@ def drain(
             break
         sleep(poll)
     return {node.name: node.result for node in nodes}
+
+
+def _is_ready(node: t.Mapping[str, t.Any]) -> bool:
+    """Whether a node's kubelet reports that it is Ready; one that has never reported has no pods to wait for."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
 
 
 def _who(cordon: Cordon) -> str:

@@ -17,6 +17,7 @@ description:
     is evicted then, and the node is not cordoned.
   - A node that it cordons gets the annotation C(winkube.node/cordoned), which says for whom, from where and when.
     M(winkube.node.nodes_uncordon) lifts only such cordons; a node that was cordoned before stays as it was.
+  - Pods of a node that is not Ready are evicted too, but not waited for, since its kubelet does not stop them.
   - One task drains many nodes at the same time. It runs on the controller or a control plane host, never on a Windows
     node.
   - O(kubeconfig) is of an account that may change nodes, list and evict pods.

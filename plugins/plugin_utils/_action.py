@@ -135,6 +135,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             resources,
             check_mode=bool(self._task.check_mode),
             may_reboot=options["reboot"],
+            disturbing=options.get("disturbing", "apply"),
             allow_unsupported_windows=options["allow_unsupported_windows"],
             say=Display().display,
         )

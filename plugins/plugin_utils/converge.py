@@ -15,6 +15,7 @@ from . import header as node_header
 from . import room
 from .calls import Batch, Call, CallResult, Observation, Progress
 from .header import Header
+from .live.deferral import split
 from .node import BatchLost, NodeError
 from .plan import RESTART, Planned, Questions, Work, failed_call, is_done, next_work, plan
 from .progress import Teller
@@ -45,14 +46,7 @@ class Done:
     seconds: float = 0.0
 
     def to_result(self) -> dict[str, t.Any]:
-        resource = self.planned.resource
-        return {
-            "type": resource.type,
-            "name": resource.name,
-            "why": self.planned.why,
-            "action": self.planned.action,
-            "seconds": round(self.seconds, 3),
-        }
+        return {**self.planned.to_result(), "seconds": round(self.seconds, 3)}
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -63,6 +57,8 @@ class Outcome:
     changes: list[Done] = dataclasses.field(default_factory=list)
     planned: list[Planned] = dataclasses.field(default_factory=list)
     """The last plan, whole."""
+    deferred: list[Planned] = dataclasses.field(default_factory=list)
+    """What was left for later, since it disturbs pods or follows what does."""
     failures: list[str] = dataclasses.field(default_factory=list)
     """Each names node, resource and step."""
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -75,7 +71,7 @@ class Outcome:
     @property
     def pending(self) -> list[Planned]:
         """What was planned and is not done."""
-        done = {id(change.planned) for change in self.changes}
+        done = {id(planned) for planned in (*(change.planned for change in self.changes), *self.deferred)}
         return [planned for planned in self.planned if id(planned) not in done]
 
     def to_result(self, *, diff: bool) -> dict[str, t.Any]:
@@ -87,6 +83,7 @@ class Outcome:
         result: dict[str, t.Any] = {
             "changed": bool(self.changes) or self.rebooted,
             "changes": [done.to_result() for done in self.changes],
+            "deferred": [planned.to_result() for planned in self.deferred],
             "rebooted": self.rebooted,
             "reboot_required": self.reboot_required,
             "remote_commands": self.remote_commands,
@@ -136,6 +133,7 @@ class Convergence:
         resources: what it should have, in the order in which it is made so.
         check_mode: only plan: one remote command.
         may_reboot: whether to reboot where a change needs it; else that change is the last one made.
+        disturbing: `defer` leaves what disturbs the pods of a live node, and what follows it, for later.
         allow_unsupported_windows: go on where Windows is none of the supported versions.
         say: shows a line to whoever runs this, while a long batch runs.
     """
@@ -147,6 +145,7 @@ class Convergence:
         *,
         check_mode: bool = False,
         may_reboot: bool = True,
+        disturbing: t.Literal["apply", "defer"] = "apply",
         allow_unsupported_windows: bool = False,
         say: t.Callable[[str], None] | None = None,
     ) -> None:
@@ -154,6 +153,7 @@ class Convergence:
         self._resources = tuple(resources)
         self._check_mode = check_mode
         self._may_reboot = may_reboot
+        self._disturbing = disturbing
         self._allow_unsupported = allow_unsupported_windows
         self._say = say
         self._private = any(resource.private for resource in self._resources)
@@ -174,16 +174,17 @@ class Convergence:
         """
         try:
             pending = self.observe_and_plan()
+            now = self._at_once(pending)
             if self._check_mode:
                 self.outcome.changes = [Done(planned=planned) for planned in pending]
                 self.outcome.reboot_required = any(planned.change.reboot == "always" for planned in pending)
                 return self.outcome
             try:
-                self._apply_in_parts(pending)
+                self._apply_in_parts(now)
             except BatchLost as lost:
                 # Once: what it did is observed anew, and the rest planned anew.
                 self.outcome.warnings.append(f"{lost}; looking again at what the node has")
-                self._apply_all(self.observe_and_plan())
+                self._apply_all(self._at_once(self.observe_and_plan()))
             return self.outcome
         finally:
             self.outcome.remote_commands = self._node.remote_commands
@@ -210,7 +211,17 @@ class Convergence:
             self.outcome.planned = plan(self._resources, questions, calls, header.version or header.nearest_version)
         except ResourceError as error:
             raise NodeError(f"{self._node.name}: plan: {error}") from error
+        for planned in self.outcome.planned:
+            told = (f"{self._node.name}: {planned.resource.title}: {text}" for text in planned.change.warnings)
+            self.outcome.warnings.extend(told)
         return self.outcome.planned
+
+    def _at_once(self, pending: list[Planned]) -> list[Planned]:
+        """What of a plan is made by this run; the rest is noted as deferred."""
+        if self._disturbing == "apply":
+            return pending
+        now, self.outcome.deferred = split(pending)
+        return now
 
     def _check_version(self, header: Header) -> None:
         if header.unsupported:
@@ -227,7 +238,8 @@ class Convergence:
 
     def _apply_in_parts(self, pending: list[Planned]) -> None:
         """Measures and applies the plan; what tells its size later is measured again before its first byte."""
-        rest = self._measure(pending, begun=False)
+        # A node on which the rest would not fit is not to be drained for it.
+        rest = self._measure([*pending, *self.outcome.deferred], begun=False)
         if not 0 < rest < len(pending):
             self._apply_all(pending)
         elif self._apply_all(pending[:rest], following=pending[rest:]):

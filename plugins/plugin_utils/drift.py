@@ -26,7 +26,10 @@ def node_entry(
         return {"status": "error", "message": str(result.get("msg") or "unknown")}
     if not result.get("changes") and not result.get("changed"):
         return {"status": "in_sync"}
-    drift = [{key: change[key] for key in ("type", "name", "action", "why")} for change in result.get("changes") or ()]
+    drift = [
+        {key: change[key] for key in ("type", "name", "action", "why", "disturbs")}
+        for change in result.get("changes") or ()
+    ]
     return {"status": "drift", "drift": drift}
 
 
@@ -37,15 +40,17 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150) -> lis
         nodes: entries of plan.json by node.
         width: longest line; the last column is cut.
     """
-    rows = [("NODE", "STATUS", "RESOURCE", "WHAT DIFFERS")]
+    rows = [("NODE", "STATUS", "DISTURBS", "RESOURCE", "WHAT DIFFERS")]
     for name, entry in nodes.items():
         if entry["status"] == "drift":
-            rows += [(name, "drift", f"{item['type']} {item['name']}", item["why"]) for item in entry["drift"]]
+            for item in entry["drift"]:
+                disturbs = "pods" if item["disturbs"] else ""
+                rows.append((name, "drift", disturbs, f"{item['type']} {item['name']}", item["why"]))
         else:
-            rows.append((name, entry["status"], "", " ".join((entry.get("message") or "").split())))
-    widths = [min(max(len(row[column]) for row in rows), 70) for column in range(3)]
+            rows.append((name, entry["status"], "", "", " ".join((entry.get("message") or "").split())))
+    widths = [min(max(len(row[column]) for row in rows), 70) for column in range(4)]
     lines = []
     for row in rows:
         cells = [cell[:size].ljust(size) for cell, size in zip(row, widths, strict=False)]
-        lines.append("  ".join([*cells, row[3]]).rstrip()[:width])
+        lines.append("  ".join([*cells, row[4]]).rstrip()[:width])
     return lines

@@ -12,6 +12,7 @@ import json
 import typing as t
 
 from .calls import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
+from .live.disturbance import disturbance
 from .resources._base import Change, Resource, ResourceError
 from .weaving import joined, woven
 
@@ -43,8 +44,24 @@ class Planned:
         return "create" if after else "remove"
 
     @property
+    def disturbance(self) -> str:
+        """How it disturbs the node's pods; empty if they notice nothing."""
+        return disturbance(self.resource, self.change)
+
+    @property
     def why(self) -> str:
         return "differs (hidden: no_log)" if self.resource.no_log else self.change.why
+
+    def to_result(self) -> dict[str, t.Any]:
+        """The change as an entry of Ansible's result."""
+        return {
+            "type": self.resource.type,
+            "name": self.resource.name,
+            "why": self.why,
+            "action": self.action,
+            "disturbs": bool(self.disturbance),
+            "disturbance": self.disturbance,
+        }
 
     def diff(self) -> dict[str, t.Any]:
         """The change as Ansible's --diff shows it."""
@@ -209,7 +226,7 @@ def next_work(
                 group = []
         if reboot or full:
             break
-    calls = joined(calls, woven(lanes))
+    calls = _started_later(joined(calls, woven(lanes)), done)
     services = _unique([*restarts, *(name for planned in done for name in _restarts_of(planned, done))])
     if services and not reboot:
         before, after = restart_calls(services)
@@ -259,6 +276,29 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
         command="@stop-if",
         input=Input(calls=calls, where={"RestartNeeded": "Yes"}),
     )
+
+
+def _started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
+    """Lets a service that cannot start in the middle of a batch be started by the later change that redefines it.
+
+    A new kubelet, say, does not start with flags that only its predecessor knew: the files are replaced, and started
+    again, before the service gets its new command line.
+    """
+    again = {
+        str(planned.resource.name).lower(): planned.position
+        for planned in changes
+        if planned.resource.type == "Service" and any(call.id == "restart" for call in planned.change.calls)
+    }
+    lenient = set()
+    for planned in changes:
+        asked = {call.id: call.parameters.get("Name") for call in planned.change.calls if call.command == "Get-Service"}
+        for call in planned.change.calls if again else ():
+            names = [asked.get(source) for source in (call.input.calls if call.input else ())]
+            if call.command == "Start-Service" and any(
+                again.get(str(name[0]).lower(), -1) > planned.position for name in names if isinstance(name, list)
+            ):
+                lenient.add(planned.prefix + call.id)
+    return [dataclasses.replace(call, on_error="continue", retries=0) if call.id in lenient else call for call in calls]
 
 
 def _restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:

@@ -160,6 +160,16 @@ class TestWindows:
         assert strict.changes("win19") == [r"Directory C:\k"]
         assert "Kubernetes lists only 2022 and 2025" in strict.output
 
+    def test_one_stops_a_site_before_any_node_is_changed(self, versions: Site, strict: PlayRun) -> None:
+        before = state_of(versions.machine("win19"))
+        run = versions.run("site.yml", "--skip-tags", "node_join").expect(2)
+        assert "29531" in run.messages("insider")
+        assert state_of(versions.machine("win19")) == before
+        assert {host: versions.counters(host)["remote_commands"] for host in versions.hosts()} == {
+            "insider": 1,
+            "win19": 1,
+        }
+
     def test_an_unknown_one_may_be_allowed(self, versions: Site, strict: PlayRun) -> None:
         run = versions.converge(ONE_FOLDER, "--limit", "insider", allow_unsupported_windows=True).expect()
         assert versions.machine("insider").files.is_directory(r"C:\k")

@@ -15,10 +15,10 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cached_join")]
 NODE = "cached"
 CACHE = r"C:\ProgramData\winkube\cache"
 # By the name of AKS Engine's parameter DefaultContainerdVersion.
-OLDER = {"kubernetes_node_version": "1.36.3", "default_containerd_version": "2.2.9"}
+OLDER = {"kubernetes_node_version": "1.37.0", "default_containerd_version": "2.2.9"}
 NEWER = {"kubernetes_node_version": "1.37.1", "container_runtime_containerd_version": "2.3.7"}
 LISTS = {
-    "kube_node_versions": ["1.35.4", "1.36.3", "1.37.1"],
+    "kube_node_versions": ["1.36.3", "1.37.0", "1.37.1"],
     "containerd_versions": ["2.1.9", "2.2.9", "2.3.7"],
     "moby_versions": ["28.5.2", "29.1.5", "29.2.1"],
     "azure_vnet_versions": ["1.6.20", "1.6.21", "1.7.0"],
@@ -85,7 +85,7 @@ def test_three_versions_of_everything_are_there(site: Site, cached: PlayRun) -> 
 def test_it_joins_without_a_network(site: Site, joined: PlayRun) -> None:
     node = cluster_nodes(site)[node_name(NODE)]
     assert node["ready"]
-    assert (node["version"], node["runtime"]) == ("v1.36.3", "containerd://2.2.9")
+    assert (node["version"], node["runtime"]) == ("v1.37.0", "containerd://2.2.9")
     assert requests(site) == 0
 
 

@@ -69,6 +69,10 @@ class Change:
     """Whether what follows needs a reboot first: never, when an output says RestartNeeded=Yes, or always."""
     room: Room | tuple[Room, ...] | None = None
     """What it takes of a volume, or of several; None: next to nothing."""
+    harmless: bool = False
+    """Whether it touches nothing that runs, whatever the resource's `disturbs` says: removing leftovers, say."""
+    warnings: tuple[str, ...] = ()
+    """What people should know of it; shown whether it is made or only planned."""
 
     @property
     def rooms(self) -> tuple[Room, ...]:
@@ -85,6 +89,8 @@ class Resource(abc.ABC):
     type: t.ClassVar[str]
     independent: t.ClassVar[bool] = False
     """Whether the resources after it are applied although this one failed (the run fails at its end)."""
+    builds_on: t.ClassVar[frozenset[str] | None] = None
+    """Types of resources whose changes have to be made before its own; None: any, all that stand before it."""
     name: str = dataclasses.field(metadata={"help": "Names the resource among its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
@@ -94,6 +100,15 @@ class Resource(abc.ABC):
         default=(),
         metadata={
             "help": "Services to restart, if they run, when this resource changed (once, after the last resource)."
+        },
+    )
+    disturbs: bool | None = dataclasses.field(
+        default=None,
+        metadata={
+            "help": "Whether its change disturbs the pods of a live node. Left out, it does so if it stops or restarts"
+            " a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy, flanneld, hns,"
+            " vmcompute); true: always, such as a change of the network; false: never. A change that may reboot the"
+            " node always does."
         },
     )
     no_log: bool = dataclasses.field(

@@ -155,7 +155,8 @@ class Archive(Resource):
         if change is not None:
             return dataclasses.replace(change, calls=(*removals, *change.calls))
         why = "an earlier version lies aside, and nothing runs it any more"
-        return update(self, {"aside": aside}, {"aside": []}, removals, why=why)
+        left = update(self, {"aside": aside}, {"aside": []}, removals, why=why)
+        return left and dataclasses.replace(left, harmless=True)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
         return _members.words(result) or None if call_id.startswith(_members.PREFIX) else None

@@ -48,6 +48,7 @@ class Artifact(Resource):
 
     type: t.ClassVar[str] = "Artifact"
     independent: t.ClassVar[bool] = True
+    builds_on = frozenset({"ArtifactCache", "CertificateImport", "Directory", "W32Time"})
     name: str = dataclasses.field(metadata={"help": "Kind and version, such as `containerd 2.2.1`."})
     path: str = dataclasses.field(metadata={"help": "Where it lies on the node. It should name the version."})
     urls: tuple[str, ...] = dataclasses.field(

@@ -9,7 +9,8 @@ import re
 import typing as t
 
 from ..calls import Call, Input, Json
-from . import _command_line, _notes, _recovery
+from ..versions import Version
+from . import _command_line, _kubelet_flags, _notes, _recovery
 from ._base import Change, Resource, ResourceError, Results
 from ._registry_keys import remove_value, set_value
 from ._state import ObservationError, create, is_missing, only, remove, update
@@ -45,6 +46,13 @@ class Service(Resource):
     )
     arguments_variable: str = dataclasses.field(
         default="KUBELET_KUBEADM_ARGS", metadata={"help": "The variable of that file that holds the flags."}
+    )
+    arguments_for_kubelet: str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "help": "The version of Kubernetes of the kubelet that this service runs, such as `1.36.2`. Flags of"
+            " `arguments_from_file` that this kubelet does not know are left out, with a warning: it would not start."
+        },
     )
     display_name: str | None = dataclasses.field(default=None, metadata={"help": "What people see."})
     description: str | None = dataclasses.field(default=None, metadata={"help": "What it is for."})
@@ -92,6 +100,11 @@ class Service(Resource):
             raise ResourceError("name", self.name, r"wanted a service's name, without \ / * ? [ or ]")
         if self.path is None and (self.arguments or self.arguments_from_file):
             raise ResourceError("arguments", self.arguments, "they need path beside them")
+        if self.arguments_for_kubelet is not None:
+            try:
+                Version.parse(self.arguments_for_kubelet)
+            except ValueError as error:
+                raise ResourceError("arguments_for_kubelet", self.arguments_for_kubelet, str(error)) from None
         if self.path is not None and (not self.path.strip() or '"' in self.path):
             raise ResourceError("path", self.path, "wanted the executable's path, without quotation marks")
         for name in self.environment or ():
@@ -133,6 +146,16 @@ class Service(Resource):
         return tuple(calls)
 
     def plan(self, seen: Results) -> Change | None:
+        change = self._plan(seen)
+        if change is None or self.state == "absent" or not (dropped := self._flags(seen).dropped):
+            return change
+        warning = (
+            f"{self.arguments_from_file} has flags that the kubelet of {self.arguments_for_kubelet} does not know;"
+            f" it runs without them: {' '.join(map(_shown, dropped))}"
+        )
+        return dataclasses.replace(change, warnings=(*change.warnings, warning))
+
+    def _plan(self, seen: Results) -> Change | None:
         status = self._status(seen)
         if status is None:
             return self._plan_create(seen)
@@ -175,16 +198,19 @@ class Service(Resource):
             line, arguments = f"{program} {self.arguments}".rstrip(), _command_line.split(f"x {self.arguments}")[1:]
         else:
             line, arguments = _command_line.join([self.path or "", *self.arguments]), list(self.arguments)
-        added = self._flags(seen)
+        added = self._flags(seen).kept
         if not added:
             return line
         return _command_line.join([self.path or "", *_command_line.merge_flags(arguments, added)])
 
-    def _flags(self, seen: Results) -> list[str]:
+    def _flags(self, seen: Results) -> _kubelet_flags.Flags:
         if not self.arguments_from_file:
-            return []
+            return _kubelet_flags.Flags([], [])
         found = only(self, seen, "flags")
-        return _command_line.flags_of(str(found.get("content") or ""), self.arguments_variable)
+        flags = _command_line.flags_of(str(found.get("content") or ""), self.arguments_variable)
+        if self.arguments_for_kubelet is None:
+            return _kubelet_flags.Flags(flags, [])
+        return _kubelet_flags.part(flags, self.arguments_for_kubelet)
 
     def _found(self, seen: Results) -> dict[str, t.Any]:
         entry = only(self, seen, "definition")
@@ -301,6 +327,11 @@ class Service(Resource):
                 delay=3,
                 long=self.cuts_link,
             )
+
+
+def _shown(word: str) -> str:
+    """A word of a file on the node, as it may be printed."""
+    return "".join(letter for letter in word if letter.isprintable())[:200]
 
 
 def running(calls: tuple[str, ...]) -> Input:

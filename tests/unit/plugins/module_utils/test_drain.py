@@ -306,3 +306,23 @@ def test_a_controller_that_dies_at_any_request_leaves_nothing_that_the_next_run_
         assert [node["metadata"]["annotations"].get(ANNOTATION) for node in cluster.nodes.values()] == [None, None]
         assert sorted(set(cluster.evictions)) == ["default/a", "default/b", "default/c"]
     assert unhurt.requests > 8
+
+
+@pytest.mark.parametrize(("status", "expected"), [("Unknown", "drained"), ("False", "drained"), ("True", "timeout")])
+def test_pods_of_a_node_that_does_not_answer_are_asked_to_go_and_not_waited_for(status: str, expected: str) -> None:
+    cluster = Cluster()
+    cluster.add("n1", "a")
+    cluster.nodes["n1"]["status"]["conditions"] = [{"type": "Ready", "status": status}]
+    # Nobody ends it.
+    cluster.ends["default/a"] = 10_000.0
+    evict = cluster.evict
+
+    def never_ends(pod: Pod, grace_period: int | None) -> None:
+        evict(pod, grace_period)
+        cluster.ends["default/a"] = 10_000.0
+
+    cluster.evict = never_ends  # type: ignore[method-assign]
+    found = cluster.drain(timeout=30)["n1"]
+    assert found["status"] == expected
+    assert cluster.evictions == ["default/a"]
+    assert ("default/a" in found["ignored"]) is (expected == "drained")

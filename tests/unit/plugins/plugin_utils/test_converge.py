@@ -32,6 +32,8 @@ def test_changes_are_made_in_order_in_one_batch() -> None:
         "name": "c",
         "why": "is None, should be on",
         "action": "update",
+        "disturbs": False,
+        "disturbance": "",
         "seconds": 1.0,
     }
     assert result["diff"][0] == {

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult, Input
 from ansible_collections.winkube.node.plugins.plugin_utils.plan import BARRIER, Planned, Questions, next_work
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, Resource, Results
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 
 Reboot = t.Literal["never", "if_reported", "always"]
 
@@ -117,3 +118,24 @@ def test_questions_beyond_a_batch_are_split_between_resources() -> None:
     ]
     batches = Questions(resources).batches()
     assert [[call.id for call in batch] for batch in batches] == [[f"r{n}.qa", f"r{n}.qb"] for n in range(3)]
+
+
+def test_a_service_that_is_redefined_later_may_fail_to_start_before() -> None:
+    look = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
+    start = Call(id="start-0", command="Start-Service", input=Input(calls=("service-0",)), retries=1)
+    restart = Call(id="restart", command="Restart-Service", parameters={"Name": ["Kubelet"]})
+
+    def at(position: int, resource: Resource, *calls: Call) -> Planned:
+        return Planned(position=position, resource=resource, change=Change(why="", before={}, after={}, calls=calls))
+
+    files = at(0, Thing(name="files"), look, start)
+    (service,) = load([{"type": "Service", "name": "Kubelet"}])
+    for changes, expected in (
+        ([files], "stop"),
+        ([files, at(1, service, restart)], "continue"),
+        ([files, at(1, service)], "stop"),
+        ([at(0, service, restart), dataclasses.replace(files, position=1)], "stop"),
+    ):
+        work = next_work(changes)
+        (found,) = (call for call in work.calls if call.command == "Start-Service")
+        assert found.on_error == expected

@@ -239,7 +239,8 @@ def test_the_drift_check_names_steps_that_register() -> None:
 
 
 def test_a_node_is_in_sync_differs_or_could_not_be_compared() -> None:
-    change = {"type": "File", "name": "C:\\a", "action": "update", "why": "content differs", "seconds": 0}
+    change = {"type": "File", "name": "C:\\a", "action": "update", "why": "content differs"}
+    change |= {"disturbs": True, "disturbance": "restarts kubelet", "seconds": 0}
     nodes = {
         "a": drift.node_entry({"changed": False, "changes": []}),
         "b": drift.node_entry({"changed": True, "changes": [change]}),
@@ -247,8 +248,8 @@ def test_a_node_is_in_sync_differs_or_could_not_be_compared() -> None:
         "d": drift.node_entry(None),
     }
     assert [entry["status"] for entry in nodes.values()] == ["in_sync", "drift", "error", "error"]
-    assert nodes["b"]["drift"] == [{key: change[key] for key in ("type", "name", "action", "why")}]
+    assert nodes["b"]["drift"] == [{key: change[key] for key in ("type", "name", "action", "why", "disturbs")}]
     lines = drift.table(nodes)
-    assert lines[0].split() == ["NODE", "STATUS", "RESOURCE", "WHAT", "DIFFERS"]
-    assert any("File C:\\a" in line and "content differs" in line for line in lines)
+    assert lines[0].split() == ["NODE", "STATUS", "DISTURBS", "RESOURCE", "WHAT", "DIFFERS"]
+    assert "b     drift    pods      File C:\\a  content differs" in lines
     assert any("no route" in line for line in lines)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources import _recovery
+from ansible_collections.winkube.node.plugins.plugin_utils.resources import _kubelet_flags, _recovery
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
 
 RESTART = {"reset_seconds": 86400, "actions": [{"action": "restart", "delay_seconds": 5}, {"action": "none"}]}
@@ -310,3 +310,53 @@ def test_a_service_that_is_disabled_only_where_it_exists_and_remembered() -> Non
     assert planned(wanted, service=running("Stopped"), definition=definition(Start=4)) is None
     change = must(wanted, service=running(), definition=definition(Start=4))
     assert commands(change) == ["Stop-Service"]
+
+
+FLAGS_FILE = "C:\\var\\lib\\kubelet\\kubeadm-flags.env"
+LEFT_BY_1_34 = 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.5 --pod-infra-container-image pause:3.10 -v=2"\n'
+
+
+@pytest.mark.parametrize(
+    ("version", "kept", "dropped"),
+    [
+        ("1.34.4", "--node-ip=10.0.0.5 --pod-infra-container-image pause:3.10 -v=2", ""),
+        ("1.36.2", "--node-ip=10.0.0.5 -v=2", "--pod-infra-container-image pause:3.10"),
+    ],
+)
+def test_flags_that_the_kubelet_does_not_know_are_left_out_and_told(version: str, kept: str, dropped: str) -> None:
+    resource = kubelet(
+        path="C:\\k\\kubelet.exe", arguments_from_file=FLAGS_FILE, arguments_for_kubelet=version, state="running"
+    )
+    change = must(
+        resource,
+        service=running(),
+        definition=definition(ImagePath="C:\\k\\kubelet.exe"),
+        flags=answer(file(FLAGS_FILE, LEFT_BY_1_34)),
+    )
+    assert call(change, "config").arguments[-1] == f"C:\\k\\kubelet.exe {kept}"
+    assert [dropped in warning for warning in change.warnings] == [True] * bool(dropped)
+    # Nothing differs any more, and nothing is told.
+    same = definition(ImagePath=f"C:\\k\\kubelet.exe {kept}")
+    assert planned(resource, service=running(), definition=same, flags=answer(file(FLAGS_FILE, LEFT_BY_1_34))) is None
+
+
+def test_a_version_that_is_none_is_refused() -> None:
+    with pytest.raises(ResourceError, match="arguments_for_kubelet"):
+        kubelet(path="C:\\k\\kubelet.exe", arguments_for_kubelet="1.36")
+
+
+@pytest.mark.parametrize(
+    ("flag", "known", "unknown"),
+    [
+        ("--pod-infra-container-image=x", ["1.30.0", "1.31.9", "1.34.4"], ["1.35.0", "1.36.2", "1.37.1"]),
+        ("--cloud-config=x", ["1.33.1"], ["1.34.0"]),
+        # Nobody ran 1.31: what its neighbours take is kept.
+        ("--keep-terminated-pod-volumes", ["1.30.4", "1.31.0"], ["1.32.0"]),
+        ("--fail-cgroupv1=false", ["1.31.0", "1.37.1"], ["1.30.0"]),
+        ("--network-plugin=cni", ["1.38.0"], ["1.30.0", "1.37.1"]),
+        ("--node_ip=10.0.0.5", ["1.30.0", "1.37.1"], []),
+    ],
+)
+def test_flags_by_version(flag: str, known: list[str], unknown: list[str]) -> None:
+    assert [_kubelet_flags.part([flag], version).dropped for version in known] == [[]] * len(known)
+    assert [_kubelet_flags.part([flag], version).kept for version in unknown] == [[]] * len(unknown)

@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""site.yml on nodes that run pods: what disturbs them is done drained, one node at a time; anything else at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from integration import joined_nodes
+from integration.conftest import SiteFactory
+from integration.playbooks import PlayRun, Site, cluster_api
+from integration.test_patch_nodes import cordons
+from kubernetes import client
+
+from simulator.machine import faults
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("live_nodes")]
+
+NODES = ["n1", "n2", "n3"]
+# Where the join is no part of the run, the cluster is asked which nodes are live all the same.
+OPTIONS = ("--skip-tags", "node_join", "--forks", "3")
+
+
+@dataclass
+class Watch:
+    """What the cluster and the machines looked like while a run went on."""
+
+    away: list[set[str]] = field(default_factory=list)
+    """Nodes that were cordoned or not Ready, at each look."""
+    down_and_in_service: set[str] = field(default_factory=set)
+    """Machines that were off while their nodes took pods."""
+
+
+@contextmanager
+def watched(site: Site) -> Iterator[Watch]:
+    """Watch the nodes until the block ends."""
+    watch, api, ended = Watch(), client.CoreV1Api(cluster_api(site)), threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.05):
+            down = {name for name in NODES if site.machine(name).power.state != "on"}
+            found = api.list_node().items
+            cordoned = {node.metadata.name for node in found if node.spec.unschedulable}
+            ready = {
+                node.metadata.name
+                for node in found
+                if any(one.type == "Ready" and one.status == "True" for one in node.status.conditions)
+            }
+            watch.away.append(cordoned | ({*NODES} - ready))
+            watch.down_and_in_service |= down - cordoned
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield watch
+    finally:
+        ended.set()
+        thread.join()
+    assert len(watch.away) > 20, "looked too rarely"
+
+
+def boots(site: Site) -> dict[str, Any]:
+    return {name: site.node(name).status()["boots"] for name in NODES}
+
+
+def commands(site: Site) -> dict[str, int]:
+    return {name: site.counters(name)["remote_commands"] for name in NODES}
+
+
+@pytest.fixture(scope="module")
+def site(start_site: SiteFactory) -> Site:
+    """Three live nodes, on which two roles have something to do."""
+    servers = [joined_nodes.server(name, reboot_seconds=0.3) for name in NODES]
+    found = start_site(
+        *servers,
+        cluster={"kind": "memory"},
+        node_prepare_roles=["windows_settings", "windows_features"],
+        windows_features_names=["Containers"],
+        node_maintenance_hns_grace=0.5,
+        node_maintenance_ready_timeout=5,
+    )
+    joined_nodes.join(found, NODES)
+    return found
+
+
+@pytest.fixture(scope="module")
+def refused(site: Site) -> PlayRun:
+    return site.run("site.yml", *OPTIONS, variables={"kube_version": "1.36.3"})
+
+
+def test_another_minor_version_is_refused_before_any_node_is_changed(site: Site, refused: PlayRun) -> None:
+    refused.expect(2)
+    said = refused.messages("n1")
+    assert "kube_version" in said
+    assert "1.37.1" in said
+    assert "1.36.3" in said
+    assert "upgrade_nodes.yml" in said
+    assert commands(site) == dict.fromkeys(NODES, 1)
+    assert refused.changes("n1") == []
+
+
+FEATURES = {"windows_features_names": ["Containers", "Hyper-V"]}
+
+
+@pytest.fixture(scope="module")
+def checked(site: Site, refused: PlayRun) -> PlayRun:
+    run = site.run("site.yml", *OPTIONS, "--limit", "n1", "--check", variables=FEATURES).expect()
+    assert cordons(site) == {}
+    return run
+
+
+def test_a_dry_run_shows_all_and_drains_nobody(site: Site, checked: PlayRun) -> None:
+    assert "WindowsFeature Hyper-V" in checked.changes("n1")
+    assert site.node("n1").status()["boots"] == 1
+    assert "Cordon and drain" not in checked.output
+
+
+@pytest.fixture(scope="module")
+def unable(site: Site, checked: PlayRun) -> PlayRun:
+    """A run that cannot drain, since nobody gave it a kubeconfig."""
+    return site.run("site.yml", *OPTIONS, "--limit", "n1", variables={**FEATURES, "kubeconfig": ""})
+
+
+def test_without_a_kubeconfig_nothing_disturbs_a_node_that_has_joined(site: Site, unable: PlayRun) -> None:
+    unable.expect(2)
+    assert "Hyper-V" in unable.messages("n1")
+    assert "expected the path of a kubeconfig" in unable.messages("n1")
+    assert "node_maintenance_drain: false" in unable.messages("n1")
+    assert "WindowsFeature Hyper-V" not in unable.changes("n1")
+    assert len(unable.changes("n1")) > 10
+    assert site.node("n1").status()["boots"] == 1
+
+
+@pytest.fixture(scope="module")
+def stopped(site: Site, unable: PlayRun) -> tuple[PlayRun, Watch]:
+    """All settings and a feature differ; the first node does not become Ready after its reboot."""
+    site.variables |= FEATURES
+    faults.set_fault(site.machine("n1"), {"kind": "service_hangs", "name": "kubelet", "value": True})
+    with watched(site) as watch:
+        run = site.run("site.yml", *OPTIONS)
+    site.counted["stopped"] = {name: site.counters(name) for name in NODES}
+    return run, watch
+
+
+def test_what_disturbs_nobody_is_done_at_once_and_everywhere(site: Site, stopped: tuple[PlayRun, Watch]) -> None:
+    run, watch = stopped
+    for name in ("n2", "n3"):
+        assert len(run.changes(name)) > 10
+        assert not {change for change in run.changes(name) if change.startswith("WindowsFeature")}
+    # Of those that never were out of service.
+    assert not {"n2", "n3"} & set().union(*watch.away)
+    # Look whether it has joined, observe, apply, collect.
+    assert [site.counted["stopped"][name]["remote_commands"] for name in ("n2", "n3")] == [4, 4]
+
+
+def test_a_node_that_fails_stops_the_rollout(site: Site, stopped: tuple[PlayRun, Watch]) -> None:
+    run, watch = stopped
+    run.expect(2)
+    assert boots(site) == {"n1": 2, "n2": 1, "n3": 1}
+    ((name, mark),) = cordons(site).items()
+    assert name == "n1"
+    assert '"by":"site"' in (mark or "")
+    assert set().union(*watch.away) == {"n1"}
+    assert "not ready after 5 seconds" in run.messages("n1")
+    assert "node_maintenance_max_failed" in run.messages("n2")
+
+
+@pytest.fixture(scope="module")
+def resumed(site: Site, stopped: tuple[PlayRun, Watch]) -> tuple[PlayRun, Watch]:
+    """The same once more, when the first node has been repaired."""
+    faults.set_fault(site.machine("n1"), {"kind": "service_hangs", "name": "kubelet", "value": False})
+    site.machine("n1").services.start("kubelet")
+    with watched(site) as watch:
+        run = site.run("site.yml", *OPTIONS).expect()
+    site.counted["resumed"] = {name: site.counters(name) for name in NODES}
+    return run, watch
+
+
+def test_one_node_at_a_time_is_out_of_service(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
+    _, watch = resumed
+    assert max(map(len, watch.away)) == 1
+    assert set().union(*watch.away) == {*NODES}
+    assert watch.down_and_in_service == set()
+    assert boots(site) == dict.fromkeys(NODES, 2)
+
+
+def test_in_the_end_all_are_in_service(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
+    assert cordons(site) == {}
+    assert joined_nodes.ready_nodes(site) == {*NODES}
+    for name in NODES:
+        assert site.node(name).status()["features"]["Hyper-V"] == "Installed"
+
+
+def test_a_disturbing_change_takes_few_commands(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
+    # join_facts and observe; drained: observe, install, collect, reboot (2), and a look at HNS.
+    assert [site.counted["resumed"][name]["remote_commands"] for name in ("n2", "n3")] == [8, 8]

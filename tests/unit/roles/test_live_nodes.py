@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which machines the role node_join takes for live nodes, and what it refuses to do to them."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible.template import trust_as_template
+from unit.roles.templates import task, templar, value
+
+JOINED = {"node_join_facts": {"joined": True, "computer_name": "WIN1", "cni": {}}}
+PLAIN = {"node_join_facts": {"joined": False, "computer_name": "WIN1", "cni": {}}}
+KNOWN = {"nodes": {"win1": {"version": "v1.34.4"}}}
+UNKNOWN = {"nodes": {"other": {"version": "v1.34.4"}}}
+MINOR = "Refuse another minor version of Kubernetes on a live node"
+
+
+def said(expression: str, **variables: t.Any) -> t.Any:
+    return value(templar(["kubernetes_node", "cni", "node_join"], variables), expression)
+
+
+@pytest.mark.parametrize(
+    ("variables", "live"),
+    [
+        ({**JOINED, "node_join_cluster": KNOWN}, True),
+        ({**JOINED, "node_join_members": KNOWN}, True),
+        # The cluster knows no such node: it runs no pods of this cluster.
+        ({**JOINED, "node_join_cluster": UNKNOWN}, False),
+        # Nobody could be asked: what says that it has joined is spared.
+        (JOINED, True),
+        ({**JOINED, "node_join_members": {"skipped": True}}, True),
+        ({**PLAIN, "node_join_cluster": KNOWN}, False),
+        (PLAIN, False),
+    ],
+)
+def test_a_node_is_live_if_it_has_joined_and_the_cluster_knows_it(variables: dict[str, t.Any], live: bool) -> None:
+    assert bool(said("node_join_live", **variables)) is live
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "accepted"),
+    [
+        ("v1.34.4", "1.34.4", True),
+        ("v1.34.4", "1.34.9", True),
+        ("v1.34.4", "1.35.0", False),
+        ("v1.34.4", "1.36.2", False),
+        ("v1.34.4", "1.33.8", False),
+        ("v1.3.0", "1.34.4", False),
+        ("", "1.36.2", True),
+    ],
+)
+def test_another_minor_version_is_refused(version: str, wanted: str, accepted: bool) -> None:
+    cluster = {"nodes": {"win1": {"version": version}}}
+    variables = {**JOINED, "node_join_cluster": cluster, "kubernetes_node_version": wanted, "inventory_hostname": "one"}
+    arguments = task("node_join", "live.yml", MINOR)["ansible.builtin.assert"]
+    assert bool(said(arguments["that"], **variables)) is accepted
+    if not accepted:
+        found = templar(["kubernetes_node", "cni", "node_join"], variables)
+        message = str(found.template(trust_as_template(arguments["fail_msg"])))
+        for text in ("win1", version.removeprefix("v"), wanted, "upgrade_nodes.yml"):
+            assert text in message
+
+
+def test_a_machine_that_is_not_live_may_get_any_version() -> None:
+    arguments = task("node_join", "live.yml", MINOR)["ansible.builtin.assert"]
+    variables = {**PLAIN, "node_join_cluster": KNOWN, "kubernetes_node_version": "1.36.2"}
+    assert said(arguments["that"], **variables)
+
+
+SAME = {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
+DEFERRED = {"deferred": [{"name": "Hyper-V"}]}
+
+
+@pytest.mark.parametrize(
+    ("variables", "left"),
+    [
+        ({}, False),
+        ({"node_prepare_converged": {"deferred": []}, "node_join_converged": {"deferred": []}}, False),
+        ({"node_prepare_converged": DEFERRED}, True),
+        ({"node_prepare_converged": {"skipped": True}, "node_join_converged": DEFERRED}, True),
+        # Another network, where the join is part of the run.
+        ({"node_join_facts": {"cni": {**SAME, "network": "flannel.4096"}}, "node_join_converged": {}}, True),
+        ({"node_join_facts": {"cni": {**SAME, "network": "flannel.4096"}}}, False),
+        ({"node_join_facts": {"cni": SAME}, "node_join_converged": {}}, False),
+    ],
+)
+def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
+    assert bool(said("node_join_left", **{**JOINED, **variables})) is left
+
+
+def note(host: str, stage: str = "waiting", **more: t.Any) -> dict[str, t.Any]:
+    state = {"host": host, "node": host, "stage": stage, "ours": False, "work": False, **more}
+    return {"node_maintenance_state": state}
+
+
+FLEET = {
+    "new": {"node_maintenance_state": {}},
+    "done": note("done"),
+    "work": note("work", work=True),
+    "left": note("left", ours=True),
+    "gone": note("gone", work=True),
+}
+
+
+def chosen(name: str, **variables: t.Any) -> list[str]:
+    """The hosts that a task of choose.yml loops over; `gone` failed between the survey and now."""
+    play = {"ansible_play_hosts_all": [*FLEET], "ansible_play_hosts": [host for host in FLEET if host != "gone"]}
+    found = templar(["node_maintenance"], {"hostvars": FLEET, "groups": {}, **play, **variables})
+    return list(found.template(trust_as_template(task("node_maintenance", "choose.yml", name)["loop"])))
+
+
+def test_nodes_that_an_earlier_run_left_come_first() -> None:
+    assert chosen("Choose the nodes to work on") == ["left", "work"]
+
+
+def test_a_live_node_that_failed_before_its_turn_counts() -> None:
+    assert chosen("Remember the nodes that cannot be worked on") == ["gone"]
+    failed = templar(
+        ["node_maintenance"],
+        {
+            "hostvars": {**FLEET, "work": note("work", stage="failed")},
+            "groups": {"node_maintenance_refused": ["gone"]},
+            "ansible_play_hosts_all": ["work", "left"],
+        },
+    )
+    assert value(failed, "node_maintenance_failed") == ["gone", "work"]
