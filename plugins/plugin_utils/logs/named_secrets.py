@@ -18,25 +18,26 @@ VALUE_NAMES = frozenset(
 
 # In lower case.
 _WORDS = re.compile(
-    r"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key"
+    # Not the API's own types, `*v1.Secret: secrets is forbidden`.
+    r"passw(?:or)?d|passphrase|pwd|(?<!v1\.)secret|token|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key"
     r"|key-data|certificate-key|credentials?|(?<![a-z])auth(?![\w.-])|(?<![a-z])sig(?![\w.-])"
     r"|(?<![a-z])(?:db|user|admin|root|my|proxy)?pass(?![a-z])"
 )
-# What is named so tells of a secret and is none: --token-file, tokenTTL, secretName, token-ca-cert-hash.
+# What is named so tells of a secret and is none: --token-file, tokenTTL, secretName, token-ca-cert-hash; a line of
+# source code in klog's head: token_manager.go:121].
 _HARMLESS = re.compile(
     r"(?i)[\w.-]*(?:files?|paths?|dir|folder|names?|namespaces?|ttl|hash|urls?|types?|versions?|seconds|count"
-    r"|expir\w*|requests?|reviews?|controller|mode|provider|helpers?|plugins?|enabled|webhook|kind)"
+    r"|expir\w*|requests?|reviews?|controller|mode|provider|helpers?|plugins?|enabled|webhook|kind|\.go)"
 )
 _NOTHING = frozenset({"true", "false", "null", "nil", "<nil>", "", "[]", "{}", BLANK})
 
 # Behind a secret word: the rest of the name, a closing quote in JSON, in JSON within JSON …, and a sign.
-_SIGN = re.compile(r"""([\w.-]{0,40})(\\{0,7}["']?\]?[ \t]{0,4}(?:=>|[:=])[ \t]{0,4})""")
+_REST = re.compile(r"[\w.-]{0,40}")
+_SIGN = re.compile(r"""\\{0,7}["']?\]?[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}""")
 _FLAG = re.compile(r"(?:^|\s)--?[\w-]{0,30}\Z")
-_FLAGGED = re.compile(r"([\w-]{0,40})([ \t]{1,8})(?!-)")
+_FLAGGED = re.compile(r"[ \t]{1,8}(?!-)")
 # Kubernetes' env in JSON, YAML, as Go and protobuf print it; XML; what PowerShell lists.
-_PAIRED = re.compile(
-    r"""(?i)([\w.-]{0,40})(\\{0,7}["']?\s{0,40}[,;]?\s{0,40}\\{0,7}["']?val(?:ue)?\\{0,7}["']?\s{0,16}[:=]\s{0,16})"""
-)
+_PAIRED = re.compile(r"""(?i)\\{0,7}["']?\s{0,40}[,;]?\s{0,40}\\{0,7}["']?val(?:ue)?\\{0,7}["']?\s{0,16}[:=]\s{0,16}""")
 _PAIRED_BEFORE = re.compile(
     r"""(?i)val(?:ue)?\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["']([^"'\\\r\n]{1,500})\\{0,7}["']\s{0,80},\s{0,80}"""
     r"""\\{0,7}["']?(?:name|key)\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["'][\w.-]{0,40}\Z"""
@@ -68,8 +69,8 @@ _BEGINS_LINE = re.compile(
     r"""(?i)(?:^|[\r\n])[ \t]*(?:[-;#*][ \t]+|(?:export|setx?|env)[ \t]+|\$(?:env:)?)?["']?[\w.-]{0,40}\Z"""
 )
 _MORE_WORDS = re.compile(r"""[ \t]+(?![\w.-]{1,40}[=:])[^\s"'<>]+""")
-_COLUMN = re.compile(r"([A-Z0-9_]{0,40})([ \t]{2,80})(?=\S)")
-_IN_COLUMNS = re.compile(r"(?:^|[\r\n])[A-Z0-9_]{0,40}\Z")
+_COLUMN = re.compile(r"[ \t]{2,80}(?=\S)")
+_IN_COLUMNS = re.compile(r"(?:^|[\r\n])[A-Z0-9_]{0,80}\Z")
 
 
 class _Span(t.NamedTuple):
@@ -95,10 +96,11 @@ def without_named(text: str) -> str:
     """The text without the values of what is named like a secret."""
     parts: list[str] = []
     last = 0
-    for word in _WORDS.finditer(_lower(text)):
+    lower = _lower(text)
+    for word in _WORDS.finditer(lower):
         if word.start() < last:
             continue
-        for span in _values(text, word):
+        for span in _values(text, lower, word):
             if span.start >= last:
                 parts += [text[last : span.start], span.blank]
                 last = span.end
@@ -113,26 +115,24 @@ def _lower(text: str) -> str:
     return lower
 
 
-def _values(text: str, word: re.Match[str]) -> t.Sequence[_Span]:
+def _values(text: str, lower: str, word: re.Match[str]) -> t.Sequence[_Span]:
     """Where the value of a name stands, by the secret word in the name."""
-    begins_line = _BEGINS_LINE.search(text, max(0, word.start() - 64), word.start())
-    for pattern, applies in (
-        (_SIGN, True),
-        (_PAIRED, True),
-        (_FLAGGED, bool(_FLAG.search(text, max(0, word.start() - 33), word.start()))),
-        (_COLUMN, bool(begins_line and _IN_COLUMNS.search(text, max(0, word.start() - 42), word.start()))),
-    ):
-        found = pattern.match(text, word.end()) if applies else None
-        if found is None:
-            continue
-        # Before the value is looked at: that of a harmless name may be long, and have more names in it.
-        if _HARMLESS.fullmatch(word[0] + found[1]):
-            return ()
-        if pattern is _PAIRED:
-            return _paired(text, found.end())
-        whole_line = pattern is _COLUMN or (pattern is _SIGN and (begins_line or word[0] == "passphrase"))
-        return _value(text, found, bool(whole_line), bool(begins_line))
-    before = _PAIRED_BEFORE.search(text, max(0, word.start() - _BEFORE), word.start())
+    rest = t.cast("re.Match[str]", _REST.match(text, word.end()))
+    end = rest.end()
+    # Before the value is looked at: that of a harmless name may be long, and have more names in it.
+    if _REST.match(text, end, end + 1)[0] or _HARMLESS.fullmatch(word[0] + rest[0]):  # type: ignore[index]
+        return ()
+    if sign := _SIGN.match(text, end):
+        begins_line = bool(_BEGINS_LINE.search(text, max(0, word.start() - 64), word.start()))
+        return _value(text, sign, whole_line=begins_line or word[0] == "passphrase", begins_line=begins_line)
+    if sign := _PAIRED.match(text, end):
+        return _paired(text, sign.end())
+    if (sign := _FLAGGED.match(text, end)) and _FLAG.search(text, max(0, word.start() - 33), word.start()):
+        return _value(text, sign, whole_line=False, begins_line=False)
+    if (sign := _COLUMN.match(text, end)) and _IN_COLUMNS.search(text, max(0, word.start() - 42), end):
+        return _value(text, sign, whole_line=True, begins_line=False)
+    begin = max(0, word.start() - _BEFORE)
+    before = _PAIRED_BEFORE.search(text, begin, word.start()) if lower.find("val", begin, word.start()) >= 0 else None
     return [_Span(before.start(1), before.end(1), BLANK)] if before else ()
 
 
@@ -143,7 +143,7 @@ def _paired(text: str, start: int) -> t.Sequence[_Span]:
     return _span(found.start(), found.end(), text) if found else ()
 
 
-def _value(text: str, sign: re.Match[str], whole_line: bool, begins_line: bool) -> t.Sequence[_Span]:
+def _value(text: str, sign: re.Match[str], *, whole_line: bool, begins_line: bool) -> t.Sequence[_Span]:
     start = sign.end()
     if _OPENING.match(text, start):
         return _quoted(text, start)
@@ -155,7 +155,7 @@ def _value(text: str, sign: re.Match[str], whole_line: bool, begins_line: bool) 
         return _indented(text, found.end(), sign.start())
     if found := _TO_NEXT_LINE.match(text, start):
         return _next_line(text, found, sign, begins_line)
-    in_json = sign[2].lstrip("\\")[:1] in ('"', "'")
+    in_json = _is_json(sign)
     found = (_JSON_WORD if in_json else _WORD).match(text, start)
     if found is None:
         return ()
@@ -165,9 +165,14 @@ def _value(text: str, sign: re.Match[str], whole_line: bool, begins_line: bool) 
     return _span(start, end, text)
 
 
+def _is_json(sign: re.Match[str]) -> bool:
+    """Whether the name before it was quoted."""
+    return sign[0].lstrip("\\")[:1] in ('"', "'")
+
+
 def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: bool) -> t.Sequence[_Span]:
     """A value below its name: JSON that was printed for people, or YAML."""
-    if sign[2].lstrip("\\")[:1] in ('"', "'") and _OPENING.match(text, gap.end()):
+    if _is_json(sign) and _OPENING.match(text, gap.end()):
         return _quoted(text, gap.end())
     line = _LINE.match(text, gap.end())
     if not begins_line or line is None or _YAML_KEY.match(line[0]):

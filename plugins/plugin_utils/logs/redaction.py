@@ -79,7 +79,7 @@ _FORMS = (
     _Form(
         ("?", "&"),
         re.compile(
-            r"(?i)([?&](?:sig|[\w-]{0,30}(?:token|signature|credential|key|code|secret)[\w-]{0,20})=)[^&\s\"'<>]+"
+            r"(?i)([?&](?=[\w-]{1,60}=)(?:sig|[\w-]{0,30}(?:token|signature|credential|key|code|secret)[\w-]{0,20})=)[^&\s\"'<>]+"
         ),
         rf"\1{BLANK}",
     ),
@@ -102,7 +102,8 @@ _FORMS = (
     _Form(
         ("secret", "token", "key", "passphrase"),
         re.compile(
-            r"(?i)<((?:[a-z]{0,20}:)?[a-z]{0,20}(?:secret|token|apikey|keymaterial|passphrase)[a-z]{0,20})>[^<]{1,2000}</\1>"
+            r"(?i)<(?=[a-z:]{5,80}>[^<]{1,2000}</)"
+            r"((?:[a-z]{0,20}:)?[a-z]{0,20}(?:secret|token|apikey|keymaterial|passphrase)[a-z]{0,20})>[^<]{1,2000}</\1>"
         ),
         rf"<\1>{BLANK}</\1>",
     ),
