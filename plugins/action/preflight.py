@@ -16,9 +16,15 @@ from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils._link import plain
 from ..plugin_utils.preflight import artifacts, container_images, patches
 from ..plugin_utils.preflight import variables as checks
+from ..plugin_utils.values.shown import text_without_secrets
 
 # It runs before all others, and its workers should keep their hands off what they share just as theirs.
 _memory.share()
+
+
+def _untemplated(error: AnsibleError) -> str:
+    # Ansible's message may quote the template.
+    return f"it cannot be templated: {text_without_secrets(str(error))}"
 
 
 class ActionModule(ControllerAction):
@@ -73,7 +79,7 @@ class ActionModule(ControllerAction):
             except AnsibleError as error:
                 # What a later task registers is not there yet; anything else that is missing is the user's.
                 if not any(own in str(error) for role in roles for own in role.own):
-                    problems.append(checks.Problem(name, variables[name], f"it cannot be templated: {error}"))
+                    problems.append(checks.Problem(name, variables[name], _untemplated(error)))
         return values, problems
 
     def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:

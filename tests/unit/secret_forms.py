@@ -140,12 +140,12 @@ FORMS: dict[str, str] = {
 HARMLESS: tuple[str, ...] = (
     'I1121 14:00:00.123456    1234 kubelet.go:2345] "SyncLoop ADD" source="api" pods=["kube-system/kube-proxy-abcde"]',
     (
-        'I1121 14:00:00.1 1 reconciler_common.go:253] "operationExecutor.VerifyControllerAttachedVolume started for volume '
+        'I1121 14:00:00.1 1 reconciler_common.go:253] "operationExecutor.VerifyControllerAttachedVolume started '
         '\\"kube-api-access-x7\\" (UniqueName: \\"kubernetes.io/projected/9a4b-kube-api-access-x7\\") pod \\"cart-1\\""'
     ),
     (
-        'E1121 14:00:00.1 1 pod_workers.go:1301] "Error syncing pod, skipping" err="failed to \\"StartContainer\\" for '
-        '\\"cart\\" with ImagePullBackOff: \\"Back-off pulling image \\\\\\"r.example/cart:1\\\\\\"\\"" pod="shop/cart-1"'
+        'E1121 1 pod_workers.go:1301] "Error syncing pod, skipping" err="failed to \\"StartContainer\\" for '
+        '\\"cart\\" with ImagePullBackOff: \\"Back-off pulling image \\\\\\"r.example/cart:1\\\\\\"\\"" pod="cart-1"'
     ),
     (
         'time="2026-11-21T14:00:00.123Z" level=info msg="PullImage \\"mcr.microsoft.com/oss/kubernetes/pause:3.10\\" '
