@@ -14,7 +14,7 @@ from ansible.plugins.loader import lookup_loader
 from ..plugin_utils import _memory
 from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils._link import plain
-from ..plugin_utils.preflight import artifacts, container_images, patches
+from ..plugin_utils.preflight import artifacts, container_images, image, patches
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.values.shown import text_without_secrets
 
@@ -47,6 +47,7 @@ class ActionModule(ControllerAction):
         problems += container_images.problems(values)
         problems += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
         problems += checks.rollout_problems(values)
+        problems += image.problems(variables, values, roles)
         if options["kubernetes_version"] and options["container_runtime"] in ("docker", "moby"):
             problems += checks.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
         elif options["kubernetes_version"] and options["containerd_version"]:
