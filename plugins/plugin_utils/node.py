@@ -15,7 +15,7 @@ import uuid
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ._link import Action, Link, LinkLost
+from ._link import KEEPS_FILES, Action, Link, LinkLost, keeps_files
 from .answers.asked import only_asked
 from .answers.typed import BadAnswer
 from .calls import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
@@ -26,10 +26,8 @@ FOLDER = "C:\\ProgramData\\winkube\\batches"
 """Where the module keeps results by key; Ansible's async wrapper leaves its files below, and they go with the key."""
 
 _REFUSED = ("credentials were rejected", "failed to authenticate", "401", "access is denied", "unauthorized")
-_SENDS = 5
-"""A batch that the node, when asked, never heard of is sent this often."""
-_PUTS = 3
-"""A file that does not arrive is sent this often: its connection plugin reports a full disk like a broken link."""
+_SENDS = 5  # A batch that the node, when asked, never heard of is sent this often.
+_PUTS = 3  # A file that does not arrive is sent this often: plugins report a full disk like a broken link.
 _GARBLED = 2  # So many answers in a row that are not JSON are a failure of the module, not of the link.
 
 
@@ -337,6 +335,8 @@ class Node:
         Returns:
             Its observation; None where it was detached, or the answer came back garbled.
         """
+        if batch.secret and keeps_files():
+            raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))
         if len(wire) > MAX_BATCH_BYTES:
             raise NodeError(
