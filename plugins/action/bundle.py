@@ -8,13 +8,12 @@ import functools
 import pathlib
 import typing as t
 
-from ansible.utils.display import Display
-
 from ..plugin_utils._controller_action import ControllerAction, registered
 from ..plugin_utils.bundle import content, keys
 from ..plugin_utils.bundle.build import Builder, Options
 from ..plugin_utils.bundle.fetch import Fetcher
 from ..plugin_utils.bundle.index import BundleError
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
@@ -51,8 +50,8 @@ class ActionModule(ControllerAction):
             parallel=options["parallel"], refresh=options["refresh"], prune=options["prune"], check_mode=check_mode
         )
         folder = pathlib.Path(options["path"])
-        fetcher = Fetcher(attempts=options["attempts"], say=Display().display)
-        done = Builder(folder, key, fetcher, how, Display().display).run(wanted)
+        fetcher = Fetcher(attempts=options["attempts"], say=show)
+        done = Builder(folder, key, fetcher, how, show).run(wanted)
         result: dict[str, t.Any] = {
             "changed": bool(done.fetched or done.removed or done.signed or made),
             "path": str(folder),

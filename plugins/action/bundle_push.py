@@ -7,8 +7,6 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-from ansible.utils.display import Display
-
 from ..plugin_utils._action import NodeAction
 from ..plugin_utils.bundle import push as bundle_push
 from ..plugin_utils.bundle.index import BundleError, Entry
@@ -19,6 +17,7 @@ from ..plugin_utils.plan import Planned
 from ..plugin_utils.resources._load import load
 from ..plugin_utils.resources.artifact import Artifact
 from ..plugin_utils.resources.container_image import ContainerImage
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
@@ -42,7 +41,7 @@ class ActionModule(NodeAction):
         header = work.outcome.header
         version = (header.version or header.nearest_version) if header is not None else ""
         wanted = bundle_push.needed(missing, bundle.entries, version)
-        push = bundle_push.Push(node, bundle, say=Display().display)
+        push = bundle_push.Push(node, bundle, say=show)
         if not self._task.check_mode:
             try:
                 push.run(wanted)

@@ -8,10 +8,9 @@ import datetime
 import pathlib
 import typing as t
 
-from ansible.utils.display import Display
-
 from ..plugin_utils import documents, drift
 from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
@@ -30,7 +29,7 @@ class ActionModule(ControllerAction):
             for host, found in registered(variables, options["register"]).items()
         }
         for line in drift.table(nodes):
-            Display().display(line)
+            show(line)
         path = pathlib.Path(options["path"])
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         documents.write_json(path, {"time": now, "nodes": nodes})

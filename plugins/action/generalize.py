@@ -14,7 +14,8 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ..plugin_utils import generalize, join_state
 from ..plugin_utils._action import NodeAction
-from ..plugin_utils.calls import Batch
+from ..plugin_utils.calls import Batch, Call
+from ..plugin_utils.image import proxies
 from ..plugin_utils.node import Node, NodeError
 
 
@@ -29,10 +30,12 @@ class ActionModule(NodeAction):
         "cloudbase_init": {"type": "bool", "default": True},
         "registry_credentials": {"type": "str", "choices": ["remove", "keep"], "default": "remove"},
         "registry_config_dir": {"type": "str", "default": generalize.CERTS_D},
+        "proxy_credentials": {"type": "str", "choices": ["refuse", "remove", "keep"], "default": "refuse"},
+        "docker_configuration_file": {"type": "str", "default": proxies.DOCKER_CONFIGURATION},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        machine = self._look(node)
+        machine, removals = self._look(node, options)
         if self._task.check_mode:
             return {"changed": True, "remote_commands": node.remote_commands}
         warnings: list[str] = []
@@ -49,6 +52,7 @@ class ActionModule(NodeAction):
             options["timeout"],
             machine.cloudbase_start_mode,
             self._secrets(node, options["registry_config_dir"]) if options["registry_credentials"] == "remove" else (),
+            removals,
         )
         seen = node.run(Batch(calls=calls), step="generalize")
         sealed_before = seen.stopped is not None and seen.stopped.id == "stop-if-sealed"
@@ -113,14 +117,19 @@ class ActionModule(NodeAction):
         return files
 
     @staticmethod
-    def _look(node: Node) -> generalize.Machine:
-        """What there is to drop, and to set back.
+    def _look(node: Node, options: t.Mapping[str, t.Any]) -> tuple[generalize.Machine, tuple[Call, ...]]:
+        """What there is to drop, and to set back; and the calls that remove proxies' passwords.
 
         Raises:
-            NodeError: the machine has joined a cluster: an image of it would carry its identity.
+            NodeError: the machine has joined a cluster: an image of it would carry its identity. Or the image would
+                carry a proxy's password.
         """
-        calls = (*join_state.calls(), *generalize.look_calls())
+        asked = proxies.calls(options["docker_configuration_file"])
+        calls = (*join_state.calls(), *generalize.look_calls(), *asked)
         seen = node.observe(calls, step="look what it is", private=True)
         if seen["kubeconfig"].first["exists"]:
             raise NodeError(f"{node.name}: a cluster node is not generalized ({join_state.KUBELET_CONF} exists)")
-        return generalize.look(seen)
+        found = proxies.findings(seen) if options["proxy_credentials"] != "keep" else []
+        if found and options["proxy_credentials"] == "refuse":
+            raise NodeError(f"{node.name}: generalize: {proxies.refusal(found)}")
+        return generalize.look(seen), tuple(finding.removal for finding in found)

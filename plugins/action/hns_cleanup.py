@@ -8,13 +8,13 @@ import dataclasses
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.utils.display import Display
 
 from ..plugin_utils._action import NodeAction
 from ..plugin_utils.hns import options as hns_options
 from ..plugin_utils.hns.cleanup import Cleanup
 from ..plugin_utils.hns.plan import ScopeError
 from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
@@ -33,7 +33,7 @@ class ActionModule(NodeAction):
         node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)
         how = hns_options.cleanup_options(options)
-        work = Cleanup(node, wish, how, check_mode=check_mode, say=Display().display)
+        work = Cleanup(node, wish, how, check_mode=check_mode, say=show)
         failure: dict[str, t.Any] = {}
         try:
             work.run()

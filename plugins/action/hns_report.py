@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.utils.display import Display
-
 from ..plugin_utils._controller_action import ControllerAction, registered
 from ..plugin_utils.hns import report
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
@@ -32,5 +31,5 @@ class ActionModule(ControllerAction):
         lines = report.table(rows)
         total = report.totals(nodes)
         for line in (*lines, "", total):
-            Display().display(line)
+            show(line)
         return {"changed": False, "table": lines, "total": total, **report.counts(nodes)}

@@ -9,13 +9,13 @@ import pathlib
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.utils.display import Display
 
 from ..plugin_utils._action import NodeAction
 from ..plugin_utils.logs import catalogue
 from ..plugin_utils.logs.collection import Collection
 from ..plugin_utils.logs.redaction import Redaction
 from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
@@ -33,7 +33,7 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         wanted, redaction = catalogue.wanted(options), Redaction(self._passwords())
-        work = Collection(node, wanted, pathlib.Path(options["directory"]), redaction, Display().display)
+        work = Collection(node, wanted, pathlib.Path(options["directory"]), redaction, show)
         failure: dict[str, t.Any] = {}
         try:
             if self._task.check_mode:

@@ -9,7 +9,6 @@ import functools
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.utils.display import Display
 
 from ..plugin_utils._action import NodeAction
 from ..plugin_utils._controller_action import controller_file
@@ -20,6 +19,7 @@ from ..plugin_utils.patches.files import Rules
 from ..plugin_utils.patches.input import check_signers, check_sources, read_patches
 from ..plugin_utils.patches.run import Options, PatchRun
 from ..plugin_utils.resources._curl import Route
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
@@ -58,7 +58,7 @@ class ActionModule(NodeAction):
             longest_poll=patches_run.POLL,
         )
         check_mode = bool(self._task.check_mode)
-        run = PatchRun(node, patches, self._options(options, check_mode), say=Display().display)
+        run = PatchRun(node, patches, self._options(options, check_mode), say=show)
         more: dict[str, t.Any] = {}
         try:
             run.run()

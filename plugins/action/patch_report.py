@@ -7,11 +7,10 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-from ansible.utils.display import Display
-
 from ..plugin_utils import documents
 from ..plugin_utils._controller_action import ControllerAction, registered
 from ..plugin_utils.patches import rollout
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
@@ -30,10 +29,10 @@ class ActionModule(ControllerAction):
         }
         counts = rollout.counts(nodes)
         for line in rollout.table(nodes):
-            Display().display(line)
-        Display().display(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+            show(line)
+        show(", ".join(f"{count} {status}" for status, count in counts.items() if count))
         if counts["not_started"] and counts["failed"]:
-            Display().display("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
+            show("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
         path = pathlib.Path(options["path"])
         documents.write_json(path, {"nodes": nodes})
         return {"changed": False, "nodes": nodes, "path": str(path), "counts": counts}

@@ -16,11 +16,17 @@ from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils._link import plain
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
-from ..plugin_utils.preflight import artifacts, container_images, patches
+from ..plugin_utils.preflight import artifacts, container_images, image, patches
 from ..plugin_utils.preflight import variables as checks
+from ..plugin_utils.values.shown import text_without_secrets
 
 # It runs before all others, and its workers should keep their hands off what they share just as theirs.
 _memory.share()
+
+
+def _untemplated(error: AnsibleError) -> str:
+    # Ansible's message may quote the template.
+    return f"it cannot be templated: {text_without_secrets(str(error))}"
 
 
 class ActionModule(ControllerAction):
@@ -44,6 +50,7 @@ class ActionModule(ControllerAction):
         problems += container_images.problems(values)
         problems += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
         problems += checks.rollout_problems(values)
+        problems += image.problems(variables, values, roles)
         if options["kubernetes_version"] and options["container_runtime"] in ("docker", "moby"):
             problems += checks.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
         elif options["kubernetes_version"] and options["containerd_version"]:
@@ -84,7 +91,7 @@ class ActionModule(ControllerAction):
             except AnsibleError as error:
                 # What a later task registers is not there yet; anything else that is missing is the user's.
                 if not any(own in str(error) for role in roles for own in role.own):
-                    problems.append(checks.Problem(name, variables[name], f"it cannot be templated: {error}"))
+                    problems.append(checks.Problem(name, variables[name], _untemplated(error)))
         return values, problems
 
     def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:

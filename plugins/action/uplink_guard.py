@@ -69,7 +69,8 @@ class ActionModule(NodeAction):
             key, uplinks = guard.from_json(options["guard"])
         except (KeyError, TypeError, ValueError) as error:
             raise ResourceError("guard", options["guard"], "wanted what state started returned") from error
-        seen = node.peek(key, step="see to static addresses", seconds=options["timeout"])
+        asked = guard.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
+        seen = node.peek(key, step="see to static addresses", seconds=options["timeout"], asked=asked)
         if seen.state == "running":
             said = (
                 f"{node.name}: no network was made within {options['timeout']} s; "

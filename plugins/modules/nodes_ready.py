@@ -99,6 +99,7 @@ from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.drain import ApiError
 from ..module_utils.node_api import NodeApi
 from ..module_utils.pods import host_process_missing
+from ..module_utils.printable import printable
 
 POLL_SECONDS = 1.0
 FIRST_ANSWER_SECONDS = 15.0
@@ -118,7 +119,8 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
     ready = next((item for item in status.get("conditions") or () if item["type"] == "Ready"), None)
     reason = "" if ready else "the kubelet has not reported yet"
     if ready and ready["status"] != "True":
-        reason = str(ready.get("message") or "NotReady")
+        # The node's kubelet wrote it.
+        reason = printable(str(ready.get("message") or "NotReady"))
     elif boot_id and (status.get("nodeInfo") or {}).get("bootID") == boot_id:
         reason = "the kubelet has not reported since the reboot"
     return {

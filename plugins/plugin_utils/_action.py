@@ -7,22 +7,25 @@ Private to the collection.
 
 from __future__ import annotations
 
+import traceback
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from . import _memory
 from ._aside import Slots, aside
 from ._link import plain
+from .answers.typed import MISREAD
 from .connection import checks
 from .connection.host import settings_of_connection
 from .converge import Convergence, NodeLike, Outcome
 from .node import Node, NodeError
 from .patience import Patience
 from .resources._base import Resource, ResourceError
+from .values.printable import all_printable, printable
+from .values.terminal import show, show_details
 
 _memory.share()
 
@@ -103,9 +106,16 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         )
         node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": self._host()}, patience=patience)
         try:
-            result.update(self.perform(options, node))
+            result.update(all_printable(self.perform(options, node)))
         except (NodeError, ResourceError) as error:
             result.update(failed=True, msg=str(error))
+        except MISREAD as error:
+            # Types and shapes were checked at the border; what a property's value means, only its reader knows.
+            show_details(traceback.format_exc(), node.name)
+            said = (
+                f"{node.name}: an answer of the node cannot be used: {type(error).__name__}: {error} (-vvv says where)"
+            )
+            result.update(failed=True, msg=printable(said))
         return result
 
     def _host(self) -> str:
@@ -137,7 +147,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             may_reboot=options["reboot"],
             disturbing=options.get("disturbing", "apply"),
             allow_unsupported_windows=options["allow_unsupported_windows"],
-            say=Display().display,
+            say=show,
         )
         try:
             outcome = work.run()

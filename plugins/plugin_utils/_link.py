@@ -11,6 +11,7 @@ import contextlib
 import json
 import typing as t
 
+from ansible import constants as C  # noqa: N812 - as Ansible's own plugins call it
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
 from . import _memory
@@ -19,6 +20,12 @@ from ._shells import AbandonedShells
 from ._system import as_system
 
 MODULE = "winkube.node.invoke_calls"
+
+
+KEEPS_FILES = (
+    "ANSIBLE_KEEP_REMOTE_FILES (keep_remote_files in ansible.cfg) would leave secrets in a temporary file of the node; "
+    "expected it unset where variables hold secrets, got it set"
+)
 
 
 class LinkLost(Exception):
@@ -66,6 +73,11 @@ class Action(t.Protocol):
 def plain(value: t.Any) -> t.Any:
     """The value as JSON knows it: tags of ansible-core 2.19 stripped, dates of YAML as text, vaulted text decrypted."""
     return json.loads(json.dumps(value, cls=get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)))
+
+
+def keeps_files() -> bool:
+    """Whether Ansible leaves what it sends on the node, for whoever looks for an error."""
+    return bool(C.DEFAULT_KEEP_REMOTE_FILES)
 
 
 class Link:

@@ -12,9 +12,14 @@ import datetime
 import re
 import typing as t
 
+from .answers import typed
+from .values.printable import printable
+
 MAX_BATCH_BYTES = 1_000_000
 """A batch's JSON stays below this: both connection plugins slice far larger input, but the node parses it whole."""
 
+State = t.Literal["finished", "known", "running", "unknown", "lost"]
+"""What became of a batch."""
 Json: t.TypeAlias = "bool | int | float | str | t.Sequence[Json] | t.Mapping[str, Json] | None"
 
 
@@ -162,6 +167,21 @@ class CallError:
     def __str__(self) -> str:
         return self.message or self.id or self.category or "failed"
 
+    @classmethod
+    def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "error") -> CallError:
+        """Reads an error; its texts are for people, and safe to print.
+
+        Raises:
+            BadAnswer: it is not of the wire format.
+        """
+        wire = typed.mapping(wire, where)
+        return cls(**{key: _shown(wire.get(key), f"{where}.{key}") for key in ("category", "id", "type", "message")})
+
+
+def _shown(value: object, where: str) -> str:
+    """A text that is for people only: safe to print, and no longer than anybody reads."""
+    return printable(typed.text(value, where)[: typed.LONGEST_TEXT])
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CallResult:
@@ -184,21 +204,30 @@ class CallResult:
         return self.output[0] if self.output else None
 
     @classmethod
-    def from_wire(cls, wire: t.Mapping[str, t.Any]) -> CallResult:
-        error = wire.get("error")
+    def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "result") -> CallResult:
+        """Reads the result of one call; output, stdout and stderr stay as they are, since they are compared.
+
+        Args:
+            wire: as the module returned it.
+            where: names it in an error.
+
+        Raises:
+            BadAnswer: it is not of the wire format.
+        """
+        wire = typed.mapping(wire, where)
+        exit_code, skipped, error = wire.get("exit_code"), wire.get("skipped"), wire.get("error")
+        warnings = typed.items(wire.get("warnings"), f"{where}.warnings")
         return cls(
-            ok=bool(wire.get("ok")),
-            output=tuple(wire.get("output") or ()),
-            exit_code=wire.get("exit_code"),
-            stdout=wire.get("stdout") or "",
-            stderr=wire.get("stderr") or "",
-            seconds=float(wire.get("seconds") or 0.0),
-            attempts=int(wire.get("attempts") or 1),
-            warnings=tuple(wire.get("warnings") or ()),
-            skipped=wire.get("skipped"),
-            error=CallError(**{key: str(error.get(key) or "") for key in ("category", "id", "type", "message")})
-            if error
-            else None,
+            ok=typed.truth(wire.get("ok"), f"{where}.ok"),
+            output=tuple(typed.items(wire.get("output"), f"{where}.output")),
+            exit_code=None if exit_code is None else typed.whole(exit_code, f"{where}.exit_code"),
+            stdout=typed.text(wire.get("stdout"), f"{where}.stdout"),
+            stderr=typed.text(wire.get("stderr"), f"{where}.stderr"),
+            seconds=typed.seconds(wire.get("seconds"), f"{where}.seconds"),
+            attempts=typed.whole(wire.get("attempts") or 1, f"{where}.attempts"),
+            warnings=tuple(_shown(each, f"{where}.warnings") for each in warnings),
+            skipped=None if skipped is None else _shown(skipped, f"{where}.skipped"),
+            error=CallError.from_wire(error, f"{where}.error") if error else None,
         )
 
 
@@ -208,6 +237,18 @@ class Stopped:
 
     id: str
     reason: t.Literal["error", "barrier"]
+
+    @classmethod
+    def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "stopped") -> Stopped:
+        """Reads it.
+
+        Raises:
+            BadAnswer: it is not of the wire format.
+        """
+        wire = typed.mapping(wire, where)
+        if wire.get("reason") not in ("error", "barrier"):
+            raise typed.BadAnswer(f"{where}.reason: expected error or barrier")
+        return cls(id=typed.text(wire.get("id"), f"{where}.id"), reason=wire["reason"])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -230,19 +271,35 @@ class Progress:
     """The calls at work: several where they run side by side."""
 
     @classmethod
-    def from_wire(cls, wire: t.Mapping[str, t.Any]) -> Progress:
-        running = [
-            Running(id=str(item["id"]), size=None if item.get("size") is None else int(item["size"]))
-            for item in wire.get("running") or ()
-        ]
-        return cls(id=str(wire["id"]), done=int(wire["done"]), total=int(wire["total"]), running=tuple(running))
+    def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "progress") -> Progress:
+        """Reads how far a batch has come.
+
+        Raises:
+            BadAnswer: it is not of the wire format.
+        """
+        wire = typed.mapping(wire, where)
+        running = []
+        for each in typed.items(wire.get("running"), f"{where}.running"):
+            item, size = typed.mapping(each, f"{where}.running"), each.get("size")
+            running.append(
+                Running(
+                    id=_shown(item.get("id"), f"{where}.running.id"),
+                    size=None if size is None else typed.whole(size, f"{where}.running.size"),
+                )
+            )
+        return cls(
+            id=_shown(wire.get("id"), f"{where}.id"),
+            done=typed.whole(wire.get("done"), f"{where}.done"),
+            total=typed.whole(wire.get("total"), f"{where}.total"),
+            running=tuple(running),
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Observation:
     """What a batch returned, by call id."""
 
-    state: t.Literal["finished", "known", "running", "unknown", "lost"] = "finished"
+    state: State = "finished"
     calls: t.Mapping[str, CallResult] = dataclasses.field(default_factory=dict)
     stopped: Stopped | None = None
     progress: Progress | None = None
@@ -272,18 +329,20 @@ class Observation:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any]) -> Observation:
-        """Reads the module's answer.
+        """Reads the module's answer; whether it fits what was asked is for `answers.asked` to see.
 
         Raises:
-            KeyError, TypeError, ValueError: the answer is not of the wire format.
+            BadAnswer: the answer is not of the wire format.
         """
+        wire = typed.mapping(wire, "observation")
+        if wire.get("state") not in t.get_args(State):
+            raise typed.BadAnswer(f"state: expected one of {', '.join(t.get_args(State))}")
         stopped, progress = wire.get("stopped"), wire.get("progress")
+        calls = typed.mapping(wire.get("calls") or {}, "calls")
         return cls(
             state=wire["state"],
-            calls={key: CallResult.from_wire(value) for key, value in (wire.get("calls") or {}).items()},
-            stopped=Stopped(id=stopped["id"], reason=stopped["reason"]) if stopped else None,
+            calls={key: CallResult.from_wire(value, f"calls.{printable(key)}") for key, value in calls.items()},
+            stopped=Stopped.from_wire(stopped) if stopped else None,
             progress=Progress.from_wire(progress) if progress else None,
-            boot=wire.get("boot") or "",
-            time=wire.get("time") or "",
-            version=wire.get("version") or "",
+            **{key: _shown(wire.get(key), key) for key in ("boot", "time", "version")},
         )

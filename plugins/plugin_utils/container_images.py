@@ -19,6 +19,7 @@ from .resources._base import Resource, ResourceError
 from .resources._image_store import Held, Store, repository
 from .resources._load import load
 from .resources.container_image import ContainerImage
+from .values.shown import shown
 from .versions import DATA
 
 _KEYS = ("name", "digest", "aliases", "pinned", "archive", "archives", "size", "likely_size", "windows", "state")
@@ -56,16 +57,20 @@ def resources(
         ValueError: an item is neither; the text says which.
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
-        raise ValueError(f"images: {images!r} is not accepted; wanted a list of references, or of mappings with name")
+        raise ValueError(
+            f"images: {shown(images)} is not accepted; wanted a list of references, or of mappings with name"
+        )
     docker = defaults.get("runtime") == "docker"
     made: dict[str, dict[str, t.Any]] = {}
     for number, item in enumerate(images):
         given = {"name": item} if isinstance(item, str) else item
         if not isinstance(given, t.Mapping) or not isinstance(given.get("name"), str):
-            raise ValueError(f"images[{number}]: {item!r} is not accepted; wanted a reference, or a mapping with name")
+            raise ValueError(
+                f"images[{number}]: {shown(item)} is not accepted; wanted a reference, or a mapping with name"
+            )
         unknown = [key for key in given if key not in _KEYS]
         if unknown:
-            raise ValueError(f"images[{number}]: {unknown[0]!r} is not accepted; accepted are {', '.join(_KEYS)}")
+            raise ValueError(f"images[{number}]: {shown(unknown[0])} is not accepted; accepted are {', '.join(_KEYS)}")
         own = {**_likely(given["name"]), **defaults, **given, "type": "ContainerImage"}
         # Docker has no pins.
         own["pinned"] = bool(given.get("pinned", pinned)) and not docker
@@ -124,7 +129,7 @@ def core_dns(versions: t.Sequence[t.Any], repository: str = "") -> list[str]:
     for version in versions:
         bare = str(version).removeprefix("v")
         if not _VERSION.fullmatch(bare):
-            raise ValueError(f"core_dns_versions: {version!r} is not accepted; wanted versions such as 1.12.1")
+            raise ValueError(f"core_dns_versions: {shown(version)} is not accepted; wanted versions such as 1.12.1")
         found.append(f"{repository or about['repository']}:{about['tag'].format(version=bare)}")
     return found
 

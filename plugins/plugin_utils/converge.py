@@ -13,6 +13,7 @@ import typing as t
 
 from . import header as node_header
 from . import room
+from .answers.typed import MISREAD, BadAnswer
 from .calls import Batch, Call, CallResult, Observation, Progress
 from .header import Header
 from .live.deferral import split
@@ -203,13 +204,13 @@ class Convergence:
             calls.update(seen.calls)
         try:
             header = node_header.read(calls[node_header.CALL_ID])
-        except (KeyError, ValueError) as error:
+        except MISREAD as error:
             raise NodeError(f"{self._node.name}: observe: {error}") from error
         self.outcome.header = header
         self._check_version(header)
         try:
             self.outcome.planned = plan(self._resources, questions, calls, header.version or header.nearest_version)
-        except ResourceError as error:
+        except (ResourceError, BadAnswer) as error:
             raise NodeError(f"{self._node.name}: plan: {error}") from error
         for planned in self.outcome.planned:
             told = (f"{self._node.name}: {planned.resource.title}: {text}" for text in planned.change.warnings)

@@ -195,6 +195,7 @@ def generalize_calls(
     timeout: float,
     cloudbase_start_mode: str = "",
     secrets: t.Sequence[str] = (),
+    removals: t.Sequence[Call] = (),
 ) -> tuple[Call, ...]:
     """The batch that generalizes; it stops at its first barrier where that was done before.
 
@@ -204,6 +205,7 @@ def generalize_calls(
         timeout: seconds that generalizing may take.
         cloudbase_start_mode: how cloudbase-init's service shall start, as sc.exe says it; empty: as it does.
         secrets: files that no image may carry; where one cannot be removed, nothing is generalized.
+        removals: further calls that take secrets away, likewise.
     """
     answer_file = (f"/unattend:{unattend}",) if unattend else ()
     # A join that was cut off may have left its token.
@@ -224,6 +226,7 @@ def generalize_calls(
         *_wait_for_agents(),
         *clean,
         *(remove_path(path, f"secret-{number}") for number, path in enumerate(secrets)),
+        *removals,
         *_set_back(cloudbase_start_mode),
         Call(
             id="sysprep",

@@ -16,9 +16,12 @@ import uuid
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ._link import Action, Link, LinkLost
+from ._link import KEEPS_FILES, Action, Link, LinkLost, keeps_files
+from .answers.asked import only_asked
+from .answers.typed import BadAnswer
 from .calls import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
 from .patience import Patience
+from .values.printable import printable
 
 FOLDER = "C:\\ProgramData\\winkube\\batches"
 """Where the module keeps results by key; Ansible's async wrapper leaves its files below, and they go with the key."""
@@ -27,16 +30,16 @@ _REFUSED = re.compile(
     r"credentials were rejected|failed to authenticate|\b401\b|access is denied|unauthorized", re.IGNORECASE
 )
 """How pywinrm, pypsrp and requests say that a logon was refused."""
-_SENDS = 5
-"""A batch that the node, when asked, never heard of is sent this often."""
-_PUTS = 3
-"""A file that does not arrive is sent this often: its connection plugin reports a full disk like a broken link."""
-_GARBLED = 2
-"""So many answers in a row that are not JSON are a failure of the module, not of the link."""
+_SENDS = 5  # A batch that the node, when asked, never heard of is sent this often.
+_PUTS = 3  # A file that does not arrive is sent this often: plugins report a full disk like a broken link.
+_GARBLED = 2  # So many answers in a row that are not JSON are a failure of the module, not of the link.
 
 
 class NodeError(Exception):
-    """The node could not do what was asked; the text names node and step."""
+    """The node could not do what was asked; the text names node and step, and is safe to print."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class BatchLost(NodeError):
@@ -79,6 +82,8 @@ class Node:
         self._refusals = 0
         self._garbled = 0
         self._forget: tuple[str, ...] = ()
+        # By key, of batches whose results are fetched later.
+        self._asked: dict[str, t.Sequence[Call]] = {}
 
     @property
     def remote_commands(self) -> int:
@@ -128,6 +133,7 @@ class Node:
         """
         key = batch.key or str(uuid.uuid4())
         batch = dataclasses.replace(batch, key=key, forget=self._forget)
+        self._asked[key] = batch.calls
         private = private or batch.secret
         deadline = self._clock() + self.patience.batch
         for dummy in range(_SENDS):
@@ -155,13 +161,13 @@ class Node:
         """Waits for a batch that an earlier run left at work, and has the node forget it.
 
         Returns:
-            Its observation; with the state `lost` or `unknown` where there is none.
+            What became of it, without answers: `finished`, or `lost` or `unknown` where there is none.
 
         Raises:
             NodeError, AnsibleConnectionFailure: as `run`.
         """
-        deadline = self._clock() + self.patience.batch
-        answer = self._collect(key, step, deadline, private=True, started=False, poll=self.patience.poll)
+        end = self._clock() + self.patience.batch
+        answer = self._collect(key, step, end, private=True, started=False, poll=self.patience.poll)
         self._forget = (*self._forget, key)
         return answer
 
@@ -190,8 +196,14 @@ class Node:
                 return key
         raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
 
-    def peek(self, key: str, *, step: str, seconds: float) -> Observation:
+    def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
         """Asks for the observation of a batch that was left at work, and waits a while for it.
+
+        Parameters:
+            key: the batch's.
+            step: names what is done, for messages.
+            seconds: how long to wait.
+            asked: the batch's calls; answers to others are dropped.
 
         Returns:
             It; with the state `running`, `lost` or `unknown` where there is none.
@@ -199,6 +211,7 @@ class Node:
         Raises:
             NodeError, AnsibleConnectionFailure: as `run`.
         """
+        self._asked[key] = asked
         deadline = self._clock() + seconds
         answer = self._poll(key, step, deadline, private=True, started=False, poll=self.patience.poll)
         if answer.state != "running":
@@ -273,7 +286,7 @@ class Node:
         except LookupError as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
         if result.get("unreachable"):
-            raise AnsibleConnectionFailure(f"{self.name}: {step}: {result.get('msg')}")
+            raise AnsibleConnectionFailure(printable(f"{self.name}: {step}: {result.get('msg')}"))
         if result.get("failed") or not result.get("rebooted"):
             raise NodeError(f"{self.name}: {step}: {result.get('msg') or 'the node did not reboot'}")
 
@@ -324,8 +337,10 @@ class Node:
         """Sends a batch once.
 
         Returns:
-            Its observation; None where the batch was detached, or the answer came back garbled.
+            Its observation; None where it was detached, or the answer came back garbled.
         """
+        if batch.secret and keeps_files():
+            raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))
         if len(wire) > MAX_BATCH_BYTES:
             raise NodeError(
@@ -338,10 +353,11 @@ class Node:
         observation = result.get("observation")
         if isinstance(observation, dict):
             self._contact()
+            asked = self._asked.get(str(batch.key), ()) if collects else batch.calls
             try:
-                return Observation.from_wire(observation)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise NodeError(f"{self.name}: {step}: the module's answer cannot be read: {error!r}") from error
+                return only_asked(Observation.from_wire(observation), asked)
+            except BadAnswer as error:
+                raise NodeError(f"{self.name}: {step}: the node's answer cannot be used: {error}") from error
         if detach and result.get("ansible_job_id") and not result.get("failed"):
             self._contact()
             return None
@@ -367,7 +383,7 @@ class Node:
             self._refusals += _REFUSED.search(str(error)) is not None
             patience = self.patience.reconnect if self._reached else self.patience.first_contact
             if self._clock() - self._outage + self._delay > patience or self._refusals >= self._logons():
-                raise AnsibleConnectionFailure(f"{self.name}: {step}: {error}") from error
+                raise AnsibleConnectionFailure(printable(f"{self.name}: {step}: {error}")) from error
             self._sleep(self._delay)
             self._delay = min(self._delay * 2, 15.0)
             try:

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import typing as t
 
+from .answers.typed import MISREAD, BadAnswer
 from .calls import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
 from .live.disturbance import disturbance
 from .resources._base import Change, Resource, ResourceError
@@ -157,6 +158,7 @@ def plan(
 
     Raises:
         ResourceError: a resource cannot be on this node as described.
+        BadAnswer: what the node answered about a resource is no such state.
     """
     changes: list[Planned] = []
     for position, resource in enumerate(resources):
@@ -168,9 +170,17 @@ def plan(
             if resource.no_log and error.value is not None:
                 raise ResourceError(resource.title, "(hidden: no_log)", error.accepted) from None
             raise
+        except MISREAD as error:
+            raise BadAnswer(f"{resource.title}: the node's answer cannot be used: {_told(resource, error)}") from error
         if change is not None:
             changes.append(Planned(position=position, resource=resource, change=change))
     return changes
+
+
+def _told(resource: Resource, error: Exception) -> str:
+    kind = type(error).__name__
+    # The text may quote the value.
+    return kind if resource.private else f"{kind}: {error}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ import typing as t
 import urllib.parse
 
 from .containerd_config import literal
+from .values.shown import shown
 
 PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
 """For SYSTEM and Administrators: the runtimes run as SYSTEM."""
@@ -256,7 +257,7 @@ def _registry(host: str, given: t.Any) -> Registry:
     where = f"registries.{host}"
     if not _HOST.fullmatch(host):
         raise RegistryError(
-            f"registries: {host!r} is not accepted; wanted a host as references have it, without https://"
+            f"registries: {shown(host)} is not accepted; wanted a host as references have it, without https://"
         )
     if not isinstance(given, t.Mapping):
         raise RegistryError(f"{where}: wanted a mapping, such as {{mirrors: [https://mirror.example]}}")
@@ -293,7 +294,7 @@ def _place(where: str, given: t.Any, url_key: str) -> Place:
             names = ", ".join(
                 name for name in (*known[1:], "server", "mirrors") if url_key == "server" or name in known
             )
-            raise RegistryError(f"{where}: {key!r} is not accepted; accepted are {names}")
+            raise RegistryError(f"{where}: {shown(key)} is not accepted; accepted are {names}")
     return Place(
         url=_url(f"{where}.{url_key}", given.get("url")),
         ca=_authorities(f"{where}.ca", given.get("ca")),
@@ -314,7 +315,9 @@ def _url(where: str, url: t.Any) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise RegistryError(f"{where}: wanted a URL without user, query and fragment; username and password are keys")
     if not good or not text.isprintable() or any(letter in " '\"" for letter in text):
-        raise RegistryError(f"{where}: {text!r} is not accepted; wanted a URL, such as https://mirror.example:5000")
+        raise RegistryError(
+            f"{where}: {shown(text)} is not accepted; wanted a URL, such as https://mirror.example:5000"
+        )
     return text.rstrip("/")
 
 
@@ -347,7 +350,7 @@ def _capabilities(where: str, given: t.Any) -> tuple[str, ...]:
     names = [given] if isinstance(given, str) else given or []
     for name in names:
         if name not in _CAPABILITIES:
-            raise RegistryError(f"{where}: {name!r} is not accepted; accepted are {', '.join(_CAPABILITIES)}")
+            raise RegistryError(f"{where}: {shown(name)} is not accepted; accepted are {', '.join(_CAPABILITIES)}")
     return tuple(str(name) for name in names)
 
 
@@ -356,7 +359,7 @@ def _flag(where: str, given: t.Any) -> bool:
         return bool(given)
     if str(given).casefold() in ("true", "yes", "false", "no"):
         return str(given).casefold() in ("true", "yes")
-    raise RegistryError(f"{where}: {given!r} is not accepted; wanted true or false")
+    raise RegistryError(f"{where}: {shown(given)} is not accepted; wanted true or false")
 
 
 def _settings(place: Place) -> list[str]:

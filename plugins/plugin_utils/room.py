@@ -49,7 +49,9 @@ def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
         for room in planned.change.rooms:
             paths.setdefault(volume(room.path), room.path)
             if room.size is None:
-                lanes.append([_aside(call.prefixed(planned.prefix)) for call in room.ask])
+                # Credentials of what is downloaded are in the question as well.
+                secret = any(call.secret or call.private for call in planned.change.calls)
+                lanes.append([_aside(call.prefixed(planned.prefix), secret) for call in room.ask])
     free = [
         Call(id=_FREE + name, command="@free-space", parameters={"path": path}, on_error="continue")
         for name, path in paths.items()
@@ -57,10 +59,10 @@ def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
     return (*free, *woven(lanes))
 
 
-def _aside(call: Call) -> Call:
+def _aside(call: Call, secret: bool) -> Call:
     """A question about a size: its failure stops nothing, and it waits for no other."""
     parallel = _AT_ONCE if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
-    return dataclasses.replace(call, on_error="continue", parallel=parallel)
+    return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
 
 def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[Need]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ansible_collections.winkube.node.plugins.plugin_utils.answers.asked import only_asked
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
 from simulator.machine.calls import module
 from simulator.machine.machine import Machine
@@ -33,7 +34,12 @@ class DirectNode:
         finally:
             self.machine.processes.end(process)
         assert not answer.get("failed"), answer
-        return Observation.from_wire(json.loads(json.dumps(answer["observation"])))
+        observation = json.loads(json.dumps(answer["observation"]))
+        self.answered(batch, observation)
+        return only_asked(Observation.from_wire(observation), batch.calls)
+
+    def answered(self, batch: Batch, observation: dict[str, t.Any]) -> None:
+        """Told what the module answered; for tests that alter it."""
 
     def reboot(self, *, step: str = "") -> None:
         self.reboots += 1

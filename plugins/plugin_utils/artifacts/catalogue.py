@@ -16,6 +16,7 @@ import string
 import typing as t
 
 from ..resources import _curl
+from ..values.shown import shown
 from ..versions import DATA
 
 WINDOWS = ("2019", "2022", "2025")
@@ -30,7 +31,7 @@ class ArtifactError(ValueError):
     """What a user asks of artifacts cannot be: names the variable, its value, and what would be accepted."""
 
     def __init__(self, variable: str, value: object, accepted: str) -> None:
-        super().__init__(f"{variable}: {value!r} is not accepted; {accepted}")
+        super().__init__(f"{variable}: {shown(value)} is not accepted; {accepted}")
         self.variable = variable
         self.value = value
         self.accepted = accepted

@@ -230,7 +230,8 @@ def _policy_name(item: t.Mapping[str, t.Any]) -> str:
         if policy.get("ExternalPort") is None:
             return _text(policy.get("Type"))
         address = ",".join(map(str, _list(policy.get("VIPs")))) or "node port "
-        protocol = protocols.get(policy.get("Protocol") or 0, _text(policy.get("Protocol")))
+        number = policy.get("Protocol")
+        protocol = protocols.get(number if isinstance(number, int) else 0, _text(number))
         colon = "" if address.endswith(" ") else ":"
         return f"{address}{colon}{policy['ExternalPort']}/{protocol}"
     return ""

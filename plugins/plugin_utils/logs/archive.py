@@ -14,6 +14,8 @@ import dataclasses
 import gzip
 import io
 import json
+import pathlib
+import re
 import shutil
 import tarfile
 import tempfile
@@ -26,10 +28,16 @@ from .redaction import Redaction
 _IN_MEMORY = 4 * 1024 * 1024
 """Bytes of one file that are kept in memory before they go into a temporary file."""
 _COPY = 1024 * 1024
+_LATEST = 2**33 - 1
+"""The latest time that tar can write in plain octal digits."""
+
+
+_UNSAFE_NAME = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|[\\:\x00-\x1f\x7f]")
+"""In a name: an empty part, `.` or `..` (no leading `/` either), and what some system takes for a path or a drive."""
 
 
 class ArchiveError(Exception):
-    """What came from the node is no archive."""
+    """What came from the node is no archive, or more than was asked for."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,6 +58,8 @@ def write(
     members: t.Mapping[str, str],
     documents: t.Callable[[Kept], t.Mapping[str, t.Any]],
     redaction: Redaction,
+    limit: int,
+    temporary: pathlib.Path | None = None,
 ) -> Kept:
     """Writes the archive of a node.
 
@@ -60,21 +70,23 @@ def write(
         members: names in the source and in the target; what is not named is left out, whatever else came.
         documents: told what was kept, gives further files: texts, or plain data that becomes JSON, by name.
         redaction: blanks secrets in all texts and data. Event logs (.evtx) stay as they are.
+        limit: bytes that the source may have when it is decompressed; gzip packs a thousand times as much.
+        temporary: the folder for what does not fit into memory; None: the system's.
 
     Raises:
-        ArchiveError: the source is damaged.
+        ArchiveError: the source is damaged, or too large; or a name is not safe to unpack.
     """
     sizes: dict[str, int] = {}
     not_texts: list[str] = []
     with _damage_told(), tarfile.open(fileobj=target, mode="w|gz", format=tarfile.PAX_FORMAT) as archive:
-        for member, content in _read(source):
+        for member, content in _read(source, limit):
             name = members.get(member.name.removeprefix("./"))
             if name is None:
                 continue
-            with tempfile.SpooledTemporaryFile(_IN_MEMORY) as clean:
+            with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=temporary) as clean:
                 if name.endswith(".evtx"):
                     shutil.copyfileobj(content, clean, _COPY)
-                elif not _blank(content, clean, redaction):
+                elif not redaction.stream(t.cast("t.BinaryIO", content), t.cast("t.BinaryIO", clean)):
                     not_texts.append(name)
                     continue
                 sizes[name] = _add(archive, f"{folder}/{name}", clean, member.mtime)
@@ -91,7 +103,7 @@ def write(
 def _damage_told() -> t.Iterator[None]:
     try:
         yield
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ArithmeticError, ValueError) as error:
         raise ArchiveError(f"the archive that came is damaged: {error}") from error
 
 
@@ -100,30 +112,46 @@ def document_text(document: t.Any) -> str:
     return document if isinstance(document, str) else json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _read(source: t.BinaryIO) -> t.Iterator[tuple[tarfile.TarInfo, t.IO[bytes]]]:
+class _Bounded(io.RawIOBase):
+    """What a compressed stream has inside, up to a limit."""
+
+    def __init__(self, plain: gzip.GzipFile, limit: int) -> None:
+        self._plain, self._left, self._limit = plain, limit, limit
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._plain.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise ArchiveError(
+                f"expected {self._limit} bytes at most in the archive, as much as was selected; got more"
+            )
+        return data
+
+
+def _read(source: t.BinaryIO, limit: int) -> t.Iterator[tuple[tarfile.TarInfo, t.IO[bytes]]]:
     """The files of an archive, one after the other."""
     # tarfile's own decompression gives up to a thousand times of what it reads at once.
-    with gzip.GzipFile(fileobj=source) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
-        for member in archive:
-            # Links and devices are nothing that we put there.
-            content = archive.extractfile(member) if member.isreg() else None
-            if content is not None:
-                yield member, content
-            archive.members = []  # type: ignore[attr-defined]  # it would keep them all
-
-
-def _blank(content: t.IO[bytes], clean: t.Any, redaction: Redaction) -> bool:
-    """Copies a text without its secrets; it is read twice, which a stream cannot be."""
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as raw:
-        shutil.copyfileobj(content, raw, _COPY)
-        raw.seek(0)
-        return redaction.stream(t.cast("t.BinaryIO", raw), clean)
+    with gzip.GzipFile(fileobj=source) as plain:
+        bounded = t.cast("t.IO[bytes]", _Bounded(plain, limit))
+        with tarfile.open(fileobj=bounded, mode="r|") as archive:
+            for member in archive:
+                # Links and devices are nothing that we put there, nor files with holes: those are filled from nothing.
+                content = archive.extractfile(member) if member.isreg() and not member.issparse() else None
+                if content is not None:
+                    yield member, content
+                archive.members = []  # type: ignore[attr-defined]  # it would keep them all
 
 
 def _add(archive: tarfile.TarFile, name: str, content: t.Any, modified: float) -> int:
-    """Adds a file that was written to its end."""
+    """Adds a file that was written to its end.
+
+    Raises:
+        ArchiveError: whoever unpacks the archive could find the file elsewhere than below the folder.
+    """
+    if _UNSAFE_NAME.search(name):
+        raise ArchiveError(f"{name!r} is not a safe name for a file in an archive")
     info = tarfile.TarInfo(name)
-    info.size, info.mtime, info.mode = content.tell(), int(modified), 0o600
+    info.size, info.mtime, info.mode = content.tell(), int(min(max(modified, 0), _LATEST)), 0o600
     content.seek(0)
     archive.addfile(info, content)
     return info.size

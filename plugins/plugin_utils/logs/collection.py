@@ -208,6 +208,8 @@ class Collection:
                         members=gathered.members,
                         documents=self._documents,
                         redaction=self._redaction,
+                        limit=self.outcome.selection.most if self.outcome.selection else 0,
+                        temporary=self._directory,
                     )
                 archive = self._directory / f"{name}.tar.gz"
                 os.replace(path, archive)  # noqa: PTH105 - the same, and atomic

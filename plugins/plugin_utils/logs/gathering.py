@@ -171,19 +171,27 @@ def read(seen: Observation, selection: Selection) -> Gathered:
         else:
             said = (result.stderr.strip() if result else "") or str(result.error if result else "not reached")
             problems.append(f"event log {export.channel}: {' '.join(said.split())[-300:]}")
-    versions = {
-        name: (result.stdout.strip() or result.stderr.strip()).splitlines()[0]
-        for name, result in seen.scoped(_VERSION).items()
-        if result.ok and (result.stdout.strip() or result.stderr.strip())
-    }
+    size = int(archive["size"])
+    if not 0 <= size <= selection.most:
+        raise ValueError(f"archive: expected {selection.most} bytes at most, as much as was selected; got {size}")
     return Gathered(
-        size=int(archive["size"]),
+        size=size,
         sha256=str(archive["sha256"]),
         members=members,
-        versions=versions,
+        versions=_said_versions(seen),
         sizes=sizes,
         problems=tuple(problems),
     )
+
+
+def _said_versions(seen: Observation) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entry in catalogue.sources().services:
+        result = seen.calls.get(f"{_VERSION}{entry.name}")
+        said = (result.stdout.strip() or result.stderr.strip()) if result is not None and result.ok else ""
+        if said:
+            found[entry.name] = said.splitlines()[0]
+    return found
 
 
 def _file(number: int) -> str:

@@ -16,30 +16,19 @@ import re
 import typing as t
 import urllib.parse
 
-BLANK = "***"
+from .named_secrets import BLANK, VALUE_NAMES, is_open, is_secret_name, without_named
+
+__all__ = ["BLANK", "LONGEST_KEY", "LONGEST_LINE", "Redaction"]
+
 LONGEST_LINE = 1024 * 1024
 """In bytes. A longer line is no log's: it is left out as a whole, since a secret could lie across any cut."""
 LONGEST_KEY = 20_000
 """In characters: of a private key in PEM."""
 _BLOCK = 1024 * 1024
-
-# In lower case.
-_WORDS = re.compile(
-    r"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key"
-    r"|key-data|certificate-key|credentials?|(?<![a-z])auth(?![\w.-])|(?<![a-z])sig(?![\w.-])"
-)
-# "…", '…', \"…\" as in JSON within JSON, or a word.
-_VALUE = r"""("(?:[^"\\\r\n]|\\.)*"|'[^'\r\n]*'|\\"[^"\r\n]*"|[^\s"'<>]+)"""
-# What follows a secret word: the rest of the name, a sign and a value; or, in an argument, a blank and a value.
-_NAMED = re.compile(rf"""([\w.-]{{0,40}})(\\?["']?\]?[ \t]{{0,4}}[:=][ \t]{{0,4}}){_VALUE}""")
-_FLAGGED = re.compile(rf"([\w-]{{0,40}})([ \t]+)(?!-){_VALUE}")
-_FLAG = re.compile(r"(?:^|\s)--?[\w-]{0,30}\Z")
-# What is named so tells of a secret and is none: --token-file, tokenTTL, secretName, token-ca-cert-hash.
-_HARMLESS = re.compile(
-    r"(?i)[\w.-]*(?:files?|paths?|dir|folder|names?|namespaces?|ttl|hash|urls?|types?|versions?|seconds|count"
-    r"|expir\w*|requests?|reviews?|controller|mode|provider|helpers?|plugins?|enabled|webhook|kind)"
-)
-_NOTHING = frozenset({"true", "false", "null", "nil", "<nil>", '""', "''", BLANK})
+_TAIL = 2048
+"""Characters at the end of a block that are looked at: a value may stand a few lines below its name."""
+_HEAD = 4096
+"""Bytes by which the encoding is told."""
 
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _KEY_ENDS = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
@@ -47,7 +36,11 @@ _LIKE_A_KEY = re.compile(r"[\sA-Za-z0-9+/=\\:,.|>-]*")
 
 
 class _Form(t.NamedTuple):
-    """How a kind of secret looks. None begins with an open repetition: each takes time in proportion to the text."""
+    """How a kind of secret looks.
+
+    Each takes time in proportion to the text: no match begins inside of the open repetition of another one, and what
+    may begin anywhere is bounded. A test holds them against texts of their own beginnings.
+    """
 
     hints: tuple[str, ...]
     """In lower case: where none of them is, the pattern need not be tried."""
@@ -81,26 +74,78 @@ _FORMS = (
         rf"\1{BLANK}",
     ),
     _Form(("bearer", "basic"), re.compile(r"(?i)\b(bearer|basic)[ \t]+[A-Za-z0-9+/=._~-]{12,}"), rf"\1 {BLANK}"),
-    _Form(("eyj",), re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?")),
+    _Form(("eyj",), re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?")),
     # Signatures and tokens in the queries of URLs.
     _Form(
         ("?", "&"),
         re.compile(
-            r"(?i)([?&](?:sig|[\w-]{0,30}(?:token|signature|credential|key|code|secret)[\w-]{0,20})=)[^&\s\"'<>]+"
+            r"(?i)([?&](?=[\w-]{1,60}=)(?:sig|[\w-]{0,30}(?:token|signature|credential|key|code|secret)[\w-]{0,20})=)[^&\s\"'<>]+"
         ),
         rf"\1{BLANK}",
     ),
-    # Of cloud providers, GitHub and Slack.
+    # Of cloud providers, GitHub, GitLab, Docker Hub and Slack.
     _Form(("akia", "asia"), re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
+    _Form(("aiza",), re.compile(r"\bAIza[0-9A-Za-z_-]{35}")),
     _Form(
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox"),
-        re.compile(r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bxox[abp]-[A-Za-z0-9-]{10,}"),
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox", "_pat_", "glpat-"),
+        re.compile(
+            r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bxox[abp]-[A-Za-z0-9-]{10,}|\bgithub_pat_[A-Za-z0-9_]{20,}"
+            r"|\bdckr_pat_[A-Za-z0-9_-]{16,}|\bglpat-[A-Za-z0-9_-]{16,}"
+        ),
     ),
-    # Answer files are not collected; where one is quoted:
+    # Answer files are not collected; where one is quoted. Its passwords have elements of their own inside.
     _Form(
         ("password>",),
-        re.compile(r"(?is)<((?:Administrator)?Password)>.{0,2000}?</\1>"),
+        re.compile(r"(?is)<((?:Administrator)?Password)>(?:(?!<(?:Administrator)?Password>).){0,2000}?</\1>"),
         rf"<\1>{BLANK}</\1>",
+    ),
+    _Form(
+        ("secret", "token", "key", "passphrase"),
+        re.compile(
+            r"(?i)<(?=[a-z:]{5,80}>[^<]{1,2000}</)"
+            r"((?:[a-z]{0,20}:)?[a-z]{0,20}(?:secret|token|apikey|keymaterial|passphrase)[a-z]{0,20})>[^<]{1,2000}</\1>"
+        ),
+        rf"<\1>{BLANK}</\1>",
+    ),
+    # RFC 6265: all pairs of the header.
+    _Form(
+        ("cookie",),
+        re.compile(
+            r"(?i)\b((?:set-)?cookie2?\\{0,3}[\"']?\]?[ \t]{0,3}[:=][ \t]{0,3}[\[\\\"']{0,8})[^\s\"'\]\\][^\r\n\"'\]]*"
+        ),
+        rf"\1{BLANK}",
+    ),
+    # Passwords that programs take without naming them: docker login; crictl, ctr, curl; plink, schtasks; net; .netrc.
+    _Form(
+        (" -p",),
+        re.compile(r"(?i)(\b(?:login\b[^\r\n]{0,200}?|sshpass)[ \t]-p[ =]?)(?![\s-])\S{1,512}"),
+        rf"\1{BLANK}",
+    ),
+    _Form(
+        ("--creds", "--user", " -u "),
+        re.compile(
+            r"((?<![^\s\"',])(?:--creds|--user|-u)[ =\"',]{1,4}(?!\d+:\d+(?:\s|\Z))[^\s:\"',]{1,64}:)[^\s\"',]+"
+        ),
+        rf"\1{BLANK}",
+    ),
+    _Form((" -pw", " /rp"), re.compile(r"(?i)((?<=\s)(?:-pw|/rp)[ \t]{1,4})[^\s/-]\S*"), rf"\1{BLANK}"),
+    _Form(
+        ("net ", "net.exe ", "net1 "),
+        re.compile(
+            r"(?i)(\bnet1?(?:\.exe)?[ \t]{1,4}(?:user[ \t]{1,4}[^\s/]{1,64}"
+            r"|use[ \t]{1,4}(?:[a-z*]:?[ \t]{1,4})?\\\\[^\s]{1,256})[ \t]{1,4})(?!/)\S+"
+        ),
+        rf"\1{BLANK}",
+    ),
+    _Form(("login ",), re.compile(r"(?i)(\blogin[ \t]{1,4}\S{1,128}\s{1,8}password[ \t]{1,4})\S+"), rf"\1{BLANK}"),
+    _Form(("identified",), re.compile(r"(?i)(\bidentified[ \t]{1,4}by[ \t]{1,4})\S+"), rf"\1{BLANK}"),
+    _Form(
+        ("securestring",),
+        re.compile(
+            r"(?i)(\bConvertTo-SecureString[ \t]{1,4}(?:-String[ \t:]{1,4})?)"
+            r"(?:\\{0,3}\"[^\"\r\n]*\"|'[^'\r\n]*'|[^\s\"'$(-]\S*)"
+        ),
+        rf"\1{BLANK}",
     ),
 )
 # A bootstrap token, and what is far quicker to look for.
@@ -133,21 +178,37 @@ class Redaction:
                 text = form.pattern.sub(form.blank, text)
         if _BOOTSTRAP_END.search(text):
             text = _BOOTSTRAP.sub(BLANK, text)
-        return _without_named(text)
+        return without_named(text)
 
     def value(self, value: t.Any) -> t.Any:
         """A value of JSON without secrets: in texts, and under names that sound secret."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, t.Mapping):
-            return {key: self._member(str(key), item) for key, item in value.items()}
+            named = any(is_secret_name(str(item)) for key, item in value.items() if str(key).lower() in ("name", "key"))
+            return {key: self._member(str(key), item, named=named) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [self.value(item) for item in value]
         return value
 
-    def _member(self, name: str, item: t.Any) -> t.Any:
-        secret = isinstance(item, str) and item and _WORDS.search(name.lower()) and not _is_harmless(name)
-        return BLANK if secret else self.value(item)
+    def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
+        """A member of a mapping; `named`: another member says that its value is a secret, as Kubernetes' env does."""
+        if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
+            return self._all_secret(item)
+        return self.value(item)
+
+    def _all_secret(self, value: t.Any) -> t.Any:
+        """What stands under a name that sounds secret. Kubernetes' own `secret: {secretName: x}` stays."""
+        if isinstance(value, str):
+            return BLANK if value else value
+        if isinstance(value, t.Mapping):
+            return {
+                key: self._all_secret(item) if str(key).lower() in VALUE_NAMES else self.value(item)
+                for key, item in value.items()
+            }
+        if isinstance(value, (list, tuple)):
+            return [self._all_secret(item) for item in value]
+        return value
 
     def stream(self, source: t.BinaryIO, target: t.BinaryIO) -> bool:
         """Copies a text without its secrets, in memory that does not grow with it.
@@ -155,17 +216,19 @@ class Redaction:
         UTF-16, as Windows PowerShell writes it, becomes UTF-8. Bytes that are no UTF-8 stay as they are.
 
         Parameters:
-            source: at its beginning; can be read twice.
+            source: at its beginning.
+            target: is written to.
 
         Returns:
             Whether it is a text; of anything else nothing is written.
         """
-        encoding = _encoding(source)
+        head = source.read(min(_HEAD, _BLOCK))
+        encoding = _encoding(head)
         if encoding is None:
             return False
         held = ""
-        for text in _blocks(source, encoding):
-            text, held = _whole_keys(held + text)
+        for text in _blocks(source, encoding, head):
+            text, held = _settled(held + text)
             target.write(self._encoded(text))
         target.write(self._encoded(held))
         return True
@@ -174,12 +237,17 @@ class Redaction:
         return self.text(text).encode("utf-8", "surrogateescape")
 
 
-def _whole_keys(text: str) -> tuple[str, str]:
-    """The text up to a key whose end is not yet there, and the beginning of that key."""
+def _settled(text: str) -> tuple[str, str]:
+    """The text up to where a secret may begin whose end is not yet there, and the rest: a key, or a name's value."""
     start = max((match.start() for match in _KEY_BEGINS.finditer(text)), default=-1)
-    if start < 0 or len(text) - start > LONGEST_KEY or _KEY_ENDS.search(text, start):
-        return text, ""
-    return text[:start], text[start:]
+    if start >= 0 and len(text) - start <= LONGEST_KEY and not _KEY_ENDS.search(text, start):
+        return text[:start], text[start:]
+    cut = len(text)
+    while cut > 0 and is_open(text[max(0, cut - _TAIL) : cut]):
+        cut = text.rfind("\n", 0, cut - 1) + 1
+        if len(text) - cut > LONGEST_KEY:
+            return text, ""
+    return text[:cut], text[cut:]
 
 
 def _without_keys(text: str) -> str:
@@ -187,43 +255,17 @@ def _without_keys(text: str) -> str:
     parts: list[str] = []
     last = 0
     while begin := _KEY_BEGINS.search(text, last):
-        limit = begin.end() + LONGEST_KEY
+        # Where the next one begins this one has no end.
+        following = _KEY_BEGINS.search(text, begin.end(), begin.end() + LONGEST_KEY)
+        limit = following.start() if following else begin.end() + LONGEST_KEY
         end = _KEY_ENDS.search(text, begin.end(), limit) or _LIKE_A_KEY.match(text, begin.end(), limit)
         parts += [text[last : begin.start()], BLANK]
         last = end.end() if end else begin.end()
     return "".join([*parts, text[last:]])
 
 
-def _without_named(text: str) -> str:
-    """The text without the values of what is named like a secret: `password: x`, `"token": "x"`, `--secret x`."""
-    lower = text.lower()
-    if len(lower) != len(text):
-        # Some letters have a longer lower case; they are in no word that is looked for.
-        lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    parts: list[str] = []
-    last = 0
-    for word in _WORDS.finditer(lower):
-        if word.start() < last:
-            continue
-        found = _NAMED.match(text, word.end())
-        if found is None and _FLAG.search(text, max(0, word.start() - 33), word.start()):
-            found = _FLAGGED.match(text, word.end())
-        if found is None or found[3] in _NOTHING or _is_harmless(word[0] + found[1]):
-            continue
-        quote = next((mark for mark in ('\\"', '"', "'") if found[3].startswith(mark)), "")
-        parts += [text[last : found.start(3)], quote, BLANK, quote]
-        last = found.end()
-    return "".join([*parts, text[last:]])
-
-
-def _is_harmless(name: str) -> bool:
-    return _HARMLESS.fullmatch(name) is not None
-
-
-def _encoding(source: t.BinaryIO) -> str | None:
-    """How a text is encoded; None where it is none. Reads its beginning, and goes back."""
-    head = source.read(4096)
-    source.seek(0)
+def _encoding(head: bytes) -> str | None:
+    """How a text is encoded, by its beginning; None where it is none."""
     if head[:2] == b"\xff\xfe":
         return "utf-16-le"
     if head[:2] == b"\xfe\xff":
@@ -237,10 +279,9 @@ def _encoding(source: t.BinaryIO) -> str | None:
     return None
 
 
-def _blocks(source: t.BinaryIO, encoding: str) -> t.Iterator[str]:
-    """The text in pieces of whole lines."""
+def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
+    """The text in pieces of whole lines; its beginning was read before."""
     newline = "\n".encode(encoding)
-    rest = b""
     while data := source.read(_BLOCK):
         data = rest + data
         end = _after(data, newline, data.rfind)

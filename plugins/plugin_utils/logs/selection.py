@@ -17,6 +17,9 @@ from .survey import EventLog, LogFile, Survey, moment
 _UNSAFE = re.compile(r"[^A-Za-z0-9._@+=-]")
 _ROOM = 512 * 1024 * 1024
 """Bytes that stay free on the node whatever is collected."""
+_MEGABYTE = 1024 * 1024
+_PER_MEMBER = 4096
+"""Bytes of tar for each file: its header, one for a long name, and what fills the last block."""
 _MOST = 250
 """Files of one source: they all are named in one batch, which stays below 1 MB."""
 
@@ -70,6 +73,20 @@ class Selection:
         """Bytes that the node needs for a while: copies, an archive that may not be smaller, and what stays free."""
         files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
         return 2 * (sum(files) + sum(exports)) + _ROOM
+
+    @property
+    def most(self) -> int:
+        """Bytes that an honest node sends at most, packed or not: whatever is more was not asked for.
+
+        Files may grow while they are gathered, but no source to twice the limit. An exported event log is written anew,
+        in chunks of 64 KB (MS-EVEN6), and tar adds a header and padding to each member.
+        """
+        tails: dict[str, list[int]] = {}
+        for file in self.files:
+            tails.setdefault(file.source, []).append(file.tail)
+        files = sum(min(sum(each), 2 * max(each)) for each in tails.values())
+        exports = sum(2 * export.expected + _MEGABYTE for export in self.exports)
+        return files + exports + _PER_MEMBER * (len(self.files) + len(self.exports)) + _MEGABYTE
 
 
 def select(survey: Survey, wanted: catalogue.Wanted) -> Selection:

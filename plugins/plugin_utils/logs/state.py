@@ -72,7 +72,8 @@ def read(seen: Observation) -> State:
     """Reads the answers to `calls`."""
     problems: list[str] = []
     commands: dict[str, str] = {}
-    for name, result in seen.scoped(_COMMANDS).items():
+    # By our own names, never by those that came: they become names of files.
+    for name, result in _answers(seen, _COMMANDS, catalogue.sources().commands):
         if _is_unknown(result):
             continue
         commands[name] = _text(result)
@@ -80,7 +81,7 @@ def read(seen: Observation) -> State:
         if result.exit_code is None:
             problems.append(f"{name}: {result.error or 'failed'}")
     facts: dict[str, t.Any] = {}
-    for name, result in seen.scoped(_FACTS).items():
+    for name, result in _answers(seen, _FACTS, catalogue.sources().facts):
         if result.ok:
             facts[name] = list(result.output)
         elif not _is_unknown(result):
@@ -89,6 +90,15 @@ def read(seen: Observation) -> State:
     if hns is not None and hns["problem"] not in ("", hns_facts.NO_HNS):
         problems.append(f"HNS: {hns['problem']}")
     return State(commands=commands, facts=facts, hns=hns, problems=tuple(problems))
+
+
+def _answers(
+    seen: Observation, prefix: str, entries: t.Iterable[catalogue.Command | catalogue.Fact]
+) -> t.Iterator[tuple[str, CallResult]]:
+    for entry in entries:
+        result = seen.calls.get(prefix + entry.name)
+        if result is not None:
+            yield entry.name, result
 
 
 def _hns(seen: Observation) -> dict[str, t.Any] | None:

@@ -54,6 +54,8 @@ def fetch(node: Observes, path: str, size: int, sha256: str, target: t.BinaryIO)
         # Nobody wants megabytes of base64 in a log.
         seen = node.observe((_piece(path, offset),), step=step, private=True)
         data = _data(seen, node.name, step)
+        if len(data) > min(PIECE, size - offset):
+            raise NodeError(f"{node.name}: {step}: expected {min(PIECE, size - offset)} bytes at most, got {len(data)}")
         if not data:
             raise NodeError(f"{node.name}: {step}: the file ended after {offset} of {size} bytes")
         digest.update(data)

@@ -18,7 +18,7 @@ import typing as t
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ..credentials import each_text, without_credentials
+from ..values.shown import AsItIs, kind, shown
 from ..versions import Version, docker_problem, pair_problem
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -27,8 +27,8 @@ ROLES = pathlib.Path(__file__).parents[3] / "roles"
 NETBIOS_LENGTH = 15
 """Windows cuts a computer's NetBIOS name here; two nodes that share so many characters collide silently."""
 _SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
+_PLAIN = re.compile(r"v?[\d.]{1,20}|true|false|yes|no", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
-_QUERY = re.compile(r"(?<=[\w/])\?\S+")
 _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?(\w+)(?:'|\s*\|\s*default)")
 """The shared variable that a default reads first."""
@@ -43,12 +43,7 @@ class Problem:
     accepted: str
 
     def __str__(self) -> str:
-        return f"{self.variable}: {each_text(self.value, _shown)!r} is not accepted; {self.accepted}"
-
-
-def _shown(text: str) -> str:
-    """A text as it may be shown: URLs in it may carry credentials or a signature."""
-    return _QUERY.sub("?(hidden)", without_credentials(text))
+        return f"{self.variable}: {shown(self.value)} is not accepted; {self.accepted}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,8 +108,11 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
         if role is not None:
             close = difflib.get_close_matches(name, sorted(role.options), n=3, cutoff=0.6)
             hint = f"did you mean {' or '.join(close)}?" if close else f"see the README of role {role.name}"
-            shown = "(hidden)" if _SECRET.search(name) else variables[name]
-            problems.append(Problem(name, shown, f"role {role.name} has no such variable; {hint}"))
+            value = variables[name]
+            # Which secret a misspelt name was meant for, nobody knows.
+            if _SECRET.search(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value)):
+                value = AsItIs(f"(hidden: a {kind(value)})")
+            problems.append(Problem(name, value, f"role {role.name} has no such variable; {hint}"))
     return problems
 
 
@@ -137,10 +135,20 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
             text = isinstance(values[name], str) and option.get("elements") == "dict"
             if text or ArgumentSpecValidator({name: spec}).validate({name: values[name]}).error_messages:
                 source = f" (from {role.sources[name]})" if name in role.sources else ""
-                shown = "(hidden)" if option.get("no_log") else values[name]
                 hint = f""", such as -e '{{"{name}": [{{…}}]}}' and no text""" if text else ""
-                problems.append(Problem(name + source, shown, _accepted(option) + hint + _HINTS.get(name, "")))
+                problems.append(
+                    Problem(
+                        name + source, _given(values[name], option), _accepted(option) + hint + _HINTS.get(name, "")
+                    )
+                )
     return problems
+
+
+def _given(value: object, option: t.Mapping[str, t.Any]) -> object:
+    """The value for a message: of a text that should be something else, and may be all of a secret, only that it is."""
+    if isinstance(value, str) and (option.get("no_log") or option.get("type") in ("dict", "list")):
+        return AsItIs(f"(hidden: a {kind(value)})")
+    return value
 
 
 _HINTS = {"cni_plugin": "; cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it"}

@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 
 from ..calls import Call, CallResult
+from ..values.shown import shown
 
 Results = t.Mapping[str, CallResult]
 """Results of a resource's own calls, by the ids it gave them."""
@@ -22,7 +23,7 @@ class ResourceError(Exception):
     """A resource that cannot be: says where, the value, and what would be accepted."""
 
     def __init__(self, where: str, value: object, accepted: str) -> None:
-        super().__init__(f"{where}: {value!r} is not accepted; {accepted}")
+        super().__init__(f"{where}: {shown(value)} is not accepted; {accepted}")
         self.where = where
         self.value = value
         self.accepted = accepted

@@ -22,7 +22,7 @@ def quote(argument: str) -> str:
     if argument and not re.search(r'[\s"]', argument):
         return argument
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
-    escaped = re.sub(r"(\\+)$", r"\1\1", escaped)
+    escaped = re.sub(r"(\\+)\Z", r"\1\1", escaped)
     return f'"{escaped}"'
 
 

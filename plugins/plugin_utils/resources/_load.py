@@ -15,6 +15,7 @@ import types
 import typing as t
 
 from ..credentials import HIDDEN
+from ..values.shown import AsItIs, shown
 from . import TYPES
 from ._base import Resource, ResourceError
 
@@ -290,22 +291,12 @@ def _short(value: t.Any) -> t.Any:
         return value if abs(value or 0) < 10**40 else "a huge number"
     if isinstance(value, str):
         return value if len(value) <= 100 else value[:97] + "..."
-    text = repr(value)
-    return _Text(text if len(text) <= 100 else text[:97] + "...")
+    return AsItIs(shown(value))
 
 
 def _short_text(text: str) -> str:
     """A name as part of a place, on one line."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])
-
-
-class _Text(str):
-    """A text that is quoted as it stands: the repr of something else."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 # Ansible's main process imports this before it forks its workers: they share what is known by then.

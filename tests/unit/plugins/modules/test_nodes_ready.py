@@ -53,6 +53,12 @@ def test_a_node_that_came_back() -> None:
     }
 
 
+def test_what_a_kubelet_says_of_itself_is_safe_to_print() -> None:
+    api = Api(ready="False")
+    api.node["status"]["conditions"][0]["message"] = "runtime \x1b]52;c;cm0=\x07 down"  # type: ignore[index]
+    assert state(api)["reason"] == "runtime \\x1b]52;c;cm0=\\x07 down"
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -9,8 +9,11 @@ import tomllib
 import typing as t
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.containerd_config import ContainerdSettings, render
+from ansible_collections.winkube.node.plugins.plugin_utils import registries
+from ansible_collections.winkube.node.plugins.plugin_utils.containerd_config import ContainerdSettings, literal, render
 
 SETTINGS = ContainerdSettings(
     sandbox_image="registry.k8s.io/pause:3.10.2",
@@ -90,3 +93,22 @@ def test_a_quote_cannot_leave_its_string() -> None:
 def test_an_unknown_version_is_refused() -> None:
     with pytest.raises(ValueError, match="not supported"):
         render("3.0.0", SETTINGS)
+
+
+@given(st.text(st.characters(exclude_categories=())))
+@example("\x7f")
+@example("C:\\a\x1f")
+@example("\ud800")
+def test_whatever_is_accepted_is_toml_and_means_itself(value: str) -> None:
+    try:
+        written = literal(value)
+    except ValueError:
+        return
+    assert tomllib.loads(f"a = {written}\n") == {"a": value}
+
+
+def test_a_header_with_del_is_refused_without_being_shown() -> None:
+    given_ = {"r.example": {"server": {"url": "https://r.example", "headers": {"X-Token": "s3cret\x7f"}}}}
+    with pytest.raises(registries.RegistryError, match=r"control character|one line") as refused:
+        registries.hosts_toml(registries.read(given_)[0])
+    assert "s3cret" not in str(refused.value)

@@ -6,6 +6,7 @@ import itertools
 import typing as t
 
 import pytest
+from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
 from unit.fake_node import FakeAction, FakeTime, Fault, Machine
 
@@ -302,3 +303,18 @@ def test_what_was_written_down_when_a_batch_ended_is_no_boot_time_of_now(taken: 
     node.reboot()
     # Where the link holds, what was known before still is.
     assert taken == ["", machine.boot]
+
+
+@pytest.mark.parametrize(
+    "call", [Call(id="a", command="Get-A", secret=True), Call(id="a", command="Get-A", private=True)]
+)
+def test_secrets_are_not_sent_where_ansible_would_leave_them_on_the_node(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.setattr(constants, "DEFAULT_KEEP_REMOTE_FILES", True)
+    node, _ = make(machine)
+    with pytest.raises(NodeError, match=r"win-1: apply: ANSIBLE_KEEP_REMOTE_FILES .* expected it unset"):
+        node.run(Batch(calls=(call,)))
+    assert machine.batches == []
+    # Whoever looks for an error sees what is no secret.
+    assert node.observe(CALLS)["b"].output == (2,)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import io
 import json
@@ -64,15 +65,22 @@ def test_any_file_comes_whole(data: bytes, piece: int) -> None:
 @pytest.mark.parametrize(
     ("announced", "why"),
     [
-        (b"other bytes", "its SHA-256 is"),
+        (b"another file..", "its SHA-256 is"),
         (b"the same bytes and more", "ended after 14 of 23"),
-        (b"the same", "its SHA-256"),
     ],
 )
 def test_what_is_not_the_file_is_refused(announced: bytes, why: str) -> None:
     digest = hashlib.sha256(announced).hexdigest()
     with pytest.raises(NodeError, match=why):
         transfer.fetch(of(b"the same bytes"), "C:\\x", len(announced), digest, io.BytesIO())
+
+
+def test_a_piece_that_is_longer_than_asked_is_refused() -> None:
+    node = FileNode(lambda _offset, _count: bytes(64), 10)
+    target = io.BytesIO()
+    with pytest.raises(NodeError, match="expected 10 bytes at most, got 64"):
+        transfer.fetch(node, "C:\\x", 10, "0" * 64, target)
+    assert target.getvalue() == b""
 
 
 def test_a_file_that_is_gone_is_an_error_that_names_the_node() -> None:
@@ -130,7 +138,7 @@ def tar(**members: bytes) -> io.BytesIO:
 
 
 def kept(
-    source: t.BinaryIO, members: t.Mapping[str, str], **documents: t.Any
+    source: t.BinaryIO, members: t.Mapping[str, str], limit: int = 100 * MB, **documents: t.Any
 ) -> tuple[logs_archive.Kept, dict[str, bytes]]:
     target = io.BytesIO()
     told = logs_archive.write(
@@ -140,6 +148,7 @@ def kept(
         members=members,
         documents=lambda _: documents,
         redaction=Redaction(["Passw0rd!"]),
+        limit=limit,
     )
     target.seek(0)
     with tarfile.open(fileobj=target) as archive:
@@ -181,6 +190,77 @@ def test_links_and_names_that_nobody_asked_for_are_nothing_to_us() -> None:
     assert kept(file, {"f00000": "files/a.log"})[1] == {}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "facts/../../.bashrc.json",
+        "commands/../../../../tmp/pwned.txt",
+        "/etc/cron.d/x",
+        "facts//x",
+        "facts/./x",
+        "..",
+        "facts/..",
+        "C:/x",
+        "a:stream",
+        "facts\\..\\x",
+        "\x1b[31mred",
+        "a\nb",
+        "del\x7f",
+        "",
+    ],
+)
+def test_a_name_that_leads_out_of_the_archive_is_refused(name: str) -> None:
+    with pytest.raises(logs_archive.ArchiveError, match="not a safe name"):
+        kept(tar(), {}, **{name: "x"})
+
+
+def test_a_small_archive_that_becomes_a_large_one_is_refused() -> None:
+    source = tar(f00000=bytes(8 * MB).replace(b"\0", b"x"))
+    assert len(source.getvalue()) < 20_000
+    with pytest.raises(logs_archive.ArchiveError, match=f"expected {MB} bytes at most"):
+        kept(source, {"f00000": "files/a.log"}, limit=MB)
+
+
+def test_a_file_with_holes_is_nothing_to_us() -> None:
+    """Its holes are filled from nothing: no limit of what is read would hold them."""
+    with tarfile.open(fileobj=(file := io.BytesIO()), mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("f00000")
+        info.pax_headers = {
+            "GNU.sparse.major": "0",
+            "GNU.sparse.minor": "1",
+            "GNU.sparse.size": str(10**15),
+            "GNU.sparse.map": "0,4",
+        }
+        info.size = 4
+        archive.addfile(info, io.BytesIO(b"text"))
+    file.seek(0)
+    assert kept(file, {"f00000": "files/a.log"})[1] == {}
+
+
+def test_what_does_not_fit_into_memory_lies_beside_the_archive(
+    tmp_path: t.Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders: list[t.Any] = []
+    spooled = logs_archive.tempfile.SpooledTemporaryFile
+    monkeypatch.setattr(
+        logs_archive.tempfile,
+        "SpooledTemporaryFile",
+        lambda *arguments, **keywords: (folders.append(keywords.get("dir")), spooled(*arguments, **keywords))[1],
+    )
+    logs_archive.write(
+        tar(f00000=b"a\n", f00001=b"b\n"),
+        io.BytesIO(),
+        folder="w",
+        members={"f00000": "a", "f00001": "b"},
+        documents=lambda _: {},
+        redaction=Redaction(),
+        limit=MB,
+        temporary=tmp_path,
+    )
+    # One copy of each file.
+    assert folders == [tmp_path, tmp_path]
+
+
 @pytest.mark.parametrize("length", [0, 100, -30_000])
 def test_a_damaged_archive_is_one_error(length: int) -> None:
     whole = tar(f00000=random.Random(1).randbytes(40_000).hex().encode()).getvalue()
@@ -204,6 +284,7 @@ def test_memory_does_not_grow_with_the_archive() -> None:
             members={"f00000": "a.log"},
             documents=lambda _: {},
             redaction=Redaction(),
+            limit=100 * MB,
         )
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -251,6 +332,22 @@ def test_what_was_gathered_and_what_was_not() -> None:
     assert found.versions == {"kubelet": "Kubernetes v1.34.2"}
     # A file that only a service's command line named need not be there.
     assert found.problems == ("C:\\c.log: Access is denied.", "event log Setup: Access is denied.")
+
+
+def test_what_is_bounded_is_what_was_selected() -> None:
+    assert SELECTION.most < 10 * MB
+    with pytest.raises(ValueError, match=f"expected {SELECTION.most} bytes at most, as much as was selected"):
+        gathered(archive=answer({"exists": True, "size": 10**15, "sha256": "AB"}))
+
+
+def test_no_source_is_taken_twice_over_its_limit() -> None:
+    files = [dataclasses.replace(SELECTION.files[0], tail=50 * MB - number) for number in range(250)]
+    assert Selection(files=tuple(files), exports=(), left_out=()).most < 103 * MB
+
+
+def test_versions_are_of_our_services_only() -> None:
+    evil = CallResult.from_wire({"ok": True, "exit_code": 0, "stdout": "x"})
+    assert gathered(**{"version.../../evil": evil}).versions == {"kubelet": "Kubernetes v1.34.2"}
 
 
 def test_a_batch_that_stopped_says_where_and_why() -> None:

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from unit.secret_forms import FORMS, SECRET
+from unit.secret_forms import HARMLESS as ORDINARY
 
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import redaction as logs_redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.redaction import BLANK, Redaction
@@ -95,6 +98,80 @@ def test_they_are_blanked_among_other_lines(case: str, before: str, after: str) 
 def test_a_text_without_any_of_it_is_left_alone(text: str) -> None:
     plain = text.translate(str.maketrans(dict.fromkeys("=:@.?&-_<", " ")))
     assert Redaction().text(plain) == plain
+
+
+@pytest.mark.parametrize("case", FORMS)
+def test_every_form_of_a_secret_is_blanked(case: str) -> None:
+    assert "Correct4711" in FORMS[case]
+    clean = Redaction().text(f"first line\n{FORMS[case]}\nlast line")
+    assert "Correct4711" not in clean
+    assert clean.startswith("first line\n")
+    assert clean.endswith("last line")
+    assert Redaction().text(clean) == clean
+
+
+def test_the_table_is_as_long_as_the_review_that_asked_for_it() -> None:
+    assert len(FORMS) >= 86
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_lines_of_logs_stay_readable(text: str) -> None:
+    assert Redaction().text(text) == text
+
+
+@pytest.mark.parametrize("form", ["env in JSON for people", "env in YAML", "JSON on the next line", "Format-List"])
+def test_the_border_of_blocks_cuts_no_name_off_its_value(form: str) -> None:
+    """The longest secret that lies across lines: each place of the border is tried."""
+    lines = "\n".join(f"line {number} of many" for number in range(20))
+    data = f"{lines}\n{FORMS[form]}\n{lines}\n".encode()
+    for size in range(30, 500, 3):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(logs_redaction, "_BLOCK", size)
+            clean = streamed(data) or b""
+        assert b"Correct4711" not in clean, size
+        assert len(clean) > len(data) - 100
+
+
+def test_structured_values_know_the_same_forms() -> None:
+    document = {
+        "env": [{"name": "DB_PASSWORD", "value": SECRET}, {"name": "HOME", "value": "C:\\"}],
+        "token": [SECRET],
+        "secret": {"value": SECRET, "type": "Opaque"},
+        "volume": {"secret": {"secretName": "tls", "defaultMode": 420}},
+    }
+    clean = Redaction().value(document)
+    assert SECRET not in json.dumps(clean)
+    assert clean["env"][1] == document["env"][1]  # type: ignore[index]
+    assert (clean["volume"], clean["secret"]["type"]) == (document["volume"], "Opaque")
+
+
+BEGINNINGS = (
+    "-eyJ", "eyJaaaaaaaaa.",
+    'token="', "token='", 'token=\\"', "token=[", "token={", "tokenfile=", "token: ", "--token ",
+    "x://a:", "@a:", "authorization: [", "bearer ", "?sig", "&a-token", "<Password>", "<token>",
+    "-----BEGIN PRIVATE KEY-----[", "cookie: ", " login ", "-u a:", "net user a", "identified by ", "password:\n",
+    "password: |\n", 'value:"a",name:"', 'name:"token",value:', "token,      ", "\\", "token\\", '\\"', "TOKEN   ",
+    "LS0tLS1CRUdJTi", "ghp_", "token", "secret{", "  token: |\n   a\n",
+)  # fmt: skip
+# So that no form is passed over because its hint is missing.
+HINTS = "@ ? & < eyj -p -pw /rp ls0tls1crudjti private key----- password> authorization bearer cookie login net xox\n"
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_time_grows_with_the_text_and_no_faster(beginning: str) -> None:
+    """Eight times the text takes about eight times as long; a quadratic form would take 64 times as long."""
+
+    def cost(size: int) -> float:
+        text = HINTS + beginning * (size // len(beginning))
+        times = []
+        for _ in range(3):
+            before = time.process_time()
+            Redaction().text(text)
+            times.append(time.process_time() - before)
+        return min(times)
+
+    small, large = cost(4 * 1024), cost(32 * 1024)
+    assert large < 30 * max(small, 0.001)
 
 
 def test_known_secrets_are_blanked_in_any_dress() -> None:

@@ -72,3 +72,9 @@ def test_counts_of_hns() -> None:
     assert set(state.counts(hung.hns).values()) == {None}
     assert any("did not answer" in problem for problem in hung.problems)
     assert set(state.counts(None).values()) == {None}
+
+
+def test_answers_under_other_names_are_no_files_of_ours() -> None:
+    evil = {f"{kind}.../../../.bashrc": program(0, "x") for kind in ("commands", "facts")}
+    found = read(**evil, **{"commands.time": program(0, "Stratum: 4\n")})
+    assert (found.commands, found.facts) == ({"time": "Stratum: 4\n"}, {})

@@ -12,10 +12,11 @@ from ansible_collections.winkube.node.plugins.plugin_utils.resources._command_li
     flags_of,
     join,
     merge_flags,
+    quote,
     split,
 )
 
-_ARGUMENT = st.text(alphabet=st.sampled_from('ab \\"\t=-é'), max_size=12)
+_ARGUMENT = st.text(alphabet=st.sampled_from('ab \\"\t\n=-é'), max_size=12)
 _PROGRAM = st.text(alphabet=st.sampled_from("ab \\:.é"), min_size=1, max_size=12).filter(
     lambda text: text.strip(" \t") == text and not text.endswith("\\")
 )
@@ -24,6 +25,11 @@ _PROGRAM = st.text(alphabet=st.sampled_from("ab \\:.é"), min_size=1, max_size=1
 @given(_PROGRAM, st.lists(_ARGUMENT, max_size=5))
 def test_what_is_joined_splits_again(program: str, arguments: list[str]) -> None:
     assert split(join([program, *arguments])) == [program, *arguments]
+
+
+def test_a_line_end_behind_a_backslash_doubles_nothing() -> None:
+    assert quote("C:\\x\\\n") == '"C:\\x\\\n"'
+    assert quote("C:\\a b\\") == '"C:\\a b\\\\"'
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,221 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Secrets by their names: `password: x`, `"token": ["x"]`, `--secret x`, `{"name": "DB_PASSWORD", "value": "x"}`. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+BLANK = "***"
+VALUE_NAMES = frozenset(
+    {"value", "val", "values", "data", "stringdata", "content", "text", "plaintext", "raw", "string", "current"}
+)
+"""Members that hold the secret itself, in lower case: `{"secret": {"value": …}}`; others tell about it (secretName)."""
+
+# In lower case.
+_WORDS = re.compile(
+    # Not the API's own types, `*v1.Secret: secrets is forbidden`.
+    r"passw(?:or)?d|passphrase|pwd|(?<!v1\.)secret|token|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key"
+    r"|key-data|certificate-key|credentials?|(?<![a-z])auth(?![\w.-])|(?<![a-z])sig(?![\w.-])"
+    r"|(?<![a-z])(?:db|user|admin|root|my|proxy)?pass(?![a-z])"
+)
+# What is named so tells of a secret and is none: --token-file, tokenTTL, secretName, token-ca-cert-hash; a line of
+# source code in klog's head: token_manager.go:121].
+_HARMLESS = re.compile(
+    r"(?i)[\w.-]*(?:files?|paths?|dir|folder|names?|namespaces?|ttl|hash|urls?|types?|versions?|seconds|count"
+    r"|expir\w*|requests?|reviews?|controller|mode|provider|helpers?|plugins?|enabled|webhook|kind|\.go)"
+)
+_NOTHING = frozenset({"true", "false", "null", "nil", "<nil>", "", "[]", "{}", BLANK})
+
+# Behind a secret word: the rest of the name, a closing quote in JSON, in JSON within JSON …, and a sign.
+_REST = re.compile(r"[\w.-]{0,40}")
+_SIGN = re.compile(r"""\\{0,7}["']?\]?[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}""")
+_FLAG = re.compile(r"(?:^|\s)--?[\w-]{0,30}\Z")
+_FLAGGED = re.compile(r"[ \t]{1,8}(?!-)")
+# Kubernetes' env in JSON, YAML, as Go and protobuf print it; XML; what PowerShell lists.
+_PAIRED = re.compile(r"""(?i)\\{0,7}["']?\s{0,40}[,;]?\s{0,40}\\{0,7}["']?val(?:ue)?\\{0,7}["']?\s{0,16}[:=]\s{0,16}""")
+_PAIRED_BEFORE = re.compile(
+    r"""(?i)val(?:ue)?\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["']([^"'\\\r\n]{1,500})\\{0,7}["']\s{0,80},\s{0,80}"""
+    r"""\\{0,7}["']?(?:name|key)\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["'][\w.-]{0,40}\Z"""
+)
+_BEFORE = 900
+"""Characters that a pair's value may stand before its name."""
+_CLOSING = {
+    '"': re.compile(r"""(?<!\\)(\\*)"|[\r\n]"""),
+    # In shells nothing escapes inside of these.
+    "'": re.compile(r"(?<!\\)(\\*)'|[\r\n]"),
+}
+_OPENING = re.compile(r"""\\{0,7}["']""")
+_WORD = re.compile(r"""[^\s"'<>]+""")
+_JSON_WORD = re.compile(r"""[^\s"'<>,}\]]+""")
+# Go prints `Value:x,ValueFrom:nil,}`.
+_GO_VALUE = re.compile(r"""[^\s"'<>]{1,2000}?(?=,ValueFrom:|,?\})|[^\s"'<>]+""")
+_LIST = re.compile(r"\[([^\[\]{}]{1,4096})\]")
+_OBJECT = re.compile(r"\{([^{}]{1,4096})\}")
+_MEMBER = re.compile(rf"""(?i)(?<![\w-])(?:{"|".join(sorted(VALUE_NAMES))})\\{{0,7}}["']?\s{{0,16}}:\s{{0,16}}""")
+_TO_NEXT_LINE = re.compile(r"[ \t]*\r?\n[ \t]{0,80}")
+_BLOCK_SCALAR = re.compile(r"[|>][-+0-9]{0,2}[ \t]*(?=\r?\n)")
+_LINE = re.compile(r"[^\r\n]*")
+_FOLLOWING_LINE = re.compile(r"\r?\n([ \t]*)([^\r\n]*)")
+_YAML_KEY = re.compile(r"(?:- +)?[\w.\"'-]+:(?:\s|\Z)")
+_MARGIN = re.compile(r"[ \t]*(?:-[ \t]+)?")
+_MOST_OF_A_BLOCK = 20_000
+# Settings begin a line: all of it is the value then, up to what looks like another one.
+_BEGINS_LINE = re.compile(
+    r"""(?i)(?:^|[\r\n])[ \t]*(?:[-;#*][ \t]+|(?:export|setx?|env)[ \t]+|\$(?:env:)?)?["']?[\w.-]{0,40}\Z"""
+)
+_MORE_WORDS = re.compile(r"""[ \t]+(?![\w.-]{1,40}[=:])[^\s"'<>]+""")
+_COLUMN = re.compile(r"[ \t]{2,80}(?=\S)")
+_IN_COLUMNS = re.compile(r"(?:^|[\r\n])[A-Z0-9_]{0,80}\Z")
+
+
+class _Span(t.NamedTuple):
+    """A value that is a secret."""
+
+    start: int
+    end: int
+    blank: str
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a value under this name is a secret."""
+    return bool(_WORDS.search(name.lower())) and _HARMLESS.fullmatch(name) is None
+
+
+def is_open(text: str) -> bool:
+    """Whether the value of a name in the last three lines may stand in the next ones."""
+    lines = text.splitlines()[-3:]
+    return any(_WORDS.search(_lower(line)) for line in lines)
+
+
+def without_named(text: str) -> str:
+    """The text without the values of what is named like a secret."""
+    parts: list[str] = []
+    last = 0
+    lower = _lower(text)
+    for word in _WORDS.finditer(lower):
+        if word.start() < last:
+            continue
+        for span in _values(text, lower, word):
+            if span.start >= last:
+                parts += [text[last : span.start], span.blank]
+                last = span.end
+    return "".join([*parts, text[last:]])
+
+
+def _lower(text: str) -> str:
+    lower = text.lower()
+    if len(lower) != len(text):
+        # Some letters have a longer lower case; they are in no word that is looked for.
+        lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
+    return lower
+
+
+def _values(text: str, lower: str, word: re.Match[str]) -> t.Sequence[_Span]:
+    """Where the value of a name stands, by the secret word in the name."""
+    rest = t.cast("re.Match[str]", _REST.match(text, word.end()))
+    end = rest.end()
+    # Before the value is looked at: that of a harmless name may be long, and have more names in it.
+    if _REST.match(text, end, end + 1)[0] or _HARMLESS.fullmatch(word[0] + rest[0]):  # type: ignore[index]
+        return ()
+    if sign := _SIGN.match(text, end):
+        begins_line = bool(_BEGINS_LINE.search(text, max(0, word.start() - 64), word.start()))
+        return _value(text, sign, whole_line=begins_line or word[0] == "passphrase", begins_line=begins_line)
+    if sign := _PAIRED.match(text, end):
+        return _paired(text, sign.end())
+    if (sign := _FLAGGED.match(text, end)) and _FLAG.search(text, max(0, word.start() - 33), word.start()):
+        return _value(text, sign, whole_line=False, begins_line=False)
+    if (sign := _COLUMN.match(text, end)) and _IN_COLUMNS.search(text, max(0, word.start() - 42), end):
+        return _value(text, sign, whole_line=True, begins_line=False)
+    begin = max(0, word.start() - _BEFORE)
+    before = _PAIRED_BEFORE.search(text, begin, word.start()) if lower.find("val", begin, word.start()) >= 0 else None
+    return [_Span(before.start(1), before.end(1), BLANK)] if before else ()
+
+
+def _paired(text: str, start: int) -> t.Sequence[_Span]:
+    if _OPENING.match(text, start):
+        return _quoted(text, start)
+    found = _GO_VALUE.match(text, start)
+    return _span(found.start(), found.end(), text) if found else ()
+
+
+def _value(text: str, sign: re.Match[str], *, whole_line: bool, begins_line: bool) -> t.Sequence[_Span]:
+    start = sign.end()
+    if _OPENING.match(text, start):
+        return _quoted(text, start)
+    if found := _LIST.match(text, start):
+        return [] if not found[1].strip() else [_Span(found.start(1), found.end(1), f'"{BLANK}"')]
+    if found := _OBJECT.match(text, start):
+        return _members(text, found)
+    if begins_line and (found := _BLOCK_SCALAR.match(text, start)):
+        return _indented(text, found.end(), sign.start())
+    if found := _TO_NEXT_LINE.match(text, start):
+        return _next_line(text, found, sign, begins_line)
+    in_json = _is_json(sign)
+    found = (_JSON_WORD if in_json else _WORD).match(text, start)
+    if found is None:
+        return ()
+    end = found.end()
+    while whole_line and not in_json and (more := _MORE_WORDS.match(text, end)):
+        end = more.end()
+    return _span(start, end, text)
+
+
+def _is_json(sign: re.Match[str]) -> bool:
+    """Whether the name before it was quoted."""
+    return sign[0].lstrip("\\")[:1] in ('"', "'")
+
+
+def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: bool) -> t.Sequence[_Span]:
+    """A value below its name: JSON that was printed for people, or YAML."""
+    if _is_json(sign) and _OPENING.match(text, gap.end()):
+        return _quoted(text, gap.end())
+    line = _LINE.match(text, gap.end())
+    if not begins_line or line is None or _YAML_KEY.match(line[0]):
+        return ()
+    return _indented(text, gap.start(), sign.start())
+
+
+def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
+    """The lines below a name that are indented deeper."""
+    margin = t.cast("re.Match[str]", _MARGIN.match(text, text.rfind("\n", 0, name) + 1))
+    width, end = len(margin[0]), start
+    while end - start < _MOST_OF_A_BLOCK and (line := _FOLLOWING_LINE.match(text, end)):
+        if line[2] and len(line[1]) <= width:
+            break
+        end = line.end()
+    return [_Span(text.find("\n", start) + 1, end, " " * (width + 2) + BLANK)] if end > start else ()
+
+
+def _members(text: str, found: re.Match[str]) -> t.Sequence[_Span]:
+    """Values of an object under a secret name, `{"value": "x"}`; what only tells about it stays."""
+    spans: list[_Span] = []
+    for member in _MEMBER.finditer(text, found.start(1), found.end(1)):
+        if _OPENING.match(text, member.end()):
+            spans += _quoted(text, member.end())
+        elif word := _JSON_WORD.match(text, member.end()):
+            spans += _span(word.start(), word.end(), text)
+    return spans
+
+
+def _quoted(text: str, start: int) -> t.Sequence[_Span]:
+    """A value in quotes, also in JSON within JSON; without its end as far as the line goes."""
+    opening = t.cast("re.Match[str]", _OPENING.match(text, start))
+    escapes, end = len(opening[0]) - 1, len(text)
+    for closing in _CLOSING[opening[0][-1]].finditer(text, opening.end()):
+        if closing[1] is None:
+            end = closing.start()
+            break
+        # Before a quote of the text itself stands one backslash more at each level, and all of those doubled.
+        if (len(closing[1]) - escapes) % (2 * (escapes + 1)) == 0:
+            end = closing.end() - 1 - min(escapes, len(closing[1]))
+            break
+    return _span(opening.end(), end, text)
+
+
+def _span(start: int, end: int, text: str) -> t.Sequence[_Span]:
+    return () if text[start:end] in _NOTHING else [_Span(start, end, BLANK)]

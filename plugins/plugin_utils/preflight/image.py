@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What is wrong with the variables of an image, told before the machine is prepared for hours. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..credentials import has_credentials
+from .variables import Problem, Role
+
+ROLE = "sysprep"
+
+
+def problems(
+    variables: t.Container[str], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]
+) -> list[Problem]:
+    """Proxies whose password the image would carry.
+
+    Args:
+        variables: names of all of a host; those that the role sets for itself are there where the play makes an image.
+        values: templated values of the roles' options, as far as they are set.
+        known_roles: the roles.
+    """
+    makes_image = any(name in variables for role in known_roles if role.name == ROLE for name in role.own)
+    if not makes_image or values.get("sysprep_proxy_credentials", "refuse") != "refuse":
+        return []
+    sources = {name: source for role in known_roles for name, source in role.sources.items()}
+    accepted = (
+        "every user of the image's machines could read this password; accepted is a proxy without one, or "
+        "sysprep_proxy_credentials: remove (the image has no such proxy; its machines get it when they are prepared) "
+        "or keep"
+    )
+    found: dict[str, Problem] = {}
+    for name, value in values.items():
+        if name.endswith(("_http_proxy", "_https_proxy")) and has_credentials(str(value or "")):
+            source = sources.get(name, name)
+            found.setdefault(source, Problem(f"{name} (from {source})" if source != name else name, value, accepted))
+    return list(found.values())

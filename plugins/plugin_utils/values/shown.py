@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A refused value as a message may show it: never the secret parts. Pure.
+
+What a list or mapping holds is not shown: a password may stand in any of it, and its type and keys say what is wrong.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..credentials import without_credentials
+from ..logs.redaction import Redaction
+from .printable import printable
+
+_QUERY = re.compile(r"(?<=[\w/])\?\S+")
+_LONGEST = 200
+_MOST_KEYS = 12
+_NO_SECRETS = Redaction()
+
+
+class AsItIs(str):
+    """A text that is a description already: shown without quotes."""
+
+    __slots__ = ()
+
+
+def shown(value: object) -> str:
+    """The value for a message.
+
+    >>> shown({"username": "me", "password": "secret"})
+    "a mapping with the keys 'username', 'password'"
+
+    Args:
+        value: as the user gave it.
+
+    Returns:
+        A number as it is; a text in quotes, without what looks like a secret; of anything else what it is.
+    """
+    if isinstance(value, AsItIs):
+        return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return f"{len(value)} bytes"
+    if isinstance(value, str):
+        return repr(_short(text_without_secrets(value), _LONGEST))
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    if isinstance(value, t.Mapping):
+        keys = [repr(_short(text_without_secrets(str(key)), 60)) for key in list(value)[:_MOST_KEYS]]
+        more = f" and {len(value) - _MOST_KEYS} more" if len(value) > _MOST_KEYS else ""
+        return f"a mapping with the key{'s'[: len(value) != 1]} {', '.join(keys)}{more}" if keys else "an empty mapping"
+    if isinstance(value, (list, tuple)):
+        if all(isinstance(item, (bool, int, float)) for item in value):
+            return repr(list(value))
+        kinds = list(dict.fromkeys(kind(item) for item in value))
+        return f"a list of {len(value)} ({', '.join(kinds)})"
+    return kind(value)
+
+
+def kind(value: object) -> str:
+    """What a value is, and nothing of it.
+
+    Args:
+        value: any value of YAML.
+    """
+    names: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        (bool, "true or false"),
+        ((int, float), "number"),
+        (str, "text"),
+        (t.cast("type", t.Mapping), "mapping"),
+        ((list, tuple), "list"),
+        (type(None), "null"),
+    )
+    return next((name for types, name in names if isinstance(value, types)), type(value).__name__)
+
+
+def text_without_secrets(text: str) -> str:
+    """A text without credentials, queries of URLs, and what a log would be freed of; safe to print."""
+    return printable(_NO_SECRETS.text(_QUERY.sub("?(hidden)", without_credentials(text))))
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 3] + "..."
