@@ -11,6 +11,7 @@ from unit.fake_node import FakeAction, FakeTime, Fault, Machine, error_result, h
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.header import CALL_ID
 from ansible_collections.winkube.node.plugins.plugin_utils.node import Node, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import (
     Change,
@@ -61,6 +62,11 @@ class Download(Setting):
     independent: t.ClassVar[bool] = True
 
 
+def _nothing(values: t.Sequence[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+    """What a node answers to registry values that it does not have."""
+    return [{**value, "exists": False, "key_exists": False, "value": None} for value in values]
+
+
 class World(Machine):
     """Settings and services of a fake node."""
 
@@ -71,7 +77,9 @@ class World(Machine):
         self.needs_reboot: set[str] = set()
         super().__init__(
             {
-                "@read-registry": lambda _: header_output(build, **header),
+                "@read-registry": lambda call: (
+                    header_output(build, **header) if call["id"] == CALL_ID else _nothing(call["parameters"]["values"])
+                ),
                 "Get-Setting": lambda call: [self.settings.get(call["parameters"]["Name"])],
                 "Test-Setting": lambda _: [],
                 "Set-Setting": self._set,

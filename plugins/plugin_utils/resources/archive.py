@@ -10,16 +10,18 @@ import re
 import typing as t
 
 from ..calls import Call, CallResult, Input, Json
-from . import _members, _replaced
+from . import _members, _replaced, _signatures
 from ._base import Change, Resource, ResourceError, Results, Room
 from ._paths import make_directory, move_path, remove_path
 from ._state import create, objects, only, update
 from .service import running
 
+_PROGRAM = ".exe"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Archive(Resource):
-    """Unpacks an archive (zip, tar.gz) that lies on the node, by Windows' own tar.exe.
+    """Unpacks an archive (zip, tar.gz) that lies on the node, by Windows' own tar.exe; a single program is copied.
 
     What was unpacked is recorded in the destination (`.winkube-archive…`): the archive's hash, and those of the files
     to `check`. The record is removed before anything is replaced and written last: the next run repairs a broken one.
@@ -30,7 +32,11 @@ class Archive(Resource):
     destination: str | None = dataclasses.field(
         default=None, metadata={"help": "The folder to unpack into, where several archives share one."}
     )
-    path: str = dataclasses.field(metadata={"help": "The archive on the node: .zip, .tar.gz, .tgz or .tar."})
+    path: str = dataclasses.field(
+        metadata={
+            "help": "The archive on the node: .zip, .tar.gz, .tgz or .tar; or one .exe, which becomes the only member."
+        }
+    )
     sha256: str | None = dataclasses.field(
         default=None, metadata={"help": "The archive's SHA-256, where `path` does not change with the version."}
     )
@@ -61,13 +67,26 @@ class Archive(Resource):
             " Those that depend on others come first."
         },
     )
+    allowed_signers: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Who may have signed the programs among `members`, by subject or thumbprint: none is put into its"
+            " place before all have a valid signature of theirs."
+        },
+    )
     timeout: int = dataclasses.field(default=1800, metadata={"help": "Seconds to unpack."})
 
     def __post_init__(self) -> None:
-        if not self.path.lower().endswith(_members.FORMATS):
-            raise ResourceError("path", self.path, f"wanted an archive: {', '.join(_members.FORMATS)}")
+        if not self.path.lower().endswith((*_members.FORMATS, _PROGRAM)):
+            formats = ", ".join(_members.FORMATS)
+            raise ResourceError("path", self.path, f"wanted an archive ({formats}) or a program ({_PROGRAM})")
+        if self._is_program and (len(self.members) != 1 or self.strip_components):
+            raise ResourceError("members", list(self.members), "wanted the program's one name")
         if self.exclusive and self.members:
             raise ResourceError("members", list(self.members), "wanted either members or exclusive")
+        if self.allowed_signers and not self.members:
+            raise ResourceError("allowed_signers", list(self.allowed_signers), "wanted members beside it")
+        _signatures.check_signers(self.allowed_signers)
         if not 0 <= self.strip_components < 100:
             raise ResourceError("strip_components", self.strip_components, "wanted 0 to 99")
         if len(self.folder.strip("\\/ ")) < 3:
@@ -85,6 +104,10 @@ class Archive(Resource):
         for file in self.check:
             if not _inside(file):
                 raise ResourceError("check", file, "wanted a path relative to the destination")
+
+    @property
+    def _is_program(self) -> bool:
+        return self.path.lower().endswith(_PROGRAM)
 
     @property
     def folder(self) -> str:
@@ -127,6 +150,7 @@ class Archive(Resource):
             "renames": dict(sorted(self.renames.items())),
             "strip_components": self.strip_components,
             "check": list(self.check),
+            **({"allowed_signers": sorted(self.allowed_signers)} if self.allowed_signers else {}),
         }
 
     def observe(self) -> tuple[Call, ...]:
@@ -159,6 +183,8 @@ class Archive(Resource):
         return left and dataclasses.replace(left, harmless=True)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
+        if call_id.startswith("signed-"):
+            return f"it is not used: its signature is {_signatures.signed_by(result)}; allowed_signers accepts others"
         return _members.words(result) or None if call_id.startswith(_members.PREFIX) else None
 
     def _plan(self, seen: Results) -> Change | None:
@@ -201,14 +227,19 @@ class Archive(Resource):
         yield from () if self.members else _members.calls(self.path)
         if direct:
             yield from self._stop(had_record)
-        yield Call(
-            id="unpack",
-            command="tar.exe",
-            arguments=("-xf", self.path, "-C", target, *self._selection()),
-            timeout=self.timeout,
-            long=True,
+        yield (
+            self._copy()
+            if self._is_program
+            else Call(
+                id="unpack",
+                command="tar.exe",
+                arguments=("-xf", self.path, "-C", target, *self._selection()),
+                timeout=self.timeout,
+                long=True,
+            )
         )
         if not direct:
+            yield from self._signed()
             yield from self._stop(had_record)
         if self.exclusive:
             yield move_path(self._staging, self.folder, "move")
@@ -219,6 +250,18 @@ class Archive(Resource):
         if self.members:
             yield remove_path(self._staging, "clean")
         yield from self._write_record()
+
+    def _signed(self) -> t.Iterator[Call]:
+        programs = [member for member in self.members if _signatures.can_be_signed(member)]
+        for index, member in enumerate(programs if self.allowed_signers else ()):
+            yield _signatures.call(
+                f"signed-{index}", f"{self._staging}\\{self._unpacked(member)}", self.allowed_signers
+            )
+
+    def _copy(self) -> Call:
+        target = f"{self._staging}\\{self._unpacked(self.members[0])}"
+        parameters: dict[str, Json] = {"LiteralPath": self.path, "Destination": target}
+        return Call(id="unpack", command="Copy-Item", parameters=parameters, select=())
 
     def _selection(self) -> list[str]:
         strip = [f"--strip-components={self.strip_components}"] if self.strip_components else []

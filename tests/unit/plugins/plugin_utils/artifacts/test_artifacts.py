@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import typing as t
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -251,3 +254,89 @@ def test_preflight_warns_of_what_nothing_verifies_where_it_is_cached() -> None:
     values = {"image_cache_azure_vnet_versions": ["1.6.21"], "image_cache_containerd_versions": ["2.3.7"]}
     assert [text.split(" is ")[0] for text in preflight.warnings(values, ["image_cache"])] == ["azure-vnet 1.6.21"]
     assert preflight.warnings(values, ["sysprep"]) == []
+
+
+def sourced(site: t.Any, verify: str = "warn", role: str = "container_runtime") -> dict[str, t.Any]:
+    return {
+        f"{role}_artifact_sources": {"sites": [site], "upstream": True, "verify": verify},
+        "container_runtime": "containerd",
+        "container_runtime_containerd_version": "2.3.7",
+        "container_runtime_crictl_version": "1.37.0",
+    }
+
+
+CONTAINERD = "github.com/containerd/containerd/releases/download/v2.3.7/containerd-2.3.7-windows-amd64.tar.gz"
+
+
+@pytest.mark.parametrize(
+    ("site", "named"),
+    [
+        ("http://mirror:8080", "nothing verifies containerd, crictl"),
+        ({"url": "http://mirror:8080", "digests": {CONTAINERD: "0" * 64}}, "nothing verifies crictl"),
+        ("https://mirror", ""),
+        ("file:///C:/Windows/winkube/bundle", ""),
+    ],
+)
+def test_a_checksum_from_the_plain_http_place_that_it_checks_counts_as_none(site: t.Any, named: str) -> None:
+    """A mirror over plain HTTP served a trojan with its own .sha256, and no run said a word."""
+    values = sourced(site)
+    told = preflight.warnings(values, ["container_runtime"])
+    assert [named in text and "http://mirror:8080" in text for text in told] == ([True] if named else [])
+    refused = preflight.refused(sourced(site, "strict"), ["container_runtime"])
+    assert [problem.variable for problem in refused] == (["artifact_sites"] if named else [])
+    assert all(named in str(problem) and "artifact_verify" in str(problem) for problem in refused)
+    assert preflight.refused(values, ["container_runtime"]) == []
+
+
+def test_strict_refuses_each_artifact_that_nothing_verifies() -> None:
+    for options in ({"mirror": "http://m"}, {"sites": ["https://a", "http://b"]}):
+        with pytest.raises(ArtifactError, match=r"crictl 1\.37\.0.* plain HTTP .*artifact_verify is strict"):
+            wanted({"crictl": ["1.37.0"]}, verify="strict", **options)
+        pinned = {"version": "1.37.0", "sha256": "0" * 64}
+        assert len(wanted({"crictl": [pinned]}, verify="strict", **options)) == 1
+    with pytest.raises(ArtifactError, match="has no checksum"):
+        wanted({"azure-vnet": ["1.6.21"]}, verify="strict")
+    with pytest.raises(ArtifactError, match="a URL of one's own"):
+        wanted({"crictl": [{"version": "1.37.0", "url": "https://h/x.zip"}]}, verify="strict")
+    assert len(wanted({"crictl": ["1.37.0"]}, verify="strict", sites=["https://a"])) == 1
+    (problem,) = preflight.problems({"cni_artifact_sources": {"verify": "sometimes"}})
+    assert str(problem) == "artifact_verify: 'sometimes' is not accepted; accepted are warn and strict"
+
+
+def test_lists_of_versions_are_warned_of_by_site() -> None:
+    lists = {"crictl": ["1.36.0", "1.37.0"], "containerd": ["2.2.1", "2.3.7"]}
+    (sentence,) = cache.unverified(wanted(lists, mirror="http://user:secret@mirror:8080"))
+    assert sentence.startswith("http://mirror:8080 is plain HTTP")
+    assert "and 1 more" in sentence
+    values = {"image_cache_containerd_versions": ["2.3.7"], "image_cache_artifact_mirror": "http://mirror:8080"}
+    assert len(preflight.warnings(values, ["image_cache"])) == 1
+    (problem,) = preflight.problems({**values, "image_cache_artifact_sources": {"verify": "strict"}})
+    assert "artifact_verify is strict" in str(problem)
+
+
+# Nobody who publishes a digest of its Windows archive was found; a run warns of it, and strict refuses it.
+WITHOUT_DIGEST = {"cri-dockerd"}
+
+
+def test_the_default_version_of_whatever_a_role_installs_is_verified(repository: Path) -> None:
+    """What runs as SYSTEM on every node came unverified: flannel, and with Docker its engine and cri-dockerd."""
+    unverified = set()
+    for kind in (kind for kind in catalogue.catalogue().values() if kind.variables and kind.url):
+        role = kind.variables if kind.variables == "kubernetes_node" else kind.variables.rpartition("_")[0]
+        role = next(
+            name for name in ("container_runtime", "image_cache", "kubernetes_node", "cni") if role.startswith(name)
+        )
+        defaults = yaml.safe_load((repository / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
+        version = re.findall(r"\d+\.\d+[\w.-]*", str(defaults[f"{kind.variables}_version"]))[-1:]
+        if not (kind.checksum_suffix or kind.checksum_url) and not set(version) & set(kind.digests):
+            unverified.add(kind.name)
+    assert unverified == WITHOUT_DIGEST
+    cni = yaml.safe_load((repository / "roles" / "cni" / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"mcr\.microsoft\.com/[a-z/-]+@sha256:[0-9a-f]{64}", cni["cni_host_process_image"])
+
+
+def test_the_simulated_upstreams_flannel_is_pinned_where_a_static_inventory_uses_it(repository: Path) -> None:
+    content = catalog.content("github.com/flannel-io/flannel/releases/download/v0.28.9/flanneld.exe")
+    assert content is not None
+    for path in ("inventories/demo/hosts.yml", "molecule/default/molecule.yml"):
+        assert f"cni_flannel_sha256: {hashlib.sha256(content).hexdigest()}" in (repository / path).read_text()
