@@ -11,7 +11,10 @@ import pytest
 from integration.caching import SECRET, TOOL, archive, cache, machine_of, offer, requests
 from unit.direct_node import DirectNode
 
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts import ArtifactServer
+from simulator.artifacts.certificates import PrivateCA
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_sites")]
 
@@ -80,3 +83,20 @@ def test_a_sites_headers_reach_no_other_host(
     if not goes_on:
         assert "the site redirects; its headers are for it alone" in run.outcome.failures[0]
     assert SECRET not in run.shown()
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_no_redirect_leaves_https(node: DirectNode, server: ArtifactServer, encrypted: bool) -> None:
+    authority = PrivateCA()
+    Convergence(node, load([{"type": "CertificateImport", "name": "ours", "content": authority.pem.decode()}])).run()
+    with ArtifactServer(tls=authority.server_context(["127.0.0.1"])) as first:
+        path = offer(first, "1.0.0", archive("1"))
+        target = ArtifactServer(tls=authority.server_context(["127.0.0.1"])) if encrypted else ArtifactServer()
+        with target as elsewhere:
+            elsewhere.put("blob", archive("1"))
+            first.fault("redirect", f"/{path}", location=f"{elsewhere.url}/blob")
+            run = cache(node, {"tool": ["1.0.0"]}, first, kinds=TOOL, ignore_revocation=True)
+            assert (requests(elsewhere) > 0) == encrypted
+    assert run.status() == {"tool 1.0.0": "fetched" if encrypted else "failed"}
+    if not encrypted:
+        assert "redirects from HTTPS" in run.outcome.failures[0]

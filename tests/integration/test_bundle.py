@@ -20,7 +20,7 @@ from integration.bundling import PAUSE, Controller
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content as bundle_content
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import verify
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher, Source
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher, FetchError, Source
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.input import read_patches
 from simulator.artifacts.certificates import PrivateCA
@@ -257,6 +257,18 @@ def test_a_proxy_with_a_password_and_a_private_authority(controller: Controller,
         (failure,) = controller.make(wanted, attempts=1, refresh=True).failures
         assert "the proxy does not let it through (407)" in failure
         assert "s3cret" not in failure
+
+
+def test_no_redirect_of_the_controllers_leaves_https(tmp_path: Path) -> None:
+    authority = PrivateCA()
+    with ArtifactServer(tls=authority.server_context(["127.0.0.1"])) as first, ArtifactServer() as clear:
+        clear.put("blob", b"x" * 100)
+        first.put("moved", b"y")
+        first.fault("redirect", "/moved", location=f"{clear.url}/blob")
+        source = Source(url=f"{first.url}/moved", ca=authority.pem.decode())
+        with pytest.raises(FetchError, match="redirects from HTTPS to plain HTTP"):
+            Fetcher(attempts=1).file(source, tmp_path / "file")
+        assert sum(clear.status()["requests"].values()) == 0
 
 
 def test_what_nobody_needs_goes_only_when_asked_to(controller: Controller) -> None:

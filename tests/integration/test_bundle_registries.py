@@ -109,6 +109,47 @@ def test_a_layer_that_no_registry_has_comes_from_its_own_url(controller: Control
         assert f"blobs/sha256/{layer['digest'].partition(':')[2]}" in archive.getnames()
 
 
+def test_a_foreign_layer_is_no_way_into_the_sites_network(controller: Controller) -> None:
+    """Whoever wrote the manifest would choose where the controller sends requests."""
+    blobs = Blobs()
+    blobs.add("r.example/base:1", ["2022"])
+    index = json.loads(blobs.content[blobs.tags["r.example/base:1"]][1])
+    manifest = json.loads(blobs.content[index["manifests"][0]["digest"]][1])
+    layer = manifest["layers"][0]
+    with ArtifactServer("127.0.0.2") as inside:
+        inside.put("layer", blobs.content.pop(layer["digest"])[1])
+        layer["mediaType"] = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
+        layer["urls"] = [f"{inside.url}/layer"]
+        index["manifests"] = [
+            blobs.put(oci.MANIFEST, oci.encode(manifest), platform=index["manifests"][0]["platform"])
+        ]
+        blobs.tags["r.example/base:1"] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
+        with Registry(images=blobs) as registry:
+            controller.registry = registry
+            (failure,) = controller.make([controller.image("r.example/base:1")]).failures
+        assert "an address that is not public" in failure
+        assert sum(inside.status()["requests"].values()) == 0
+
+
+def test_no_password_goes_to_a_token_server_without_https(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs, authority = Blobs(), PrivateCA()
+    blobs.add("r.example/app:1", ["2022"])
+    context = authority.server_context(["127.0.0.1"])
+    with ArtifactServer() as clear, Registry(images=blobs, user="me:s3cret", auth="bearer", tls=context) as registry:
+        controller.registry = registry
+        wanted = controller.wanted(
+            [controller.image("r.example/app:1")], ca=authority.pem.decode(), username="me", password="s3cret"
+        )
+        # What the registry names as its token server, and nothing else, is another one.
+        monkeypatch.setattr(Registry, "url", clear.url)
+        (failure,) = controller.make(wanted, attempts=1).failures
+        asked = sum(clear.status()["requests"].values())
+    assert "a token server without HTTPS" in failure
+    assert asked == 0
+
+
 @pytest.mark.parametrize("kind", ["manifests", "blobs"])
 def test_a_registry_that_lies_is_found_out(controller: Controller, kind: str) -> None:
     controller.registry.fault("wrong", f"*/{kind}/*")

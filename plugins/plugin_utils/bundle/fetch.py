@@ -22,6 +22,7 @@ import typing as t
 import urllib.parse
 
 from .index import BundleError, bare
+from .routes import bypasses, is_inside, origin
 
 try:
     import requests
@@ -74,6 +75,8 @@ class Source:
     ca: str = ""
     """Authorities in PEM, or the path of their file; empty: those of REQUESTS_CA_BUNDLE, or the system's."""
     verify: bool = True
+    inside: frozenset[str] | None = None
+    """Where others chose the URL: the hosts of private networks that may be asked all the same; None: all may."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -247,6 +250,8 @@ class Fetcher:
             # Without it, requests looks for a password in .netrc.
             session.auth = lambda request: request
             for dummy in range(_REDIRECTS + 1):
+                if source.inside is not None and is_inside(url, source.inside):
+                    raise FetchError(source.url, "it leads to an address that is not public")
                 answer = self._send(session, source, url, {**own, **headers})
                 target = answer.headers.get("Location") if answer.is_redirect else None
                 if target is None:
@@ -255,7 +260,9 @@ class Fetcher:
                 followed = urllib.parse.urljoin(url, target)
                 if not followed.startswith(("http://", "https://")):
                     raise FetchError(source.url, "it redirects to what is no URL of http or https")
-                if _origin(followed) != _origin(url):
+                if url.startswith("https://") and not followed.startswith("https://"):
+                    raise FetchError(source.url, "it redirects from HTTPS to plain HTTP")
+                if origin(followed) != origin(url):
                     own = {}
                 url = followed
             else:
@@ -358,24 +365,9 @@ def retry_after(value: str | None, now: float | None = None) -> float | None:
     return min(max(seconds, 0.0), _LONGEST_PAUSE)
 
 
-def bypasses(url: str, no_proxy: t.Sequence[str]) -> bool:
-    """Whether a URL's host is reached without the proxy: `*`, host names, domains, addresses and networks."""
-    entries = [entry.strip() for entry in no_proxy if entry.strip()]
-    if "*" in entries:
-        return True
-    if not entries:
-        return False
-    return bool(requests.utils.should_bypass_proxies(url, no_proxy=",".join(entries)))
-
-
 def _starts_at(header: str | None, offset: int) -> bool:
     match = re.fullmatch(r"bytes (\d+)-\d+/(?:\d+|\*)", (header or "").strip(), re.ASCII)
     return match is not None and int(match[1]) == offset
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urllib.parse.urlsplit(url)
-    return parts.scheme, parts.netloc
 
 
 def _problem(url: str, error: Exception) -> Exception:

@@ -128,11 +128,20 @@ class Registry:
             self._foreign(name, blob, target, checksum)
 
     def _foreign(self, name: str, blob: Descriptor, target: pathlib.Path, checksum: Checksum) -> None:
-        """A layer that the registry may not hand out lies where its descriptor says (image-spec, descriptor.md)."""
+        """A layer that the registry may not hand out lies where its descriptor says (image-spec, descriptor.md).
+
+        Whoever wrote the manifest chose these URLs. They must not make the controller send requests into the site's
+        own network, nor leave HTTPS where the registry has it.
+        """
         problems = []
+        own = frozenset(urllib.parse.urlsplit(endpoint.url).hostname or "" for endpoint in self._endpoints)
+        encrypted = all(endpoint.url.startswith("https://") for endpoint in self._endpoints)
         for url in blob.urls:
+            source = Source(url=url, proxy=self._proxy, no_proxy=self._no_proxy, inside=own)
             try:
-                self._fetcher.file(Source(url=url, proxy=self._proxy, no_proxy=self._no_proxy), target, checksum)
+                if encrypted and not url.startswith("https://"):
+                    raise FetchError(url, "a manifest from an HTTPS registry names a layer without HTTPS")
+                self._fetcher.file(source, target, checksum)
                 return
             except FetchError as problem:
                 problems.append(str(problem))
@@ -218,13 +227,15 @@ class Registry:
         basic = _basic(endpoint)
         if scheme == "basic" and basic:
             return basic
-        if scheme != "bearer" or not parameters.get("realm", "").startswith(("http://", "https://")):
+        realm = parameters.get("realm", "")
+        if endpoint.url.startswith("https://") and realm.startswith("http://"):
+            raise FetchError(asked.url, "it names a token server without HTTPS: no credentials are sent there", 403)
+        if scheme != "bearer" or not realm.startswith(("http://", "https://")):
             why = "it wants a username and password (container_runtime_registries)" if scheme == "basic" else "HTTP 401"
             raise FetchError(asked.url, why, 403)
         query = {"scope": parameters.get("scope") or f"repository:{ref.path}:pull"}
         if parameters.get("service"):
             query["service"] = parameters["service"]
-        realm = parameters["realm"]
         url = f"{realm}{'&' if '?' in realm else '?'}{urllib.parse.urlencode(query)}"
         headers = {"Authorization": basic} if basic else {}
         source = dataclasses.replace(asked, url=url, headers=headers)

@@ -81,6 +81,7 @@ WORDS: t.Mapping[int, str] = {
 }
 
 _CURL: t.Mapping[int, str] = {
+    1: "it redirects from HTTPS to a protocol without encryption, or to one that is not allowed",
     5: "the proxy's name cannot be resolved",
     6: "the server's name cannot be resolved",
     7: "the server does not accept connections",

@@ -57,9 +57,14 @@ class Route:
         """
         return not self.headers or (self.only_credentials and version >= (7, 83))
 
-    def options(self, version: Version = ()) -> list[tuple[str, str | None]]:
-        """curl's options for it."""
-        options: list[tuple[str, str | None]] = [("location", None)]
+    def options(self, url: str, version: Version = ()) -> list[tuple[str, str | None]]:
+        """curl's options for it, for a URL.
+
+        Without `proto` and `proto-redir` curl would follow a redirect from HTTPS to HTTP or FTP. Both are older than
+        any curl that Windows has had (7.20.2): https://curl.se/docs/manpage.html
+        """
+        allowed = [("proto", f"={','.join(SCHEMES)}"), ("proto-redir", f"={_redirects_to(url)}")]
+        options: list[tuple[str, str | None]] = [("location", None), *allowed]
         if not self.follows(version):
             # An error; without `location` a redirect would be taken for the file.
             options.append(("max-redirs", "0"))
@@ -151,8 +156,18 @@ def _fetching(url: str, output: str, route: Route, resume: bool, version: Versio
         ("retry", "3"),
         ("retry-connrefused", None),
         ("write-out", "%{http_code} %{content_type}"),
-        *route.options(version),
+        *route.options(url, version),
     ]
+
+
+def _redirects_to(url: str) -> str:
+    """The protocols to which a redirect may lead: never from HTTPS to anything else."""
+    return "https" if is_encrypted(url) else "http,https"
+
+
+def is_encrypted(url: str) -> bool:
+    """Whether a URL is one of HTTPS, so that nobody on the way can change what comes."""
+    return url.lower().startswith("https:")
 
 
 def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
@@ -171,7 +186,7 @@ def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
         ("silent", None),
         ("connect-timeout", "10"),
         ("max-time", "20"),
-        *route.options(version),
+        *route.options(url, version),
     ]
     return Call(
         id=call_id,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -199,7 +200,7 @@ class Transfer:
             if head.status in _REDIRECTS and location:
                 outcome.redirect_url = urljoin(request.url.geturl(), location)
                 if self._config.flag("location") or self._config.flag("location-trusted"):
-                    return _split(outcome.redirect_url, self._config)
+                    return _split(outcome.redirect_url, self._config, _REDIRECTED)
             self._take(request, head, output, limits, http.body(stream, head, request.method))
         finally:
             stream.close()
@@ -275,8 +276,17 @@ class Transfer:
             os.utime(self._machine.files.real(output.path), (moment, moment))
 
 
-def _split(url: str, config: Config) -> SplitResult:
-    """Return the parts of a URL; one without a scheme is HTTP. Raises CurlError: 1, 3."""
+# Option and what it allows where it is not given; FTP, which real curls follow as well, is not modelled.
+Protocols = Mapping[str, str]
+_GIVEN: Protocols = {"proto": "http,https,file"}
+_REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
+
+
+def _split(url: str, config: Config, protocols: Protocols = _GIVEN) -> SplitResult:
+    """Return the parts of a URL; one without a scheme is HTTP. Raises CurlError: 1, 3.
+
+    A redirect has to be allowed by both options, lib/url.c (findprotocol).
+    """
     if not config.flag("globoff") and any(char in url for char in "{}[]"):
         raise CurlError(errors.URL_MALFORMAT, "the simulator does not model patterns in URLs (give --globoff)")
     try:
@@ -288,9 +298,20 @@ def _split(url: str, config: Config) -> SplitResult:
         ) from error
     if parts.scheme not in ("http", "https", "file"):
         raise CurlError(errors.UNSUPPORTED_PROTOCOL, f'Protocol "{parts.scheme}" not supported or disabled in libcurl')
-    allowed = config.values.get("proto", "")
-    if allowed.startswith("=") and parts.scheme not in allowed[1:].split(","):
-        raise CurlError(errors.UNSUPPORTED_PROTOCOL, f'Protocol "{parts.scheme}" not supported or disabled in libcurl')
+    for option, without in protocols.items():
+        if parts.scheme not in _allowed(config.values.get(option, ""), without):
+            message = f'Protocol "{parts.scheme}" not supported or disabled in libcurl'
+            raise CurlError(errors.UNSUPPORTED_PROTOCOL, message)
     if parts.scheme != "file" and (not parts.hostname or " " in url):
         raise CurlError(errors.URL_MALFORMAT, "URL using bad/illegal format or missing URL")
     return parts
+
+
+def _allowed(given: str, without: str) -> set[str]:
+    """Return the protocols that `--proto` or `--proto-redir` leaves: `=a,b` sets them, `+a` and `-b` change them."""
+    if given.startswith("="):
+        return set(given[1:].split(","))
+    allowed = set(without.split(","))
+    for word in given.split(",") if given else ():
+        allowed = allowed - {word[1:]} if word.startswith("-") else allowed | {word.removeprefix("+")}
+    return allowed

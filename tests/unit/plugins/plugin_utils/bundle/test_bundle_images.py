@@ -16,15 +16,10 @@ from hypothesis import strategies as st
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import archive as bundle_archive
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import images
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import registry as bundle_registry
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import (
-    Fetcher,
-    FetchError,
-    Source,
-    bypasses,
-    retry_after,
-)
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher, FetchError, Source, retry_after
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.images import BUILDS, Descriptor
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, path_problem
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.routes import bypasses, is_inside
 
 REFERENCE = "registry.k8s.io/pause:3.10.2"
 WILD = st.recursive(
@@ -227,3 +222,24 @@ def test_who_is_reached_without_the_proxy(url: str, exceptions: tuple[str, ...],
 def test_an_error_shows_no_signature() -> None:
     shown = str(FetchError("https://user:pw@h/a?sig=secret", "HTTP 403"))
     assert shown == "https://h/a: HTTP 403"
+
+
+@pytest.mark.parametrize(
+    ("url", "inside"),
+    [
+        ("https://127.0.0.1/x", True),
+        ("https://[::1]/x", True),
+        ("http://169.254.169.254/latest/meta-data/", True),
+        ("https://10.1.2.3:8443/x", True),
+        ("https://[::ffff:10.1.2.3]/x", True),
+        ("https://localhost/x", True),
+        # Another form of 127.0.0.1, which the system's resolver takes.
+        ("https://2130706433/x", True),
+        ("https://8.8.8.8/x", False),
+        ("https://[2001:4860:4860::8888]/x", False),
+        ("https://name.invalid/x", False),
+    ],
+)
+def test_which_addresses_are_not_public(url: str, inside: bool) -> None:
+    assert is_inside(url) is inside
+    assert not is_inside("https://127.0.0.1/x", {"127.0.0.1"})

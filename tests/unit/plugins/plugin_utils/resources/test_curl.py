@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from unit.resource_answers import answer
 
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import _curl
+from simulator.artifacts import ArtifactServer
+from simulator.artifacts.certificates import PrivateCA
 
 
 @given(st.text(max_size=30))
@@ -50,6 +52,7 @@ _CURL_7_55 = {
     *("url", "output", "create-dirs", "continue-at", "fail", "location", "silent", "show-error", "connect-timeout"),
     *("speed-limit", "speed-time", "retry", "retry-connrefused", "proxy", "noproxy", "ssl-no-revoke", "header"),
     *("max-redirs", "globoff", "write-out", "limit-rate", "include", "range", "max-filesize", "max-time"),
+    *("proto", "proto-redir"),
 }
 
 
@@ -79,3 +82,26 @@ def test_a_curl_that_can_do_better_is_asked_to() -> None:
 )
 def test_curl_tells_its_version(text: str, version: tuple[int, ...]) -> None:
     assert _curl.read_version(answer(stdout=text)) == version
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_real_curl_follows_no_redirect_that_leaves_https(tmp_path: Path, encrypted: bool) -> None:
+    authority = PrivateCA()
+    (tmp_path / "ca.pem").write_bytes(authority.pem)
+    context = authority.server_context(["127.0.0.1"])
+    with ArtifactServer(tls=context) as first, ArtifactServer(tls=context if encrypted else None) as elsewhere:
+        first.put("moved", b"moved")
+        elsewhere.put("blob", b"from elsewhere")
+        first.fault("redirect", "/moved", location=f"{elsewhere.url}/blob")
+        download = _curl.download("x", f"{first.url}/moved", str(tmp_path / "out"), _curl.Route(), timeout=9)
+        ran = subprocess.run(
+            ["curl", *download.arguments],
+            input=download.stdin,
+            text=True,
+            capture_output=True,
+            check=False,
+            env={"CURL_CA_BUNDLE": str(tmp_path / "ca.pem"), "PATH": "/usr/bin:/bin"},
+        )
+        asked = sum(elsewhere.status()["requests"].values())
+    assert (ran.returncode, asked) == ((0, 1) if encrypted else (1, 0)), ran.stderr
