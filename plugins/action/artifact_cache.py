@@ -24,6 +24,7 @@ class ActionModule(NodeAction):
         "sites": {"type": "list", "elements": "raw", "default": [], "no_log": True},
         "mirror": {"type": "str", "default": ""},
         "upstream": {"type": "bool", "default": True},
+        "verify": {"type": "str", "choices": ["warn", "strict"], "default": "warn"},
         "proxy": {"type": "str", "default": "", "no_log": True},
         "no_proxy": {"type": "list", "elements": "str", "default": []},
         "ignore_revocation": {"type": "bool", "default": False},
@@ -57,7 +58,7 @@ _OWN = "C:\\ProgramData\\winkube"
 _ACL = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 """Folders of the collection are for SYSTEM and administrators, with all in them."""
 _TAKEN = (
-    *("cache_dir", "kinds", "sites", "mirror", "upstream", "proxy", "no_proxy", "ignore_revocation"),
+    *("cache_dir", "kinds", "sites", "mirror", "upstream", "verify", "proxy", "no_proxy", "ignore_revocation"),
     *("limit_rate", "parallel", "prune", "keep"),
 )
 """Options that go on as they are."""

@@ -47,6 +47,8 @@ class ActionModule(ControllerAction):
         values, untemplated = self._values(variables, roles)
         problems += untemplated + checks.mistyped_variables(values, roles)
         problems += artifacts.problems(values)
+        if not problems:
+            problems += artifacts.refused(values, values.get("node_prepare_roles") or ())
         problems += container_images.problems(values)
         problems += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
         problems += checks.rollout_problems(values)

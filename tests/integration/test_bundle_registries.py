@@ -120,9 +120,7 @@ def test_a_foreign_layer_is_no_way_into_the_sites_network(controller: Controller
         inside.put("layer", blobs.content.pop(layer["digest"])[1])
         layer["mediaType"] = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
         layer["urls"] = [f"{inside.url}/layer"]
-        index["manifests"] = [
-            blobs.put(oci.MANIFEST, oci.encode(manifest), platform=index["manifests"][0]["platform"])
-        ]
+        index["manifests"] = [blobs.put(oci.MANIFEST, oci.encode(manifest), platform=index["manifests"][0]["platform"])]
         blobs.tags["r.example/base:1"] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
         with Registry(images=blobs) as registry:
             controller.registry = registry

@@ -18,7 +18,7 @@ from ..resources import _curl
 from ..resources._base import Resource
 from ..resources._downloads import FETCHED
 from ..resources.artifact import Artifact
-from . import catalogue, locations, sites
+from . import catalogue, locations, sites, verification
 from .catalogue import ArtifactError
 
 Status = t.Literal["cached", "fetched", "missing", "failed", "skipped"]
@@ -95,14 +95,25 @@ def _resource(kind: str, item: object, where: str, **options: t.Any) -> dict[str
 
 
 def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-    """Which of the resources nothing verifies: a sentence each."""
-    return [
-        f"{resource['name']} is accepted unverified: "
-        + ("a URL of one's own comes without a checksum" if resource.get("custom") else "its publisher has no checksum")
-        + "; sha256 beside its version verifies it"
-        for resource in resources
-        if resource.get("allow_unverified")
-    ]
+    """Which of the resources nothing verifies: a sentence each, and one for each site that is asked over plain HTTP."""
+    sentences = []
+    clear: dict[str, list[str]] = {}
+    for resource in (one for one in resources if one.get("type") == "Artifact"):
+        sums = [resource.get("checksum_url", ""), *(site.get("checksum_url", "") for site in resource.get("sites", ()))]
+        why = verification.why_not(resource.get("sha256", ""), sums, custom=bool(resource.get("custom")))
+        for host in {verification.host(url) for url in sums if why and verification.is_clear(url)}:
+            clear.setdefault(host, []).append(str(resource["name"]))
+        if why and resource.get("allow_unverified"):
+            sentences.append(f"{resource['name']} is accepted unverified: {why}; sha256 beside its version verifies it")
+    return [*sentences, *(_of_host(host, names) for host, names in clear.items())]
+
+
+def _of_host(host: str, names: t.Sequence[str]) -> str:
+    some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (
+        f"http://{host} is plain HTTP, and the checksums come from there as well, so nothing verifies {some}: "
+        "accepted unverified; use https, or give sha256 beside each version"
+    )
 
 
 class Recorder:

@@ -16,6 +16,7 @@ import urllib.parse
 from ..resources import _curl
 from . import catalogue as artifacts_catalogue
 from . import sites as artifacts_sites
+from . import verification
 from .catalogue import ArtifactError, Kind, UnknownKindError, catalogue
 
 __all__ = ["ArtifactError", "ArtifactSource", "Source", "UnknownKindError", "catalogue", "locate", "mirrored"]
@@ -57,6 +58,12 @@ class ArtifactSource:
     @property
     def checksum_url(self) -> str:
         return self.sources[0].checksum_url
+
+    @property
+    def unverified(self) -> str:
+        """Why nothing verifies it; empty where something does."""
+        sums = [source.checksum_url for source in self.sources]
+        return verification.why_not(self.sha256, sums, custom=self.custom)
 
     @property
     def name(self) -> str:
@@ -109,6 +116,7 @@ def locate(
     url: str = "",
     sha256: str = "",
     kinds: object = None,
+    verify: str = verification.WARN,
 ) -> ArtifactSource:
     """Where a version of a kind is found and cached.
 
@@ -122,10 +130,12 @@ def locate(
         url: replaces the catalogue's URL (a signed component); it comes without a checksum file.
         sha256: pins the file.
         kinds: `artifact_kinds`; see the module `catalogue`.
+        verify: `artifact_verify`: `strict` refuses what nothing verifies.
 
     Raises:
         ArtifactError: one of these cannot be.
     """
+    verification.check_mode(verify)
     entry = artifacts_catalogue.find(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
     version = artifacts_catalogue.checked_version(version, f"version of {kind}")
     what = f"{kind} {version}"
@@ -141,7 +151,7 @@ def locate(
         pinned = pinned or entry.digests.get(version, "")
     # Who brings the file may vouch for it, where its user does not.
     vouched = "" if pinned else next((digest for site in places if (digest := site.digest(published))), "")
-    return ArtifactSource(
+    found = ArtifactSource(
         kind=entry,
         version=version,
         sources=sources,
@@ -151,6 +161,9 @@ def locate(
         sha256=pinned or vouched,
         custom=bool(url),
     )
+    if verify == verification.STRICT and (why := found.unverified):
+        raise ArtifactError(f"sha256 of {what}", "", f"{why}, and artifact_verify is strict")
+    return found
 
 
 def _published(kind: Kind, version: str) -> tuple[str, str]:
@@ -211,7 +224,7 @@ def resource(
         limit_rate: bytes a second of each download, as curl writes them (`500K`, `2M`).
         ignore_revocation: go on where it cannot be asked whether a certificate was revoked.
         parallel: how many downloads run side by side; None: as the resource decides.
-        where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds`, as `locate`.
+        where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds`, `verify`, as `locate`.
 
     Raises:
         ArtifactError: one of these cannot be.
@@ -278,30 +291,3 @@ def _source(url: str, checksum_url: str, site: artifacts_sites.Site) -> dict[str
     if site.ignore_revocation:
         described["ignore_revocation"] = True
     return described
-
-
-def unverified(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
-    """Which downloads nothing verifies, and the variable that would: a sentence each, the same for all hosts.
-
-    Args:
-        values: the roles' variables, as far as they are set.
-        roles: roles whose artifacts are downloaded.
-    """
-    found = []
-    for kind in catalogue().values():
-        variables = kind.variables
-        only, dummy, wanted = kind.only.partition("=")
-        unused = not variables or not any(variables.startswith(f"{role}_") or variables == role for role in roles)
-        if unused or values.get(f"{variables}_sha256") or (only and str(values.get(only)) not in wanted.split(",")):
-            continue
-        # The URL itself may carry a signature.
-        if values.get(f"{variables}_url"):
-            why = f"{variables}_url comes without a checksum"
-        elif not (kind.checksum_suffix or kind.checksum_url):
-            if str(values.get(f"{variables}_version", "")).removeprefix("v") in kind.digests:
-                continue
-            why = f"upstream publishes no checksum of {kind.name}"
-        else:
-            continue
-        found.append(f"{why}: its archive is accepted unverified; {variables}_sha256 verifies it")
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..artifacts import cache, catalogue, locations, sites
+from ..artifacts import cache, catalogue, locations, sites, verification
 from ..artifacts.catalogue import ArtifactError
 from ..resources import _curl
 from .variables import Problem
@@ -55,7 +55,30 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
         roles: roles whose artifacts are downloaded.
     """
     listed = cache.unverified(cached(values)) if "image_cache" in roles else []
-    return [*locations.unverified(values, roles), *listed]
+    return [*map(str, verification.of_roles(values, roles)), *listed]
+
+
+def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
+    """What nothing verifies, where `artifact_verify: strict` refuses it.
+
+    A bundle's signed index vouches for what is in the bundle; what is not in there is refused when the bundle is known.
+
+    Args:
+        values, roles: as for `warnings`.
+    """
+    if _verify(values) != verification.STRICT or values.get("node_prepare_bundle_dir"):
+        return []
+    return [
+        Problem(one.variable, one.value, f"{verification.VARIABLE} is {verification.STRICT} and {one.why}; {one.fix}")
+        for one in verification.of_roles(values, roles)
+    ]
+
+
+def _verify(values: t.Mapping[str, t.Any]) -> object:
+    """`artifact_verify`, one choice for all roles."""
+    sources = [given for name, given in values.items() if name.endswith("_artifact_sources")]
+    given = [one["verify"] for one in sources if isinstance(one, t.Mapping) and "verify" in one]
+    return given[0] if given else verification.WARN
 
 
 def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
@@ -64,7 +87,10 @@ def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     Raises:
         ArtifactError: a list is none.
     """
-    sources = values.get("image_cache_artifact_sources") or {}
+    given = values.get("image_cache_artifact_sources") or {}
+    sources = {**given, "mirror": values.get("image_cache_artifact_mirror") or ""}
+    if values.get("node_prepare_bundle_dir"):
+        sources.pop("verify", None)
     found = []
     for name, kind in _LISTS.items():
         found += _wanted({kind: values.get(f"image_cache_{name}") or []}, name, sources)
@@ -72,14 +98,15 @@ def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _wanted(lists: object, where: str, sources: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    kinds = sources.get("kinds")
-    return cache.wanted(lists, where, cache_dir="C:\\cache", kinds=kinds)
+    given = {name: sources[name] for name in ("kinds", "sites", "mirror", "upstream", "verify") if name in sources}
+    return cache.wanted(lists, where, cache_dir="C:\\cache", **given)
 
 
 def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[Problem]:
     for look in (
         lambda: sites.parse(sources.get("sites"), mirror),
         lambda: catalogue.kinds(sources.get("kinds")),
+        lambda: verification.check_mode(sources.get("verify", verification.WARN)),
     ):
         try:
             look()

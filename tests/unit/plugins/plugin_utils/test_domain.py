@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from ansible_collections.winkube.node.plugins.plugin_utils import proxies, registry_fixes
-from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations, verification
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import (
     CONFIGURATION,
@@ -128,7 +128,7 @@ ROLES = ("cni", "container_runtime", "kubernetes_node")
 def test_what_nothing_verifies_is_told_with_the_variable_that_would(
     values: dict[str, str], roles: list[str], named: list[str]
 ) -> None:
-    sentences = locations.unverified(values, roles)
+    sentences = [str(one) for one in verification.of_roles(values, roles)]
     assert [sentence.rpartition("; ")[2].split()[0] for sentence in sentences] == named
     assert "s3cret" not in str(sentences)
 

@@ -251,3 +251,61 @@ def test_preflight_warns_of_what_nothing_verifies_where_it_is_cached() -> None:
     values = {"image_cache_azure_vnet_versions": ["1.6.21"], "image_cache_containerd_versions": ["2.3.7"]}
     assert [text.split(" is ")[0] for text in preflight.warnings(values, ["image_cache"])] == ["azure-vnet 1.6.21"]
     assert preflight.warnings(values, ["sysprep"]) == []
+
+
+def sourced(site: t.Any, verify: str = "warn", role: str = "container_runtime") -> dict[str, t.Any]:
+    return {
+        f"{role}_artifact_sources": {"sites": [site], "upstream": True, "verify": verify},
+        "container_runtime": "containerd",
+        "container_runtime_containerd_version": "2.3.7",
+        "container_runtime_crictl_version": "1.37.0",
+    }
+
+
+CONTAINERD = "github.com/containerd/containerd/releases/download/v2.3.7/containerd-2.3.7-windows-amd64.tar.gz"
+
+
+@pytest.mark.parametrize(
+    ("site", "named"),
+    [
+        ("http://mirror:8080", "nothing verifies containerd, crictl"),
+        ({"url": "http://mirror:8080", "digests": {CONTAINERD: "0" * 64}}, "nothing verifies crictl"),
+        ("https://mirror", ""),
+        ("file:///C:/Windows/winkube/bundle", ""),
+    ],
+)
+def test_a_checksum_from_the_plain_http_place_that_it_checks_counts_as_none(site: t.Any, named: str) -> None:
+    """A mirror over plain HTTP served a trojan with its own .sha256, and no run said a word."""
+    values = sourced(site)
+    told = preflight.warnings(values, ["container_runtime"])
+    assert [named in text and "http://mirror:8080" in text for text in told] == ([True] if named else [])
+    refused = preflight.refused(sourced(site, "strict"), ["container_runtime"])
+    assert [problem.variable for problem in refused] == (["artifact_sites"] if named else [])
+    assert all(named in str(problem) and "artifact_verify" in str(problem) for problem in refused)
+    assert preflight.refused(values, ["container_runtime"]) == []
+
+
+def test_strict_refuses_each_artifact_that_nothing_verifies() -> None:
+    for options in ({"mirror": "http://m"}, {"sites": ["https://a", "http://b"]}):
+        with pytest.raises(ArtifactError, match=r"crictl 1\.37\.0.* plain HTTP .*artifact_verify is strict"):
+            wanted({"crictl": ["1.37.0"]}, verify="strict", **options)
+        pinned = {"version": "1.37.0", "sha256": "0" * 64}
+        assert len(wanted({"crictl": [pinned]}, verify="strict", **options)) == 1
+    with pytest.raises(ArtifactError, match="has no checksum"):
+        wanted({"azure-vnet": ["1.6.21"]}, verify="strict")
+    with pytest.raises(ArtifactError, match="a URL of one's own"):
+        wanted({"crictl": [{"version": "1.37.0", "url": "https://h/x.zip"}]}, verify="strict")
+    assert len(wanted({"crictl": ["1.37.0"]}, verify="strict", sites=["https://a"])) == 1
+    (problem,) = preflight.problems({"cni_artifact_sources": {"verify": "sometimes"}})
+    assert str(problem) == "artifact_verify: 'sometimes' is not accepted; accepted are warn and strict"
+
+
+def test_lists_of_versions_are_warned_of_by_site() -> None:
+    lists = {"crictl": ["1.36.0", "1.37.0"], "containerd": ["2.2.1", "2.3.7"]}
+    (sentence,) = cache.unverified(wanted(lists, mirror="http://user:secret@mirror:8080"))
+    assert sentence.startswith("http://mirror:8080 is plain HTTP")
+    assert "and 1 more" in sentence
+    values = {"image_cache_containerd_versions": ["2.3.7"], "image_cache_artifact_mirror": "http://mirror:8080"}
+    assert len(preflight.warnings(values, ["image_cache"])) == 1
+    (problem,) = preflight.problems({**values, "image_cache_artifact_sources": {"verify": "strict"}})
+    assert "artifact_verify is strict" in str(problem)
