@@ -29,7 +29,7 @@ _PROGRAMS = {
     r"C:\containerd\crictl.exe": ("crictl", "1.37.0"),
     r"C:\k\kubelet.exe": ("kubelet", KUBERNETES),
     r"C:\k\kubeadm.exe": ("kubeadm", KUBERNETES),
-    r"C:\opt\flannel\flanneld.exe": ("flanneld", "0.28.0"),
+    r"C:\opt\flannel\flanneld.exe": ("flanneld", "0.28.9"),
     **{
         rf"C:\opt\cni\bin\{name}.exe": (name, "1.9.0")
         for name in ("flannel", "win-bridge", "win-overlay", "host-local")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from typing import Any
 
 from kubernetes import client, config
 
+from simulator.artifacts import catalog
 from simulator.fleet import FleetFile, Node
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -54,6 +56,23 @@ def link_variables(connection: str = "psrp", scheme: str = "http", auth: str = "
         "ansible_psrp_read_timeout": 25,
         "ansible_psrp_operation_timeout": 20,
         "ansible_psrp_message_encryption": encryption,
+    }
+
+
+_GITHUB = "github.com/{}/releases/download/"
+_PINNED = {
+    "cni_flannel_sha256": _GITHUB.format("flannel-io/flannel") + "v0.28.9/flanneld.exe",
+    "container_runtime_moby_sha256": "download.docker.com/win/static/stable/x86_64/docker-29.2.1.zip",
+    "image_cache_buildkit_sha256": _GITHUB.format("moby/buildkit") + "v0.30.0/buildkit-v0.30.0.windows-amd64.tar.gz",
+    "container_runtime_nssm_sha256": "nssm.cc/release/nssm-2.24.zip",
+}
+
+
+def simulated_pins() -> dict[str, str]:
+    """Return variables that pin what the simulated upstream serves: the collection pins the publishers' own files."""
+    image = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0"
+    return {"cni_host_process_image": image} | {
+        name: hashlib.sha256(catalog.content(url) or b"").hexdigest() for name, url in _PINNED.items()
     }
 
 
@@ -146,6 +165,7 @@ class Site:
             variables |= {"kubeconfig": str(self.world.cluster.kubeconfig), "kube_version": self.world.cluster.version}
         if self.world.artifacts is not None:
             variables |= {"artifact_mirror": self.world.artifacts.url, "artifact_upstream": False}
+            variables |= simulated_pins()
         if self.world.registry is not None:
             mirror = {"mirrors": [self.world.registry.url]}
             variables["container_runtime_registries"] = {"registry.k8s.io": mirror, "mcr.microsoft.com": mirror}

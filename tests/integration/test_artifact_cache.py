@@ -54,7 +54,7 @@ def server() -> Iterator[ArtifactServer]:
 # Every kind that upstream publishes, in the form of checksum that it has.
 EVERY = {
     "containerd": ["2.2.1"],
-    "moby": ["29.2.1"],
+    "moby": ["29.2.0"],
     "cri-dockerd": ["0.4.0"],
     "crictl": ["1.36.0"],
     "nerdctl": ["2.1.0"],
@@ -222,10 +222,10 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
 def test_what_nothing_verifies_has_at_least_to_look_like_what_it_is(
     node: DirectNode, server: ArtifactServer, kind: str, words: str
 ) -> None:
-    server.fault(kind, "*flannel-v0.28.0*", at=3000)
-    run = cache(node, {"flannel": ["0.28.0"]}, server)
+    server.fault(kind, "*csi-proxy-v1.2.0*", at=3000)
+    run = cache(node, {"csi-proxy": ["1.2.0"]}, server)
     assert words in run.outcome.failures[0]
-    assert not [name for name in files(node) if name.endswith("amd64.tar.gz")]
+    assert not [name for name in files(node) if name.endswith(".tar.gz")]
 
 
 @pytest.mark.parametrize("name", ["../../Windows/evil.exe", "a/../../evil.exe", "/Windows/evil.exe", "C:/evil.exe"])

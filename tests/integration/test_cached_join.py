@@ -20,7 +20,7 @@ NEWER = {"kubernetes_node_version": "1.37.1", "container_runtime_containerd_vers
 LISTS = {
     "kube_node_versions": ["1.36.3", "1.37.0", "1.37.1"],
     "containerd_versions": ["2.1.9", "2.2.9", "2.3.7"],
-    "moby_versions": ["28.5.2", "29.1.5", "29.2.1"],
+    "moby_versions": ["28.5.2", "29.1.5", "29.2.0"],
     "azure_vnet_versions": ["1.6.20", "1.6.21", "1.7.0"],
     "image_cache_artifacts": {
         "crictl": ["1.35.0", "1.36.0", "1.37.0"],

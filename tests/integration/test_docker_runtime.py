@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from typing import Any
 
@@ -16,7 +15,6 @@ from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, nod
 from integration.states import state_of
 from kubernetes import client
 
-from simulator.artifacts import catalog
 from simulator.machine.services import Service
 
 pytestmark = pytest.mark.integration
@@ -30,13 +28,10 @@ def docker_variables(site: Site, **more: object) -> dict[str, object]:
     """Return what a host with Docker is told, where nothing comes from the network but what the site serves."""
     registry = site.world.registry
     assert registry is not None
-    nssm = catalog.content("nssm.cc/release/nssm-2.24.zip")
-    assert nssm is not None
     return {
         # Docker has mirrors for Docker Hub only.
         "container_runtime_registries": {},
         "container_runtime_sandbox_image": f"{registry.address}:{registry.port}/pause:3.10.2",
-        "container_runtime_nssm_sha256": hashlib.sha256(nssm).hexdigest(),
         **more,
     }
 

@@ -90,7 +90,7 @@ def test_a_dry_run_says_what_would_change(site: Site, checked: PlayRun, cluster_
             checked.changes(host)
         )
     # Not once for each host.
-    assert checked.output.count("cni_flannel_sha256") == 1
+    assert checked.output.count("kubernetes_node_sha256") == 1
 
 
 def test_the_nodes_are_ready(site: Site, first: PlayRun) -> None:

@@ -251,7 +251,7 @@ class Builder:
                 self.made.warnings.append(f"{image.name}: it has nothing for Windows Server {version}")
         if not versions:
             raise BundleError(f"{image.name}: it has nothing for Windows Server {', '.join(image.windows)}")
-        entries = []
+        entries, ref = [], images.reference(image.name)
         for path, fit in versions.items():
             if path in kept:
                 entries.append(dataclasses.replace(kept[path], windows=tuple(fit)))
@@ -262,7 +262,7 @@ class Builder:
                 path=path,
                 kind="container-image",
                 name=image.name,
-                version=image.name.partition("@")[0].rpartition(":")[2],
+                version=ref.tag or ref.digest,
                 source=image.name,
                 sha256=fetched.sha256,
                 size=fetched.size,

@@ -16,10 +16,12 @@ from ._paths import make_directory, move_path, remove_path
 from ._state import create, objects, only, update
 from .service import running
 
+_PROGRAM = ".exe"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Archive(Resource):
-    """Unpacks an archive (zip, tar.gz) that lies on the node, by Windows' own tar.exe.
+    """Unpacks an archive (zip, tar.gz) that lies on the node, by Windows' own tar.exe; a single program is copied.
 
     What was unpacked is recorded in the destination (`.winkube-archive…`): the archive's hash, and those of the files
     to `check`. The record is removed before anything is replaced and written last: the next run repairs a broken one.
@@ -30,7 +32,11 @@ class Archive(Resource):
     destination: str | None = dataclasses.field(
         default=None, metadata={"help": "The folder to unpack into, where several archives share one."}
     )
-    path: str = dataclasses.field(metadata={"help": "The archive on the node: .zip, .tar.gz, .tgz or .tar."})
+    path: str = dataclasses.field(
+        metadata={
+            "help": "The archive on the node: .zip, .tar.gz, .tgz or .tar; or one .exe, which becomes the only member."
+        }
+    )
     sha256: str | None = dataclasses.field(
         default=None, metadata={"help": "The archive's SHA-256, where `path` does not change with the version."}
     )
@@ -64,8 +70,11 @@ class Archive(Resource):
     timeout: int = dataclasses.field(default=1800, metadata={"help": "Seconds to unpack."})
 
     def __post_init__(self) -> None:
-        if not self.path.lower().endswith(_members.FORMATS):
-            raise ResourceError("path", self.path, f"wanted an archive: {', '.join(_members.FORMATS)}")
+        if not self.path.lower().endswith((*_members.FORMATS, _PROGRAM)):
+            formats = ", ".join(_members.FORMATS)
+            raise ResourceError("path", self.path, f"wanted an archive ({formats}) or a program ({_PROGRAM})")
+        if self._is_program and (len(self.members) != 1 or self.strip_components):
+            raise ResourceError("members", list(self.members), "wanted the program's one name")
         if self.exclusive and self.members:
             raise ResourceError("members", list(self.members), "wanted either members or exclusive")
         if not 0 <= self.strip_components < 100:
@@ -85,6 +94,10 @@ class Archive(Resource):
         for file in self.check:
             if not _inside(file):
                 raise ResourceError("check", file, "wanted a path relative to the destination")
+
+    @property
+    def _is_program(self) -> bool:
+        return self.path.lower().endswith(_PROGRAM)
 
     @property
     def folder(self) -> str:
@@ -201,12 +214,16 @@ class Archive(Resource):
         yield from () if self.members else _members.calls(self.path)
         if direct:
             yield from self._stop(had_record)
-        yield Call(
-            id="unpack",
-            command="tar.exe",
-            arguments=("-xf", self.path, "-C", target, *self._selection()),
-            timeout=self.timeout,
-            long=True,
+        yield (
+            self._copy()
+            if self._is_program
+            else Call(
+                id="unpack",
+                command="tar.exe",
+                arguments=("-xf", self.path, "-C", target, *self._selection()),
+                timeout=self.timeout,
+                long=True,
+            )
         )
         if not direct:
             yield from self._stop(had_record)
@@ -219,6 +236,11 @@ class Archive(Resource):
         if self.members:
             yield remove_path(self._staging, "clean")
         yield from self._write_record()
+
+    def _copy(self) -> Call:
+        target = f"{self._staging}\\{self._unpacked(self.members[0])}"
+        parameters: dict[str, Json] = {"LiteralPath": self.path, "Destination": target}
+        return Call(id="unpack", command="Copy-Item", parameters=parameters, select=())
 
     def _selection(self) -> list[str]:
         strip = [f"--strip-components={self.strip_components}"] if self.strip_components else []

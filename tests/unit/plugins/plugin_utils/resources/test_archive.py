@@ -216,6 +216,20 @@ def test_a_member_may_get_another_name() -> None:
     assert resource.record == "C:\\opt\\cni\\bin\\.winkube-archive-flannel_s_CNI_plugin"
 
 
+def test_a_program_alone_is_copied() -> None:
+    given = {"type": "Archive", "name": "C:\\opt\\flannel", "path": "C:\\cache\\flanneld.exe"}
+    resource = one(**given, members=["flanneld.exe"], check=["flanneld.exe"])
+    change = must(resource, **Disk().seen(resource))
+    copied = "C:\\opt\\flannel\\.winkube-archive.unpack\\flanneld.exe"
+    assert call(change, "unpack").command == "Copy-Item"
+    assert call(change, "unpack").parameters == {"LiteralPath": given["path"], "Destination": copied}
+    assert call(change, "move-0").parameters["path"] == copied
+    assert not [each for each in change.calls if each.command == "tar.exe"]
+    for wrong in ({}, {"members": ["a.exe", "b.exe"]}, {"members": ["b/a.exe"], "strip_components": 1}):
+        with pytest.raises(ResourceError, match="members"):
+            one(**given, **wrong)
+
+
 def test_a_record_that_is_no_json_counts_as_none() -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
