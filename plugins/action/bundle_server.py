@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import datetime
 import typing as t
 
 from ..plugin_utils._controller_action import ControllerAction
-from ..plugin_utils.bundle import server, verify
+from ..plugin_utils.bundle import freshness, server, verify
 from ..plugin_utils.bundle.index import BundleError
 
 
@@ -23,17 +25,30 @@ class ActionModule(ControllerAction):
         "port": {"type": "int", "default": 0},
         "certificate": {"type": "path"},
         "certificate_key": {"type": "path", "no_log": False},
+        "max_age": {"type": "int", "default": 0},
+        "allow_older": {"type": "bool", "default": False},
+        "revocations": {"type": "path"},
+        "urls": {"type": "list", "elements": "str", "no_log": True},
         "address_variable": {"type": "str", "default": "bundle_address"},
-        "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
+        "state": {"type": "str", "choices": ["started", "stopped", "revoked"], "default": "started"},
         "pid": {"type": "int"},
     }
     MORE: t.ClassVar[t.Mapping[str, t.Any]] = {
-        "required_if": [("state", "started", ("path", "public_key")), ("state", "stopped", ("pid",))]
+        "required_if": [
+            ("state", "started", ("path", "public_key")),
+            ("state", "stopped", ("pid",)),
+            ("state", "revoked", ("revocations", "urls")),
+        ]
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if options["state"] == "stopped":
             server.stop(options["pid"])
+            return {"changed": False}
+        if options["state"] == "revoked":
+            # Nobody is told more than that: a server that has ended takes no token any more.
+            with contextlib.suppress(OSError):
+                server.revoke(options["revocations"], map(server.token, options["urls"]))
             return {"changed": False}
         try:
             return self._start(options, variables)
@@ -46,21 +61,33 @@ class ActionModule(ControllerAction):
         if options["certificate_key"] and not options["certificate"]:
             raise BundleError("bundle_certificate_key is given without bundle_certificate; wanted both, or neither")
         bundle = verify.verify(options["path"], options["public_key"])
+        if options["max_age"] < 0:
+            raise BundleError(f"bundle_max_age {options['max_age']} is not accepted; wanted days, or 0 for any age")
+        warning = freshness.check(
+            bundle,
+            options["public_key"],
+            max_age=options["max_age"],
+            allow_older=options["allow_older"],
+            state=freshness.state_file(),
+            now=datetime.datetime.now(datetime.UTC),
+        )
         entries = [dataclasses.asdict(entry) for entry in bundle.entries.values()]
-        result = {"changed": False, "path": str(bundle.directory), "entries": entries, "urls": {}, "pid": None}
+        result: dict[str, t.Any] = {"changed": False, "path": str(bundle.directory), "entries": entries}
+        result |= {"urls": {}, "pid": None, **({"warnings": [warning]} if warning else {})}
         if not options["serve"]:
             return result
         addresses, own = self._addresses(options["address_variable"], variables)
         served = server.start(
             bundle,
+            nodes=addresses,
             bind=options["bind"] or server.bind_address(addresses.values(), own),
             port=options["port"],
             certificate=options["certificate"] or "",
             key=options["certificate_key"] or "",
         )
         # Whoever has the URL may read the bundle.
-        urls = {host: served.url(address) for host, address in addresses.items()}
-        return {**result, "_ansible_no_log": True, "urls": urls, "pid": served.pid}
+        urls = {host: served.url(host, address) for host, address in addresses.items()}
+        return {**result, "_ansible_no_log": True, "urls": urls, "pid": served.pid, "revocations": served.revoked}
 
     def _addresses(self, name: str, variables: t.Mapping[str, t.Any]) -> tuple[dict[str, str], bool]:
         """The controller's address as each host reaches it, and whether all of them are its own.

@@ -221,6 +221,7 @@ class Site:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_HOME": str(self.folder / "ansible"),
+            "XDG_STATE_HOME": str(self.folder / "state"),
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report",
             "WINKUBE_REPORT_DIR": str(self.folder / "report"),

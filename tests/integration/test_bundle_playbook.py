@@ -136,6 +136,21 @@ def test_a_node_is_prepared_with_the_network_shut(
     assert "artifact_upstream" not in facts
 
 
+def test_an_older_bundle_stops_the_play_before_the_node(
+    site: Site, first: PlayRun, variables: dict[str, Any]
+) -> None:
+    play = {**PREPARE[0], "tasks": [*PREPARE[0]["tasks"][:2], PREPARE[0]["tasks"][3]]}
+    site.run([play], variables=variables).expect()
+    state = site.folder / "state" / "winkube" / "bundles.json"
+    seen = json.loads(state.read_text(encoding="utf-8"))
+    state.write_text(json.dumps({name: serial + 1 for name, serial in seen.items()}), encoding="utf-8")
+    run = site.run([play], variables=variables).expect(2)
+    assert "older than one that was used before" in run.output
+    assert site.counters("win22")["remote_commands"] == 0
+    site.run([play], variables={**variables, "bundle_allow_older": True}).expect()
+    site.run([play], variables=variables).expect()
+
+
 def test_a_killed_play_leaves_no_server(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
     wait = {"name": "Wait", "ansible.builtin.wait_for": {"timeout": 60}, "delegate_to": "localhost"}
     play = {**PREPARE[0], "tasks": [*PREPARE[0]["tasks"][:2], wait]}
@@ -162,7 +177,7 @@ def servers(site: Site) -> list[int]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes()
-            if b"file_server.py" in command and home in (process / "environ").read_bytes():
+            if b"from serving import program" in command and home in (process / "environ").read_bytes():
                 found.append(int(process.name))
         except OSError:
             continue

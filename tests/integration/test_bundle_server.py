@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import http.client
 import os
+import resource
 import signal
 import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,9 +26,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from integration.bundling import Controller, made_and_cut_off, until
 
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle import file_server
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server as bundle_server
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving import files, lobby, nodes, watched
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
@@ -48,8 +52,8 @@ def bundle(controller: Controller) -> Bundle:
 @pytest.fixture(scope="module")
 def url(bundle: Bundle) -> Iterator[str]:
     """The bundle, served."""
-    served = bundle_server.start(bundle, bind="127.0.0.1")
-    yield served.url("127.0.0.1")
+    served = bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1")
+    yield served.url("win", "127.0.0.1")
     bundle_server.stop(served.pid)
 
 
@@ -92,6 +96,106 @@ def test_who_has_not_the_token_gets_nothing(url: str) -> None:
         assert ask(f"{base}/{wrong}", CRICTL)[0] == 404
 
 
+def test_each_node_has_a_token_of_its_own_which_can_be_revoked(bundle: Bundle) -> None:
+    served = bundle_server.start(bundle, nodes=["one", "two"], bind="127.0.0.1")
+    one, two = (served.url(node, "127.0.0.1") for node in ("one", "two"))
+    try:
+        assert len(set(served.tokens.values())) == 2
+        assert "~" not in repr(served)
+        assert (ask(one, CRICTL)[0], ask(two, CRICTL)[0]) == (200, 200)
+        assert Path(served.revoked).parent.stat().st_mode & 0o777 == 0o700
+        served.revoke(["one"])
+        until(lambda: ask(one, CRICTL)[0] == 404)
+        assert ask(two, CRICTL)[0] == 200
+        assert served.tokens["one"] not in Path(served.revoked).read_text()
+    finally:
+        bundle_server.stop(served.pid)
+    until(lambda: not Path(served.revoked).parent.exists())
+
+
+@contextlib.contextmanager
+def held(port: int, wanted: int, addresses: Sequence[str], sent: bytes = b"") -> Iterator[list[socket.socket]]:
+    """Connections that never finish asking, as many as this process may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    open_now = len(list(Path("/proc/self/fd").iterdir()))
+    number = min(wanted, hard - open_now - 100)
+    connections = []
+    try:
+        for index in range(number):
+            source = (addresses[index % len(addresses)], 0)
+            connections.append(socket.create_connection(("127.0.0.1", port), timeout=10, source_address=source))
+            if sent:
+                connections[-1].send(sent)
+        yield connections
+    finally:
+        for connection in connections:
+            connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.2"], [f"127.0.1.{number}" for number in range(1, 51)]])
+@pytest.mark.parametrize("sent", [b"", b"GET /~"])
+def test_5000_idle_connections_hinder_nobody(bundle: Bundle, addresses: list[str], sent: bytes) -> None:
+    """With a thread each, and descriptors as a login shell has them, the server ended for good at about 1,100."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
+    try:
+        served = bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    url = served.url("win", "127.0.0.1")
+    try:
+        with held(served.port, 5000, addresses, sent) as connections:
+            assert len(connections) >= min(5000, hard - 1000)
+            assert [ask(url, CRICTL)[0] for _ in range(8)] == [200] * 8
+            threads = Path(f"/proc/{served.pid}/status").read_text().partition("Threads:")[2].split()[0]
+            assert int(threads) < 16
+        assert ask(url, CRICTL)[0] == 200
+    finally:
+        bundle_server.stop(served.pid)
+
+
+def test_who_asks_too_often_is_told_to_wait(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    clients = nodes.Nodes({"win": "~token"})
+    asked = [clients.may_ask("node win", 2.0, 0.0) for _ in range(12)]
+    assert asked == [True] * 10 + [False] * 2
+    assert clients.may_ask("node other", 2.0, 0.0)
+    assert [clients.may_ask("node win", 2.0, 1.0) for _ in range(3)] == [True, True, False]
+    served = bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1")
+    try:
+        wrong = f"http://127.0.0.1:{served.port}/~wrong"
+        found = {ask(wrong, CRICTL)[0] for _ in range(150)}
+        assert found == {404, 429}
+        # A node is not its address.
+        assert ask(served.url("win", "127.0.0.1"), CRICTL)[0] == 200
+    finally:
+        bundle_server.stop(served.pid)
+
+
+def test_a_head_that_does_not_come_in_time_is_given_up(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lobby, "_HEAD_TIME", 0.2)
+    own = files.Files(str(bundle.directory), {})
+    server = lobby.Lobby("127.0.0.1", 0, nodes.Nodes({}), own, None, 512)
+    threading.Thread(target=server.serve, daemon=True).start()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
+        slow.send(b"GET /")
+        assert slow.recv(1) == b""
+
+
+@pytest.mark.parametrize(("number", "gone"), [(errno.EMFILE, False), (errno.ENFILE, False), (errno.ENOENT, True)])
+def test_ansible_has_not_ended_because_no_descriptor_is_left(
+    monkeypatch: pytest.MonkeyPatch, number: int, gone: bool
+) -> None:
+    born = watched.birth(os.getpid())
+
+    def refused(*_arguments: Any, **_named: Any) -> str:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    assert watched.lives(os.getpid(), born) is not gone
+
+
 def test_ranges(bundle: Bundle, url: str) -> None:
     whole = bundle.file(CRICTL).read_bytes()
     assert ask(url, CRICTL, Range="bytes=100-199") == (206, whole[100:200])
@@ -109,7 +213,7 @@ def test_ranges(bundle: Bundle, url: str) -> None:
 
 @given(st.text(max_size=30) | st.from_regex(r"bytes=\d*-\d*", fullmatch=True), st.integers(0, 50))
 def test_a_wild_range_is_within_the_file(header: str, size: int) -> None:
-    found = file_server.wanted_bytes(header, size)
+    found = files.wanted_bytes(header, size)
     assert found is None or 0 <= found.start <= found.stop <= size
 
 
@@ -119,11 +223,11 @@ def test_a_file_that_is_changed_meanwhile_is_served_no_more(controller: Controll
         own.make([own.own("tool.zip", b"x" * 100)])
     made = own.verified()
     (path,) = made.entries
-    served = bundle_server.start(made, bind="127.0.0.1")
+    served = bundle_server.start(made, nodes=["win"], bind="127.0.0.1")
     try:
-        assert ask(served.url("127.0.0.1"), path)[0] == 200
+        assert ask(served.url("win", "127.0.0.1"), path)[0] == 200
         made.file(path).write_bytes(b"y" * 100)
-        assert ask(served.url("127.0.0.1"), path)[0] == 404
+        assert ask(served.url("win", "127.0.0.1"), path)[0] == 404
     finally:
         bundle_server.stop(served.pid)
 
@@ -134,10 +238,10 @@ def test_https_with_a_certificate(bundle: Bundle, tmp_path: Path) -> None:
     (tmp_path / "chain.pem").write_bytes(chain)
     (tmp_path / "key.pem").write_bytes(key)
     served = bundle_server.start(
-        bundle, bind="127.0.0.1", certificate=str(tmp_path / "chain.pem"), key=str(tmp_path / "key.pem")
+        bundle, nodes=["win"], bind="127.0.0.1", certificate=str(tmp_path / "chain.pem"), key=str(tmp_path / "key.pem")
     )
     try:
-        found = served.url("127.0.0.1")
+        found = served.url("win", "127.0.0.1")
         assert found.startswith("https://")
         context = ssl.create_default_context(cadata=authority.pem.decode())
         assert ask(found, CRICTL, context=context)[0] == 200
@@ -148,9 +252,9 @@ def test_https_with_a_certificate(bundle: Bundle, tmp_path: Path) -> None:
 def test_where_it_cannot_listen_it_says_so(bundle: Bundle, tmp_path: Path) -> None:
     refused = pytest.raises(BundleError, match=r"bundle_port \d+\): Address already in use")
     with socket.create_server(("127.0.0.1", 0)) as taken, refused:
-        bundle_server.start(bundle, bind="127.0.0.1", port=taken.getsockname()[1])
+        bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1", port=taken.getsockname()[1])
     with pytest.raises(BundleError, match="bundle_certificate"):
-        bundle_server.start(bundle, bind="127.0.0.1", certificate=str(tmp_path / "missing.pem"))
+        bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1", certificate=str(tmp_path / "missing.pem"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -158,7 +262,7 @@ def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: 
     program = (
         "import sys, time\n"
         "from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server, verify\n"
-        "served = server.start(verify.verify(*sys.argv[1:]), bind='127.0.0.1')\n"
+        "served = server.start(verify.verify(*sys.argv[1:]), nodes=['win'], bind='127.0.0.1')\n"
         "print(served.port, served.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
@@ -169,9 +273,9 @@ def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: 
         port, pid = map(int, ansible.stdout.readline().split())
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
         # No process list shows the token.
-        assert len(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")) == 4
+        assert b"~" not in Path(f"/proc/{pid}/cmdline").read_bytes()
         ansible.send_signal(number)
         ansible.wait(10)
-    until(lambda: not file_server.lives(pid, file_server.birth(pid)))
+    until(lambda: not watched.lives(pid, watched.birth(pid)))
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port), timeout=5)

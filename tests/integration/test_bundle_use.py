@@ -48,8 +48,8 @@ def bundle(controller: Controller) -> Bundle:
 @pytest.fixture(scope="module")
 def url(bundle: Bundle) -> Iterator[str]:
     """The bundle, served."""
-    served = bundle_server.start(bundle, bind="127.0.0.1")
-    yield served.url("127.0.0.1")
+    served = bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1")
+    yield served.url("win", "127.0.0.1")
     bundle_server.stop(served.pid)
 
 
@@ -180,11 +180,14 @@ class TestNodes:
     ) -> None:
         machine, authority = machines.next(), PrivateCA()
         (tmp_path / "both.pem").write_bytes(b"".join(authority.issue(["127.0.0.1"])))
-        served = bundle_server.start(bundle, bind="127.0.0.1", certificate=str(tmp_path / "both.pem"))
+        served = bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1", certificate=str(tmp_path / "both.pem"))
         trust = {"type": "CertificateImport", "name": "site", "content": authority.pem.decode()}
         try:
             with connect(machine) as connection:
-                server = {**server_result(bundle, connection, controller), "urls": {"win": served.url("127.0.0.1")}}
+                server = {
+                    **server_result(bundle, connection, controller),
+                    "urls": {"win": served.url("win", "127.0.0.1")},
+                }
                 wanted = [trust, *resources(facts(connection, server))]
                 result = run_action(connection, "node_state", {"resources": wanted})
         finally:

@@ -9,6 +9,7 @@ Private to the collection. A bundle is a folder in the layout of a mirror (`HOST
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import posixpath
 import re
@@ -22,6 +23,9 @@ WORK = ".work"
 FORMAT = 1
 _RESERVED = (INDEX, SIGNATURE, WORK)
 _LONGEST = 1024
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+_DEVICE = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]", re.IGNORECASE)
+"""Names that are devices, with any extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
 class BundleError(Exception):
@@ -50,6 +54,29 @@ class Entry:
     """Of a container image: what its reference named."""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stamp:
+    """Which index of several it is: who has seen one refuses all before it."""
+
+    serial: int = 0
+    """Grows with each index that is signed; 0: it was made before indexes had one."""
+    made: str = ""
+    """When it was signed: ISO 8601, UTC."""
+
+    def after(self, now: datetime.datetime) -> Stamp:
+        """The stamp of the next index.
+
+        Counted in seconds, so that a bundle that is made anew by the same key goes on where the lost one was.
+        """
+        return Stamp(serial=max(self.serial + 1, int(now.timestamp())), made=now.strftime(_TIME))
+
+    def age(self, now: datetime.datetime) -> datetime.timedelta | None:
+        """How long ago it was made; None where it does not say."""
+        if not self.made:
+            return None
+        return now - datetime.datetime.strptime(self.made, _TIME).replace(tzinfo=datetime.UTC)
+
+
 def path_problem(path: str) -> str:
     """Why a path is none of a bundle's file; empty where it is one."""
     if not path or len(path) > _LONGEST:
@@ -59,6 +86,12 @@ def path_problem(path: str) -> str:
     parts = path.split("/")
     if any(part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts):
         return "it leaves its folder, or has a part that is no plain name"
+    if any(":" in part for part in parts[1:]) or not re.fullmatch(
+        r"[^:]*(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?", parts[0]
+    ):
+        return "it has a colon, which on Windows begins a drive or a stream"
+    if any(_DEVICE.fullmatch(part.partition(".")[0].strip()) for part in parts):
+        return "it has a part that Windows takes for a device"
     if parts[0] in _RESERVED:
         return "it is the name of the bundle's own files"
     return ""
@@ -103,13 +136,14 @@ def file_name(path: str) -> str:
     return posixpath.basename(path)
 
 
-def dump(entries: t.Iterable[Entry]) -> bytes:
-    """The index as a file: the same bytes for the same entries, whatever their order."""
+def dump(entries: t.Iterable[Entry], stamp: Stamp | None = None) -> bytes:
+    """The index as a file: the same bytes for the same entries and stamp, whatever their order."""
     files = []
     for entry in sorted(entries, key=lambda entry: entry.path):
         fields = dataclasses.asdict(entry)
         files.append({key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()})
-    return (json.dumps({"format": FORMAT, "files": files}, indent=1, ensure_ascii=False) + "\n").encode()
+    head = {"format": FORMAT, **(dataclasses.asdict(stamp) if stamp else {})}
+    return (json.dumps({**head, "files": files}, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def load(data: bytes) -> dict[str, Entry]:
@@ -121,12 +155,7 @@ def load(data: bytes) -> dict[str, Entry]:
     Raises:
         BundleError: it is none.
     """
-    try:
-        document = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise BundleError("it is no JSON") from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise BundleError(f"it is not of format {FORMAT}")
+    document = _document(data)
     files = document.get("files")
     if not isinstance(files, list):
         raise BundleError("it lists no files")
@@ -140,6 +169,34 @@ def load(data: bytes) -> dict[str, Entry]:
         folded.add(entry.path.casefold())
         entries[entry.path] = entry
     return entries
+
+
+def load_stamp(data: bytes) -> Stamp:
+    """Reads which index of several it is.
+
+    Raises:
+        BundleError: it does not say so in a way that can be read.
+    """
+    document = _document(data)
+    serial, made = document.get("serial", 0), document.get("made", "")
+    if not _is_size(serial) or not _is_text(made):
+        raise BundleError("it has a serial or a time that is none")
+    stamp = Stamp(serial=serial, made=made)
+    try:
+        stamp.age(datetime.datetime.now(datetime.UTC))
+    except ValueError:
+        raise BundleError("it has a time that is none") from None
+    return stamp
+
+
+def _document(data: bytes) -> dict[str, t.Any]:
+    try:
+        document = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise BundleError("it is no JSON") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise BundleError(f"it is not of format {FORMAT}")
+    return document
 
 
 def _entry(item: object) -> Entry:

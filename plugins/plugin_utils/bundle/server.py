@@ -19,13 +19,15 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import typing as t
 
-from . import file_server
 from .index import BundleError
+from .serving import nodes as serving_nodes
+from .serving import watched
 from .verify import Bundle
 
-PROGRAM = pathlib.Path(file_server.__file__)
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from serving import program; program.run()"
 _START = 30.0
 """Seconds within which the program has to listen."""
 
@@ -35,21 +37,56 @@ class Served:
     """A bundle that is served."""
 
     port: int
-    token: str
+    tokens: t.Mapping[str, str] = dataclasses.field(repr=False)
+    """By node."""
     scheme: str
     pid: int
+    revoked: str
+    """Path of the file that lists the revoked tokens, which only this user may write."""
 
-    def url(self, address: str) -> str:
-        """The site as a node knows it."""
+    def url(self, node: str, address: str) -> str:
+        """The site as a node knows it.
+
+        Args:
+            node: whose token it has.
+            address: at which that node reaches this machine.
+        """
         host = f"[{address}]" if ":" in address else address
-        return f"{self.scheme}://{host}:{self.port}/{self.token}"
+        return f"{self.scheme}://{host}:{self.port}/{self.tokens[node]}"
+
+    def revoke(self, nodes: t.Iterable[str]) -> None:
+        """Lets nodes fetch nothing more, within a second.
+
+        Args:
+            nodes: whose tokens are worth nothing any more.
+        """
+        revoke(self.revoked, [self.tokens[node] for node in nodes])
 
 
-def start(bundle: Bundle, *, bind: str, port: int = 0, certificate: str = "", key: str = "") -> Served:
+def revoke(path: str, tokens: t.Iterable[str]) -> None:
+    """Writes down that tokens are revoked.
+
+    Args:
+        path: `Served.revoked`.
+        tokens: which.
+    """
+    with pathlib.Path(path).open("a", encoding="ascii") as file:
+        file.writelines(f"{serving_nodes.fingerprint(token)}\n" for token in tokens)
+
+
+def token(url: str) -> str:
+    """The token in a node's URL of the bundle."""
+    return serving_nodes.token_of(url)
+
+
+def start(
+    bundle: Bundle, *, nodes: t.Iterable[str], bind: str, port: int = 0, certificate: str = "", key: str = ""
+) -> Served:
     """Serves a bundle until Ansible ends, however it ends.
 
     Parameters:
         bundle: verified.
+        nodes: names of those who may fetch; each gets a token of its own.
         bind: address to listen at.
         port: 0 takes any free one.
         certificate: path of a certificate chain in PEM: HTTPS; empty: HTTP.
@@ -59,20 +96,22 @@ def start(bundle: Bundle, *, bind: str, port: int = 0, certificate: str = "", ke
         BundleError: it cannot be served so.
     """
     # Whatever shows a URL leaves out a part of this form (resources/_curl.redacted).
-    token, parent = f"~{secrets.token_urlsafe(24)}", _play()
+    tokens, parent = {node: f"~{secrets.token_urlsafe(24)}" for node in nodes}, _play()
+    revoked = pathlib.Path(tempfile.mkdtemp(prefix="winkube-bundle-")) / "revoked"
     settings = {
         "directory": str(bundle.directory),
         "files": [[entry.path, entry.size, entry.sha256] for entry in bundle.entries.values()],
         "bind": bind,
         "port": port,
-        "token": token,
+        "tokens": tokens,
+        "revoked": str(revoked),
         "certificate": str(pathlib.Path(certificate).expanduser()) if certificate else "",
         "key": str(pathlib.Path(key).expanduser()) if key else "",
         "parent": parent,
-        "born": file_server.birth(parent),
+        "born": watched.birth(parent),
     }
-    # Isolated: neither the user's Python settings nor the files beside the program count.
-    command = [sys.executable, "-I", str(PROGRAM)]
+    # Isolated: the user's Python settings do not count. Python's own library comes before this folder.
+    command = [sys.executable, "-I", "-c", _PROGRAM, str(pathlib.Path(__file__).parent)]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -83,8 +122,15 @@ def start(bundle: Bundle, *, bind: str, port: int = 0, certificate: str = "", ke
     )
     answer = _answer(process, json.dumps(settings).encode())
     if "port" not in answer:
+        revoked.parent.rmdir()
         raise BundleError(_refused(answer.get("error") or "it did not start", bind, port, certificate))
-    return Served(port=int(answer["port"]), token=token, scheme="https" if certificate else "http", pid=process.pid)
+    return Served(
+        port=int(answer["port"]),
+        tokens=tokens,
+        scheme="https" if certificate else "http",
+        pid=process.pid,
+        revoked=str(revoked),
+    )
 
 
 def stop(pid: int) -> None:

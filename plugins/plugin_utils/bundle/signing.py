@@ -9,6 +9,8 @@ the two final files only (`verify.py`).
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import pathlib
 import typing as t
 
@@ -33,11 +35,17 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[E
     Raises:
         OSError: they cannot be.
     """
-    data = index.dump(entries)
-    proof = keys.sign(key, data)
+    wanted = {entry.path: entry for entry in entries}
     final, parts = _pair(directory), _parts(directory)
-    if [_content(path) for path in final] == [data, proof]:
-        return False
+    before = index.Stamp()
+    old, proof = (_content(path) for path in final)
+    if old and keys.is_signed(key.public_key(), old, proof):
+        with contextlib.suppress(BundleError):
+            before = index.load_stamp(old)
+            if before.serial and index.load(old) == wanted:
+                return False
+    data = index.dump(wanted.values(), before.after(datetime.datetime.now(datetime.UTC)))
+    proof = keys.sign(key, data)
     for part, content in zip(parts, (data, proof), strict=True):
         part.write_bytes(content)
     _place(parts, final)
@@ -69,7 +77,7 @@ def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> di
         if not final[0].exists():
             return {}
         # It says what is wrong.
-        return verify.read_index(directory, keys.public_pem(key.public_key()).decode())
+        return verify.read_index(directory, keys.public_pem(key.public_key()).decode())[0]
     if settle:
         _place(pair, final)
     try:

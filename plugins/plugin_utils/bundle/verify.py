@@ -16,7 +16,7 @@ import typing as t
 
 from . import index as bundle_index
 from . import keys
-from .index import BundleError, Entry
+from .index import BundleError, Entry, Stamp
 
 _THREADS = 4
 _BLOCK = 1024 * 1024
@@ -30,14 +30,16 @@ class Bundle:
     directory: pathlib.Path
     entries: t.Mapping[str, Entry]
     """By path."""
+    stamp: Stamp = dataclasses.field(default_factory=Stamp)
+    """Which index of several it is."""
 
     def file(self, path: str) -> pathlib.Path:
         """Where a file of the index lies on the controller."""
         return self.directory / path
 
 
-def read_index(directory: pathlib.Path, public: str) -> dict[str, Entry]:
-    """The entries of a signed index.
+def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, Entry], Stamp]:
+    """The entries of a signed index by path, and which index of several it is.
 
     Parameters:
         directory: the bundle's folder.
@@ -64,7 +66,7 @@ def read_index(directory: pathlib.Path, public: str) -> dict[str, Entry]:
             "the index was changed, or signed by another key"
         )
     try:
-        return bundle_index.load(data)
+        return bundle_index.load(data), bundle_index.load_stamp(data)
     except BundleError as error:
         raise BundleError(f"bundle_dir {directory}: {index.name} cannot be used: {error}") from None
 
@@ -77,7 +79,7 @@ def verify(directory: str, public: str) -> Bundle:
     """
     # Its own path, so that a later change of a link does not lead elsewhere.
     folder = pathlib.Path(directory).expanduser().resolve()
-    entries = read_index(folder, public)
+    entries, stamp = read_index(folder, public)
     there = files(folder)
     problems = [f"{path} is missing" for path in sorted(set(entries) - set(there))]
     problems += [f"{path} is not in the index" for path in sorted(set(there) - set(entries))]
@@ -88,7 +90,7 @@ def verify(directory: str, public: str) -> Bundle:
     if problems:
         more = f", and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise BundleError(f"bundle_dir {folder}: it is not what was signed: {'; '.join(problems[:_SHOWN])}{more}")
-    return Bundle(directory=folder, entries=entries)
+    return Bundle(directory=folder, entries=entries, stamp=stamp)
 
 
 def files(directory: pathlib.Path) -> list[str]:

@@ -24,7 +24,9 @@ SHA = "ab" * 32
 PLAIN = st.text(
     alphabet=st.characters(whitelist_categories=("L", "N"), whitelist_characters="-_"), min_size=1, max_size=12
 )
-PATHS = st.lists(PLAIN, min_size=1, max_size=4).map(lambda parts: "/".join(("h", *parts)))
+# Some of these would be devices on Windows.
+NAMES = PLAIN.filter(lambda name: not bundle_index.path_problem(f"h/{name}"))
+PATHS = st.lists(NAMES, min_size=1, max_size=4).map(lambda parts: "/".join(("h", *parts)))
 
 
 def entry(path: str, content: bytes = b"x", **more: t.Any) -> Entry:
@@ -68,10 +70,22 @@ def test_no_path_leaves_its_folder(path: str) -> None:
         "index.json",
         ".work/a",
         "a/" * 600,
+        "h/CON",
+        "h/nul.txt",
+        "h/Com1/x",
+        "con/x",
+        "C:/x",
+        "h/a:b",
+        "h/x:$DATA",
     ],
 )
 def test_paths_that_are_none(path: str) -> None:
     assert bundle_index.path_problem(path)
+
+
+@pytest.mark.parametrize("path", ["mirror.example:8080/a", "[2001:db8::1]:8080/a", "[2001:db8::1]/a", "h/console.zip"])
+def test_paths_that_look_like_others_and_are_fine(path: str) -> None:
+    assert not bundle_index.path_problem(path)
 
 
 @given(st.binary(max_size=200))

@@ -83,7 +83,7 @@ def bundle(tmp_path: Path) -> Path:
 def strictly(bundle: Path) -> dict[str, Entry] | None:
     """What a playbook accepts."""
     try:
-        return verify.read_index(bundle, PUBLIC)
+        return verify.read_index(bundle, PUBLIC)[0]
     except BundleError:
         return None
 

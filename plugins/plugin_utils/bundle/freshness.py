@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whether a bundle is the newest that this controller has seen: an older one, signed as well, has known holes again.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import typing as t
+
+from . import keys
+from .index import BundleError
+from .verify import Bundle
+
+_OLDER = (
+    "{}: its index (serial {}, signed {}) is older than one that was used before (serial {}): somebody may have put an "
+    "old bundle back. bundle_allow_older: true accepts it"
+)
+
+
+def state_file() -> pathlib.Path:
+    """Where this user's controller remembers what it has seen (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return pathlib.Path(base).expanduser() / "winkube" / "bundles.json"
+
+
+def check(
+    bundle: Bundle, public: str, *, max_age: int, allow_older: bool, state: pathlib.Path, now: datetime.datetime
+) -> str:
+    """Refuses a bundle that is too old, or older than one that was used from the same folder, and remembers it.
+
+    Args:
+        bundle: verified.
+        public: its key, or the path of the key's file.
+        max_age: days since it was signed; 0 accepts any.
+        allow_older: accept an older one than the last, which is the newest from then on.
+        state: file of what was seen.
+        now: the time.
+
+    Returns:
+        Why nothing could be remembered; empty where it was.
+
+    Raises:
+        BundleError: it is too old.
+    """
+    where, stamp = f"bundle_dir {bundle.directory}", bundle.stamp
+    age = stamp.age(now)
+    if max_age and (age is None or age > datetime.timedelta(days=max_age)):
+        made = stamp.made or "at a time that it does not tell"
+        raise BundleError(
+            f"{where}: its index was signed {made}; bundle_max_age accepts {max_age} days. "
+            "Make it again with bundle.yml and bundle_refresh: true, or set bundle_max_age"
+        )
+    name = _name(bundle, public)
+    try:
+        state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _alone(state):
+            seen = _read(state)
+            last = seen.get(name, 0)
+            if stamp.serial < last and not allow_older:
+                raise BundleError(_OLDER.format(where, stamp.serial, stamp.made or "long ago", last))
+            if stamp.serial != last:
+                _write(state, {**seen, name: stamp.serial})
+    except OSError as error:
+        return f"{where}: whether it is older than the last one is not known: {state}: {error.strerror or error}"
+    return ""
+
+
+def _name(bundle: Bundle, public: str) -> str:
+    """Which bundle it is: its key and its folder. One key may sign several."""
+    key = keys.public_pem(keys.public_key(public))
+    return hashlib.sha256(key + b"\0" + str(bundle.directory).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def _alone(state: pathlib.Path) -> t.Iterator[None]:
+    with state.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _read(state: pathlib.Path) -> dict[str, int]:
+    try:
+        found = json.loads(state.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    known = found if isinstance(found, dict) else {}
+    return {str(name): value for name, value in known.items() if isinstance(value, int)}
+
+
+def _write(state: pathlib.Path, seen: t.Mapping[str, int]) -> None:
+    part = state.with_suffix(".part")
+    part.write_text(json.dumps(seen, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    part.chmod(0o600)
+    part.replace(state)

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a bundle's server may give, and which bytes of it a request asks for.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import re
+import typing as t
+
+
+class BusyError(Exception):
+    """No descriptor is left for a file."""
+
+
+class Files:
+    """What may be fetched, and whether it is still what was verified.
+
+    Parameters:
+        directory: the bundle's folder.
+        files: path to (size in bytes, SHA-256).
+    """
+
+    def __init__(self, directory: str, files: t.Mapping[str, tuple[int, str]]) -> None:
+        self._directory = pathlib.Path(directory)
+        self._files = dict(files)
+        self._seen = {path: self._mark(path) for path in self._files}
+
+    def sha256(self, path: str) -> str:
+        """The hash by which a file is known."""
+        return self._files[path][1]
+
+    def open(self, path: str) -> t.BinaryIO | None:
+        """A file of the index, or None where it is none, or was changed since it was verified.
+
+        Raises:
+            BusyError: it cannot be opened now.
+        """
+        if path not in self._files:
+            return None
+        try:
+            file = (self._directory / path).open("rb")
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise BusyError from error
+            return None
+        now = os.fstat(file.fileno())
+        if (now.st_ino, now.st_size, now.st_mtime_ns) != self._seen[path] or now.st_size != self._files[path][0]:
+            file.close()
+            return None
+        return file
+
+    def _mark(self, path: str) -> tuple[int, int, int]:
+        try:
+            now = (self._directory / path).stat()
+        except OSError:
+            return (0, -1, 0)
+        return (now.st_ino, now.st_size, now.st_mtime_ns)
+
+
+def wanted_bytes(header: str | None, size: int) -> range | None:
+    """Which bytes a Range header asks for (RFC 9110, 14.1.2); None: all. It begins at `size` where there are none."""
+    match = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", (header or "").strip(), re.ASCII)
+    if match is None or not (match[1] or match[2]):
+        return None
+    if not match[1]:
+        length = int(match[2])
+        return range(max(0, size - length), size) if length else range(size, size)
+    start = int(match[1])
+    stop = min(size, int(match[2]) + 1) if match[2] else size
+    if match[2] and int(match[2]) < start:
+        return None
+    return range(start, stop) if start < size else range(size, size)

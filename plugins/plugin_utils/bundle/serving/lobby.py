@@ -1,0 +1,248 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Where connections to a bundle's server wait until they have asked.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import contextlib
+import dataclasses
+import selectors
+import socket
+import ssl
+import threading
+import time
+import typing as t
+
+from .files import Files
+from .handler import Handler
+from .nodes import Nodes
+
+_LOOK = 0.5
+"""Seconds between two looks at who is late."""
+_HEAD, _HEAD_TIME = 16 * 1024, 10.0
+"""Bytes of a request's head, and the seconds within which it must have come."""
+_IDLE, _STALL = 30.0, 60.0
+"""Seconds that a connection may be idle between two requests, and that a client may take no byte of an answer."""
+_WAITING = 256
+"""Connections of one address that have not asked yet."""
+_AT_ONCE, _THREADS = 64, 1024
+"""Downloads at once of one node (a node runs 8 unless told otherwise), and of all."""
+_RATE, _STRANGERS = 100.0, 20.0
+"""Requests a second of a node, and of an address without a token."""
+_ACCEPTED = 256
+"""Connections that are accepted before those that wait are looked at."""
+
+
+@dataclasses.dataclass(eq=False)
+class _Connection:
+    socket: socket.socket
+    address: str
+    until: float
+    """When the head of its request must have come."""
+    shaken: bool
+    """Whether TLS is agreed on."""
+    head: bytearray = dataclasses.field(default_factory=bytearray)
+
+
+class Lobby:
+    """Listens. Connections wait in one loop until their request has come whole; only nodes get a thread then.
+
+    A client that says nothing, or says it slowly, costs a descriptor for some seconds and nothing else.
+
+    Args:
+        address: to listen at.
+        port: 0 takes any free one.
+        nodes: who may fetch.
+        files: what there is.
+        tls: for HTTPS.
+        limit: how many descriptors there are.
+    """
+
+    def __init__(
+        self, address: str, port: int, nodes: Nodes, files: Files, tls: ssl.SSLContext | None = None, limit: int = 1024
+    ) -> None:
+        self._nodes, self._files, self._tls = nodes, files, tls
+        # A download has two descriptors: its connection and its file.
+        threads = min(_THREADS, limit // 8)
+        self._most = limit - 2 * threads - 64
+        self._pool = concurrent.futures.ThreadPoolExecutor(threads)
+        self._busy: collections.Counter[str] = collections.Counter()
+        self._waiting: dict[str, dict[_Connection, None]] = {}
+        self._back: collections.deque[_Connection] = collections.deque()
+        self._lock = threading.Lock()
+        self._looked = 0.0
+        self._selector = selectors.DefaultSelector()
+        self._listener = _listen(address, port)
+        self._woken, self._wake = socket.socketpair()
+        for own in (self._listener, self._woken, self._wake):
+            own.setblocking(False)
+        for own in (self._listener, self._woken):
+            self._selector.register(own, selectors.EVENT_READ)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._listener.getsockname()[1])
+
+    def serve(self) -> None:
+        """Serves, for good."""
+        while True:
+            for key, dummy in self._selector.select(_LOOK):
+                if key.fileobj is self._listener:
+                    self._accept()
+                elif key.fileobj is self._woken:
+                    self._take_back()
+                elif self._is_waiting(key.data):
+                    self._advance(key.data)
+            self._expire(time.monotonic())
+
+    def _accept(self) -> None:
+        for dummy in range(_ACCEPTED):
+            try:
+                plain, peer = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError:
+                # No descriptor is left: who waits longest makes room.
+                self._evict()
+                return
+            plain.setblocking(False)
+            try:
+                made = (
+                    plain
+                    if self._tls is None
+                    else self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+                )
+            except OSError:
+                plain.close()
+                continue
+            self._wait(_Connection(made, str(peer[0]), time.monotonic() + _HEAD_TIME, self._tls is None))
+
+    def _wait(self, connection: _Connection) -> None:
+        own = self._waiting.setdefault(connection.address, {})
+        if len(own) >= _WAITING:
+            self._close(next(iter(own)))
+        if sum(map(len, self._waiting.values())) >= self._most:
+            self._evict()
+        self._waiting.setdefault(connection.address, {})[connection] = None
+        self._selector.register(connection.socket, selectors.EVENT_READ, connection)
+        self._advance(connection)
+
+    def _evict(self) -> None:
+        """Closes what waits longest of the address that has most."""
+        if self._waiting:
+            self._close(next(iter(max(self._waiting.values(), key=len))))
+
+    def _forget(self, connection: _Connection) -> None:
+        self._selector.unregister(connection.socket)
+        own = self._waiting[connection.address]
+        del own[connection]
+        if not own:
+            del self._waiting[connection.address]
+
+    def _close(self, connection: _Connection) -> None:
+        self._forget(connection)
+        connection.socket.close()
+
+    def _is_waiting(self, connection: _Connection) -> bool:
+        """Whether it was not closed meanwhile, to make room."""
+        return connection in self._waiting.get(connection.address, ())
+
+    def _expire(self, now: float) -> None:
+        if now - self._looked < _LOOK:
+            return
+        self._looked = now
+        late = [one for own in self._waiting.values() for one in own if one.until < now]
+        for connection in late:
+            self._close(connection)
+
+    def _advance(self, connection: _Connection) -> None:
+        """Takes what has come; a request that is whole is answered."""
+        try:
+            if not connection.shaken:
+                t.cast("ssl.SSLSocket", connection.socket).do_handshake()
+                connection.shaken = True
+            while b"\r\n\r\n" not in connection.head:
+                data = connection.socket.recv(_HEAD)
+                if not data or len(connection.head) > _HEAD:
+                    self._close(connection)
+                    return
+                connection.head += data
+        except (BlockingIOError, ssl.SSLWantReadError):
+            self._selector.modify(connection.socket, selectors.EVENT_READ, connection)
+        except ssl.SSLWantWriteError:
+            self._selector.modify(connection.socket, selectors.EVENT_WRITE, connection)
+        except OSError:
+            self._close(connection)
+        else:
+            self._dispatch(connection)
+
+    def _dispatch(self, connection: _Connection) -> None:
+        head, dummy, rest = bytes(connection.head).partition(b"\r\n\r\n")
+        words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+        node = self._nodes.of(words[1]) if len(words) > 1 else None
+        now = time.monotonic()
+        client, rate = (connection.address, _STRANGERS) if node is None else (f"node {node}", _RATE)
+        if not self._nodes.may_ask(client, rate, now):
+            self._refuse(connection, "429 Too Many Requests", "Retry-After: 1\r\n")
+        elif node is None:
+            self._refuse(connection, "404 Not Found")
+        elif self._busy[node] >= _AT_ONCE:
+            self._refuse(connection, "503 Service Unavailable", "Retry-After: 1\r\n")
+        else:
+            self._forget(connection)
+            connection.head = bytearray(rest)
+            with self._lock:
+                self._busy[node] += 1
+            self._pool.submit(self._answer, connection, node, head + b"\r\n\r\n")
+
+    def _refuse(self, connection: _Connection, status: str, more: str = "") -> None:
+        with contextlib.suppress(OSError):
+            text = f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n{more}\r\n"
+            connection.socket.send(text.encode())
+        self._close(connection)
+
+    def _answer(self, connection: _Connection, node: str, head: bytes) -> None:
+        """In a thread: a node's request."""
+        stays = False
+        with contextlib.suppress(OSError):
+            connection.socket.settimeout(_STALL)
+            stays = not Handler(connection.socket, head, self._files).close_connection
+        with self._lock:
+            self._busy[node] -= 1
+        if not stays:
+            connection.socket.close()
+            return
+        connection.socket.setblocking(False)
+        connection.until = time.monotonic() + _IDLE
+        self._back.append(connection)
+        with contextlib.suppress(OSError):
+            self._wake.send(b"x")
+
+    def _take_back(self) -> None:
+        """Takes connections on which a node may ask for more."""
+        with contextlib.suppress(OSError):
+            self._woken.recv(4096)
+        while self._back:
+            self._wait(self._back.popleft())
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            with contextlib.suppress(OSError):
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind((address, port))
+        listener.listen(1024)
+    except OSError:
+        listener.close()
+        raise
+    return listener

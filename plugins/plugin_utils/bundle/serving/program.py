@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Serves a bundle's files over HTTP or HTTPS while the process that wants it lives.
+
+It gets its settings as JSON on standard input (so that no process list shows a token), answers with a line of JSON, the
+port, and goes on in the background.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import signal
+import ssl
+import sys
+import threading
+import types
+import typing as t
+
+from .files import Files
+from .lobby import Lobby
+from .nodes import Nodes
+from .watched import lives
+
+_LOOK = 0.5
+"""Seconds between two looks at the process that is watched."""
+_DESCRIPTORS = 65_536
+
+
+def raised_limit() -> int:
+    """How many descriptors this process may have: as many as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+    return wanted if soft == resource.RLIM_INFINITY else min(soft, _DESCRIPTORS)
+
+
+def _serve(settings: t.Mapping[str, t.Any]) -> None:
+    pid, born = int(settings["parent"]), str(settings["born"])
+    tls = None
+    if settings["certificate"]:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(settings["certificate"], settings["key"] or None)
+    files = Files(settings["directory"], {path: (size, sha) for path, size, sha in settings["files"]})
+    nodes = Nodes(settings["tokens"])
+    server = Lobby(settings["bind"], int(settings["port"]), nodes, files, tls, raised_limit())
+    ended = threading.Event()
+
+    def end(dummy_number: int, dummy_frame: types.FrameType | None) -> None:
+        ended.set()
+
+    signal.signal(signal.SIGTERM, end)
+    serving = threading.Thread(target=server.serve, daemon=True)
+    serving.start()
+    print(json.dumps({"port": server.port}), flush=True)
+    # Whoever started us reads one line; what comes later must not hold its pipe open.
+    sys.stdout.close()
+    while not ended.wait(_LOOK) and lives(pid, born) and serving.is_alive():
+        nodes.revoke(_revoked(settings.get("revoked") or ""))
+    _remove(settings.get("revoked") or "")
+
+
+def _revoked(path: str) -> list[str]:
+    """Fingerprints of the tokens that are revoked."""
+    try:
+        return pathlib.Path(path).read_text(encoding="ascii").split() if path else []
+    except (OSError, UnicodeError):
+        return []
+
+
+def _remove(path: str) -> None:
+    """The file of revoked tokens ends with the tokens."""
+    if path:
+        pathlib.Path(path).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            pathlib.Path(path).parent.rmdir()
+
+
+def main() -> int:
+    """Reads the settings, says the port, and serves until the watched process has ended."""
+    settings = json.load(sys.stdin)
+    sys.stdin.close()
+    with contextlib.suppress(OSError):
+        os.setsid()
+    try:
+        _serve(settings)
+    except (OSError, ssl.SSLError, ValueError) as error:
+        print(json.dumps({"error": f"{error.strerror if isinstance(error, OSError) else error}"}), flush=True)
+        return 1
+    return 0
+
+
+def run() -> None:
+    """Runs the program. Threads that still send are not waited for."""
+    os._exit(main())
