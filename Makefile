@@ -14,6 +14,8 @@ WORKERS ?= 3
 # In our own order, the long ones first: at the end all workers have something small left to do.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 PYTEST_ARGS ?=
+# What .venv is made from; releases take requirements-release.txt, where every version and every hash is fixed.
+REQUIREMENTS ?= requirements-test.txt
 # Options of ansible-test sanity, such as --test validate-modules; none: all checks
 SANITY_ARGS ?=
 
@@ -31,15 +33,15 @@ ifeq ($(BIN),$(VENV)/bin)
 READY += $(VENV)/.stamp
 endif
 
-.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration molecule bench build clean distclean
+.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration molecule bench requirements build clean distclean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
 venv: $(READY) ## Make .venv with Ansible and all that the tests need
 
-$(VENV)/.stamp: requirements.txt requirements-test.txt
-	@tests/venv.sh $(VENV) requirements-test.txt
+$(VENV)/.stamp: requirements.txt $(REQUIREMENTS)
+	@tests/venv.sh $(VENV) $(REQUIREMENTS)
 	@touch $@
 
 # Ansible finds collections by their folder: this link gives the checkout the one it wants.
@@ -95,6 +97,10 @@ changelog-lint: $(READY)
 
 sanity: $(READY) ## The checks of ansible-test sanity that need neither containers nor PowerShell
 	tests/sanity/run.sh $(SANITY_ARGS)
+
+requirements: ## Write requirements-release.txt anew, with the newest versions that fit (needs uv)
+	uv pip compile requirements-test.txt --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
+		--custom-compile-command "make requirements" --output-file requirements-release.txt
 
 build: $(READY) ## The collection as a tarball, in build/
 	$(BIN)/ansible-galaxy collection build --force --output-path build

@@ -136,9 +136,7 @@ def test_a_node_is_prepared_with_the_network_shut(
     assert "artifact_upstream" not in facts
 
 
-def test_an_older_bundle_stops_the_play_before_the_node(
-    site: Site, first: PlayRun, variables: dict[str, Any]
-) -> None:
+def test_an_older_bundle_stops_the_play_before_the_node(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
     play = {**PREPARE[0], "tasks": [*PREPARE[0]["tasks"][:2], PREPARE[0]["tasks"][3]]}
     site.run([play], variables=variables).expect()
     state = site.folder / "state" / "winkube" / "bundles.json"

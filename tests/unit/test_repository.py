@@ -140,3 +140,36 @@ def test_collection_builds_without_what_tests_left_behind(tmp_path: Path) -> Non
     assert expected <= names
     left_behind = {".ansible", ".cache", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv", "__pycache__", "build"}
     assert [name for name in names if left_behind & set(name.parts)] == []
+
+
+def workflow_steps() -> list[tuple[str, dict[str, object]]]:
+    """Return the steps of all workflows and actions, each with the file that it is in."""
+    found = []
+    for path in sorted((ROOT / ".github").rglob("*.yml")):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        jobs = [*document.get("jobs", {}).values(), document.get("runs", {})]
+        found += [(path.name, step) for job in jobs for step in job.get("steps", ())]
+    return found
+
+
+def test_actions_are_pinned_by_commit_and_leave_no_token_behind() -> None:
+    """A tag can be moved to other code; what checkout leaves in .git/config every later step can read."""
+    used = [(name, str(step["uses"]), step) for name, step in workflow_steps() if "uses" in step]
+    assert used
+    loose = [f"{name}: {uses}" for name, uses, _ in used if not re.fullmatch(r"\./.+|[\w./-]+@[0-9a-f]{40}", uses)]
+    assert loose == []
+    for name, uses, step in used:
+        if uses.startswith("actions/checkout@"):
+            assert (step.get("with") or {})["persist-credentials"] is False, name  # type: ignore[index, attr-defined]
+
+
+def test_what_a_release_is_made_with_is_fixed_by_hash() -> None:
+    locked = (ROOT / "requirements-release.txt").read_text(encoding="utf-8")
+    packages = re.split(r"(?m)^(?=[a-zA-Z0-9])", locked)[1:]
+    names = {re.split(r"[=\[]", package)[0].lower().replace("_", "-") for package in packages}
+    assert len(packages) > 50
+    assert [package for package in packages if "==" not in package or "--hash=sha256:" not in package] == []
+    for file in ("requirements.txt", "requirements-test.txt"):
+        lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        wanted = {re.split(r"[<>=\[]", line)[0].lower() for line in lines if re.match(r"[A-Za-z]", line)}
+        assert wanted <= names
