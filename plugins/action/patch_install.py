@@ -16,9 +16,10 @@ from ..plugin_utils.node import Node, NodeError
 from ..plugin_utils.patches import report
 from ..plugin_utils.patches import run as patches_run
 from ..plugin_utils.patches.files import Rules
-from ..plugin_utils.patches.input import check_signers, check_sources, read_patches
+from ..plugin_utils.patches.input import check_sources, read_patches
 from ..plugin_utils.patches.run import Options, PatchRun
 from ..plugin_utils.resources._curl import Route
+from ..plugin_utils.resources._signatures import check_signers
 from ..plugin_utils.values.terminal import show
 
 

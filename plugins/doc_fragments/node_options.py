@@ -30,4 +30,13 @@ options:
     description: Whether to go on where Windows is none of the supported versions.
     type: bool
     default: false
+  allowed_code_policies:
+    description:
+      - Policies of the node by which the site lets run what is installed.
+      - Where AppLocker (V(applocker)) or App Control for Business (V(wdac)) is enforced and not named here,
+        nothing is changed.
+    type: list
+    elements: str
+    choices: [applocker, wdac]
+    default: []
 """

@@ -37,6 +37,7 @@ NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "timeout": {"type": "int", "default": 3600},
     "reconnect_timeout": {"type": "int", "default": 300},
     "allow_unsupported_windows": {"type": "bool", "default": False},
+    "allowed_code_policies": {"type": "list", "elements": "str", "choices": ["applocker", "wdac"], "default": []},
 }
 """Options of every action that converges a node."""
 
@@ -147,6 +148,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             may_reboot=options["reboot"],
             disturbing=options.get("disturbing", "apply"),
             allow_unsupported_windows=options["allow_unsupported_windows"],
+            allowed_code_policies=options["allowed_code_policies"],
             say=show,
         )
         try:

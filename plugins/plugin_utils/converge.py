@@ -19,6 +19,7 @@ from .header import Header
 from .live.deferral import split
 from .node import BatchLost, NodeError
 from .plan import RESTART, Planned, Questions, Work, failed_call, is_done, next_work, plan
+from .preflight import code_policies
 from .progress import Teller
 from .resources._base import Resource, ResourceError
 
@@ -136,6 +137,7 @@ class Convergence:
         may_reboot: whether to reboot where a change needs it; else that change is the last one made.
         disturbing: `defer` leaves what disturbs the pods of a live node, and what follows it, for later.
         allow_unsupported_windows: go on where Windows is none of the supported versions.
+        allowed_code_policies: those of `code_policies.CHOICES` that let run what the resources install.
         say: shows a line to whoever runs this, while a long batch runs.
     """
 
@@ -148,6 +150,7 @@ class Convergence:
         may_reboot: bool = True,
         disturbing: t.Literal["apply", "defer"] = "apply",
         allow_unsupported_windows: bool = False,
+        allowed_code_policies: t.Collection[str] = (),
         say: t.Callable[[str], None] | None = None,
     ) -> None:
         self._node = node
@@ -156,6 +159,7 @@ class Convergence:
         self._may_reboot = may_reboot
         self._disturbing = disturbing
         self._allow_unsupported = allow_unsupported_windows
+        self._allowed_policies = allowed_code_policies
         self._say = say
         self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
@@ -196,7 +200,7 @@ class Convergence:
         Returns:
             The changes, in order.
         """
-        questions = Questions(self._resources, (node_header.call(),))
+        questions = Questions(self._resources, (node_header.call(), *code_policies.calls()))
         calls: dict[str, CallResult] = {}
         for batch in questions.batches():
             seen = self._node.observe(batch, private=self._private)
@@ -215,6 +219,8 @@ class Convergence:
         for planned in self.outcome.planned:
             told = (f"{self._node.name}: {planned.resource.title}: {text}" for text in planned.change.warnings)
             self.outcome.warnings.extend(told)
+        if self.outcome.planned:
+            self._check_policies(calls)
         return self.outcome.planned
 
     def _at_once(self, pending: list[Planned]) -> list[Planned]:
@@ -223,6 +229,15 @@ class Convergence:
             return pending
         now, self.outcome.deferred = split(pending)
         return now
+
+    def _check_policies(self, calls: t.Mapping[str, CallResult]) -> None:
+        """Stops before the first change where a policy of the node might not let run what is installed."""
+        name = self._node.name
+        self.outcome.warnings += [f"{name}: {note}" for note in code_policies.notes(calls)]
+        blocking = code_policies.enforced(calls, self._allowed_policies)
+        if blocking and not self._check_mode:
+            raise NodeError("\n".join(f"{name}: nothing was changed: {policy}" for policy in blocking))
+        self.outcome.warnings += [f"{name}: {policy}" for policy in blocking]
 
     def _check_version(self, header: Header) -> None:
         if header.unsupported:

@@ -21,6 +21,7 @@ from .answers.asked import only_asked
 from .answers.typed import BadAnswer
 from .calls import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
 from .patience import Patience
+from .preflight import code_policies
 from .values.printable import printable
 
 FOLDER = "C:\\ProgramData\\winkube\\batches"
@@ -364,6 +365,9 @@ class Node:
         if result.get("unreachable"):
             raise LinkLost(str(result.get("msg")))
         self._garbled += 1
+        policy = code_policies.explained(_said(result))
+        if policy:
+            raise NodeError(f"{self.name}: {step}: {policy}")
         if result.get("_ansible_parsed", True) or self._garbled >= _GARBLED:
             raise NodeError(f"{self.name}: {step}: {_failure(result, private)}")
         return None
@@ -407,5 +411,9 @@ def _failure(result: t.Mapping[str, t.Any], private: bool) -> str:
     message = str(result.get("msg") or "the module failed")
     if private:
         return f"{message} (its output is hidden: it may hold secrets)"
-    output = "\n".join(str(result[key]).strip() for key in ("module_stdout", "module_stderr") if result.get(key))
+    output = _said(result)
     return f"{message}\n{output[-2000:]}" if output else message
+
+
+def _said(result: t.Mapping[str, t.Any]) -> str:
+    return "\n".join(str(result[key]).strip() for key in ("module_stdout", "module_stderr") if result.get(key))

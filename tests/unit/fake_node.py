@@ -109,6 +109,8 @@ class Machine:
             if not left:
                 return {"ok": True, "output": [], "skipped": "no input"}
         self.executed.append(call)
+        if call["command"] not in self.handlers and call.get("on_error") == "continue":
+            return error_result(f"{call['command']} is not recognized", "CommandNotFoundException", "ObjectNotFound")
         answer = self.handlers[call["command"]](call)
         if isinstance(answer, dict):
             return answer

@@ -15,12 +15,14 @@ import re
 import string
 import typing as t
 
-from ..resources import _curl
+from ..resources import _curl, _signatures
+from ..resources._base import ResourceError
 from ..values.shown import shown
 from ..versions import DATA
 
 WINDOWS = ("2019", "2022", "2025")
 KINDS_VARIABLE = "artifact_kinds"
+SIGNERS_VARIABLE = "artifact_allowed_signers"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+-]{0,127}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -167,6 +169,28 @@ def checked_sha256(sha256: object, where: str) -> str:
     if text and not _SHA256.fullmatch(text):
         raise ArtifactError(where, sha256, "accepted are 64 hexadecimal digits")
     return text.lower()
+
+
+def signers(given: object, kind: str) -> list[str]:
+    """Who may have signed the programs of a kind.
+
+    Args:
+        given: `artifact_allowed_signers`: a list for all kinds, or a mapping of kinds to lists.
+        kind: its name.
+
+    Raises:
+        ArtifactError: it is neither.
+    """
+    if isinstance(given, t.Mapping):
+        given = given.get(kind)
+    found = [] if not given else [given] if isinstance(given, str) else given
+    if not isinstance(found, t.Sequence) or not all(isinstance(one, str) for one in found):
+        raise ArtifactError(SIGNERS_VARIABLE, given, "expected subjects or thumbprints, as a list or a list by kind")
+    try:
+        _signatures.check_signers(found, SIGNERS_VARIABLE)
+    except ResourceError as error:
+        raise ArtifactError(SIGNERS_VARIABLE, given, str(error)) from None
+    return list(found)
 
 
 def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:

@@ -213,6 +213,7 @@ def resource(
     limit_rate: str = "",
     ignore_revocation: bool = False,
     parallel: int | None = None,
+    allowed_signers: object = None,
     **where: t.Any,
 ) -> dict[str, t.Any]:
     """An artifact as a resource for node_state.
@@ -224,6 +225,7 @@ def resource(
         limit_rate: bytes a second of each download, as curl writes them (`500K`, `2M`).
         ignore_revocation: go on where it cannot be asked whether a certificate was revoked.
         parallel: how many downloads run side by side; None: as the resource decides.
+        allowed_signers: `artifact_allowed_signers`: who may have signed the programs in it, for all or by kind.
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds`, `verify`, as `locate`.
 
     Raises:
@@ -243,6 +245,9 @@ def resource(
         described |= {"proxy": proxy, "no_proxy": no_proxy}
     if ignore_revocation:
         described["ignore_revocation"] = True
+    signers = artifacts_catalogue.signers(allowed_signers, found.kind.name)
+    if signers:
+        described["allowed_signers"] = signers
     if limit_rate:
         described["limit_rate"] = limit_rate
     if parallel is not None:

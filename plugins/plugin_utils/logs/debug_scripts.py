@@ -56,6 +56,7 @@ def resources(
                 "members": [f"{top}/{folder}/{name}" for name in names],
                 "strip_components": 1 + len(folder.split("/")),
                 "check": names,
+                "allowed_signers": artifact.get("allowed_signers", []),
             }
             for folder, names in data["scripts"].items()
         ),

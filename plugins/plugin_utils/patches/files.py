@@ -8,12 +8,12 @@ Private to the collection. A failure stops the patch, never the batch: each call
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 
 from ..calls import Call, CallResult, Json
 from ..pushes import join_calls
 from ..resources import _curl
+from ..resources._signatures import SIGNATURE, is_thumbprint, signed_by, signer
 from ..resources.artifact import Artifact
 from .codes import curl_words, hresult, meaning, unsigned, words
 from .observe import CACHE, folder, path
@@ -23,13 +23,6 @@ from .patch import NodePatches, Patch, PatchFile, only_test_signing
 _NOT_TRUSTED: tuple[Json, ...] = ("UnknownError", "NotTrusted")
 """What Get-AuthenticodeSignature says where the signer's root is not trusted, as that of a test signature."""
 _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
-_SIGNATURE = (
-    "Status",
-    "StatusMessage",
-    "SignerCertificate.Subject",
-    "SignerCertificate.Issuer",
-    "SignerCertificate.Thumbprint",
-)
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302
 _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
@@ -46,10 +39,6 @@ class Rules:
     route: _curl.Route = dataclasses.field(default_factory=_curl.Route)
     timeout: float = 7200.0
     """Seconds for one installer, and for one download."""
-
-
-def is_thumbprint(signer: str) -> bool:
-    return bool(re.fullmatch(r"[0-9A-Fa-f]{40}", signer))
 
 
 def refusal(patch: Patch, node: NodePatches, rules: Rules) -> str:
@@ -144,18 +133,18 @@ def _signature(patch: Patch, node: NodePatches, rules: Rules) -> t.Iterator[Call
     allowed: dict[str, Json] = {"Status": ["Valid", *(_NOT_TRUSTED if may_test else ()), *_UNSIGNED]}
     if rules.allowed_signers:
         by_thumbprint = is_thumbprint(rules.allowed_signers[0])
-        name = "SignerCertificate.Thumbprint" if by_thumbprint else "SignerCertificate.Subject"
+        name, signers = signer(rules.allowed_signers)
         # Anybody can write a subject into a certificate of his own; a thumbprint is the certificate.
         allowed = {
             "Status": ["Valid", *(_NOT_TRUSTED if may_test and by_thumbprint else ())],
-            name: list(rules.allowed_signers),
+            name: signers,
         }
     target = path(patch, patch.files[0])
     look = Call(
         id="signature",
         command="Get-AuthenticodeSignature",
         parameters={"LiteralPath": target},
-        select=_SIGNATURE,
+        select=SIGNATURE,
         until=allowed,
         needs=("have-0",),
         on_error="continue",
@@ -260,7 +249,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
             return "failed", _missing(file, index, have, results)
     signature = results.get("signature")
     if signature is not None and not signature.ok:
-        return "failed", f"its signature is not accepted: {_signed_by(signature)}"
+        return "failed", f"its signature is not accepted: {signed_by(signature)}"
     signing = results.get("testsigning")
     if signing is not None and not signing.ok:
         return (
@@ -294,17 +283,7 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
     )
 
 
-def _signed_by(signature: CallResult) -> str:
-    found = signature.first or {}
-    signer = found.get("SignerCertificate.Subject") or "nobody"
-    thumbprint = found.get("SignerCertificate.Thumbprint")
-    shown = f"{found.get('Status') or signature.error}, by {signer}"
-    if not thumbprint and found.get("StatusMessage"):
-        shown += f" ({str(found['StatusMessage']).strip()})"
-    return f"{shown} ({thumbprint}), issued by {found.get('SignerCertificate.Issuer')}" if thumbprint else shown
-
-
 def _hint(signature: CallResult | None) -> str:
     """What a failed installation may come from."""
     status = (signature.first or {}).get("Status") if signature is not None else None
-    return f"its signature is {_signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""
+    return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

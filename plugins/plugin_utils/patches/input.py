@@ -216,21 +216,6 @@ def _windows(where: str, value: t.Any) -> tuple[str, ...]:
     return tuple(versions)
 
 
-def check_signers(signers: t.Sequence[str]) -> None:
-    """Checks the list of allowed signers.
-
-    Raises:
-        ResourceError: it is mixed, or has an entry that is neither a subject nor a thumbprint.
-    """
-    accepted = "wanted thumbprints (40 hexadecimal digits) or whole subjects (CN=…, O=…), all of one kind"
-    thumbprints = [bool(re.fullmatch(r"[0-9A-Fa-f]{40}", signer)) for signer in signers]
-    for index, signer in enumerate(signers):
-        if not thumbprints[index] and "=" not in signer:
-            raise ResourceError(f"allowed_signers[{index}]", signer, accepted)
-    if any(thumbprints) and not all(thumbprints):
-        raise ResourceError("allowed_signers", list(signers), accepted)
-
-
 def check_sources(patches: t.Sequence[Patch], server: str) -> None:
     """Checks that something is there to bring each patch.
 

@@ -106,6 +106,7 @@ def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[
     for look in (
         lambda: sites.parse(sources.get("sites"), mirror),
         lambda: catalogue.kinds(sources.get("kinds")),
+        lambda: _check_signers(sources.get("allowed_signers")),
         lambda: verification.check_mode(sources.get("verify", verification.WARN)),
     ):
         try:
@@ -115,6 +116,16 @@ def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[
     rate = sources.get("limit_rate")
     if rate and not _curl.is_rate(str(rate)):
         yield Problem("artifact_limit_rate", rate, "accepted are bytes a second, such as 500K or 2M")
+
+
+def _check_signers(given: object) -> None:
+    """Checks the signers of all kinds.
+
+    Raises:
+        ArtifactError: some are none, or a kind is unknown.
+    """
+    for kind in given if isinstance(given, t.Mapping) else ("",):
+        catalogue.signers(given, str(kind))
 
 
 def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:

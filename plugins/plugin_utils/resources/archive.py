@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ..calls import Call, CallResult, Input, Json
-from . import _members, _replaced
+from . import _members, _replaced, _signatures
 from ._base import Change, Resource, ResourceError, Results, Room
 from ._paths import make_directory, move_path, remove_path
 from ._state import create, objects, only, update
@@ -67,6 +67,13 @@ class Archive(Resource):
             " Those that depend on others come first."
         },
     )
+    allowed_signers: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Who may have signed the programs among `members`, by subject or thumbprint: none is put into its"
+            " place before all have a valid signature of theirs."
+        },
+    )
     timeout: int = dataclasses.field(default=1800, metadata={"help": "Seconds to unpack."})
 
     def __post_init__(self) -> None:
@@ -77,6 +84,9 @@ class Archive(Resource):
             raise ResourceError("members", list(self.members), "wanted the program's one name")
         if self.exclusive and self.members:
             raise ResourceError("members", list(self.members), "wanted either members or exclusive")
+        if self.allowed_signers and not self.members:
+            raise ResourceError("allowed_signers", list(self.allowed_signers), "wanted members beside it")
+        _signatures.check_signers(self.allowed_signers)
         if not 0 <= self.strip_components < 100:
             raise ResourceError("strip_components", self.strip_components, "wanted 0 to 99")
         if len(self.folder.strip("\\/ ")) < 3:
@@ -140,6 +150,7 @@ class Archive(Resource):
             "renames": dict(sorted(self.renames.items())),
             "strip_components": self.strip_components,
             "check": list(self.check),
+            **({"allowed_signers": sorted(self.allowed_signers)} if self.allowed_signers else {}),
         }
 
     def observe(self) -> tuple[Call, ...]:
@@ -172,6 +183,8 @@ class Archive(Resource):
         return left and dataclasses.replace(left, harmless=True)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
+        if call_id.startswith("signed-"):
+            return f"it is not used: its signature is {_signatures.signed_by(result)}; allowed_signers accepts others"
         return _members.words(result) or None if call_id.startswith(_members.PREFIX) else None
 
     def _plan(self, seen: Results) -> Change | None:
@@ -226,6 +239,7 @@ class Archive(Resource):
             )
         )
         if not direct:
+            yield from self._signed()
             yield from self._stop(had_record)
         if self.exclusive:
             yield move_path(self._staging, self.folder, "move")
@@ -236,6 +250,13 @@ class Archive(Resource):
         if self.members:
             yield remove_path(self._staging, "clean")
         yield from self._write_record()
+
+    def _signed(self) -> t.Iterator[Call]:
+        programs = [member for member in self.members if _signatures.can_be_signed(member)]
+        for index, member in enumerate(programs if self.allowed_signers else ()):
+            yield _signatures.call(
+                f"signed-{index}", f"{self._staging}\\{self._unpacked(member)}", self.allowed_signers
+            )
 
     def _copy(self) -> Call:
         target = f"{self._staging}\\{self._unpacked(self.members[0])}"

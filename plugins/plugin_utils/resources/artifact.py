@@ -83,6 +83,9 @@ class Artifact(Resource):
     checksum_algorithm: t.Literal["SHA256", "SHA512"] = dataclasses.field(
         default="SHA256", metadata={"help": "The algorithm of the checksum file."}
     )
+    allowed_signers: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Who may have signed its programs; the `Archive` that unpacks it asks Windows."}
+    )
     allow_unverified: bool = dataclasses.field(
         default=False,
         metadata={"help": "Accept it without any checksum; without `kind` what exists is never looked at again."},
@@ -122,9 +125,8 @@ class Artifact(Resource):
             given_digest = getattr(self, algorithm)
             if given_digest:
                 self._set(**{algorithm: digest(algorithm, given_digest)})
-        for name in ("timeout", "parallel"):
-            if getattr(self, name) < 1:
-                raise ResourceError(name, getattr(self, name), "wanted at least 1")
+        for name in (name for name in ("timeout", "parallel") if getattr(self, name) < 1):
+            raise ResourceError(name, getattr(self, name), "wanted at least 1")
         if self.limit_rate and not _curl.is_rate(self.limit_rate):
             raise ResourceError("limit_rate", self.limit_rate, "wanted bytes a second, such as 500K or 2M")
         headers = [*self.headers.items(), *(pair for site in self.sites for pair in site.headers.items())]
@@ -246,9 +248,8 @@ class Artifact(Resource):
         broken = bool(self._found(seen, self._part).get("exists"))
         offer = _curl.offered(seen.get("offer")) or _curl.Offer()
         fetch = (*self._write_checksum(), *_downloads.calls(self._wanted(seen, offer), broken=broken))
-        if aside.get("exists") or here.get("exists"):
-            # Runs only where another one came.
-            fetch = (*fetch, discard(self._aside, "remove-aside"))
+        # Runs only where another one came.
+        fetch = (*fetch, discard(self._aside, "remove-aside")) if aside.get("exists") or here.get("exists") else fetch
         if not here.get("exists"):
             known = self._expected(seen) if self._verified and aside.get("exists") else None
             if known and known == self._actual(seen, aside, "-aside"):

@@ -28,10 +28,20 @@ def run(session: Session, lines: list[str]) -> ProgramResult:
     """Do what the wrapper's input asks for and return what the wrapper would print."""
     try:
         manifest = read(lines)
+        if session.machine.settings.option("language_mode") == "ConstrainedLanguage":
+            return ProgramResult(1, "", _CONSTRAINED)
         refusal = _refusal(session, manifest)
         return refusal or _run(session, manifest)
     except ManifestError as error:
         return failure(str(error))
+
+
+_CONSTRAINED = (
+    "Cannot invoke method. Method invocation is supported only on core types in this language mode.\r\n"
+    "    + CategoryInfo          : InvalidOperation: (:) [], RuntimeException\r\n"
+    "    + FullyQualifiedErrorId : MethodInvocationNotSupportedInConstrainedLanguage\r\n"
+)
+"""What comes of exec_wrapper.ps1, which calls methods of .NET: about_Language_Modes, "ConstrainedLanguage"."""
 
 
 def failure(message: str, **more: object) -> ProgramResult:

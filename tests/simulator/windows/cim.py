@@ -41,6 +41,8 @@ def _class(name: str) -> str:
 
 def _check_namespace(bound: Bound) -> None:
     namespace = bound.text("Namespace", "root/cimv2").replace("\\", "/").casefold()
+    if namespace == "root/microsoft/windows/deviceguard" and bound.text("ClassName") == "Win32_DeviceGuard":
+        return
     if namespace != "root/cimv2":
         raise NotModelled(f"the CIM namespace {bound.text('Namespace')}")
 

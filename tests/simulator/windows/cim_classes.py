@@ -193,6 +193,20 @@ def _network(machine: Machine) -> list[PSObject]:
     ]
 
 
+def _device_guard(machine: Machine) -> list[PSObject]:
+    """Code integrity's policies: 0 none, 1 audits, 2 enforces. In root/Microsoft/Windows/DeviceGuard.
+
+    https://learn.microsoft.com/windows/security/hardware-security/enable-virtualization-based-protection-of-code-integrity
+    """
+    enforced = machine.settings.option("user_mode_code_integrity", 0)
+    properties = {
+        "CodeIntegrityPolicyEnforcementStatus": enforced,
+        "UsermodeCodeIntegrityPolicyEnforcementStatus": enforced,
+        "VirtualizationBasedSecurityStatus": 0,
+    }
+    return [cim("Win32_DeviceGuard", properties)]
+
+
 def _single(class_name: str, **properties: object) -> Callable[[Machine], list[PSObject]]:
     return lambda _: [cim(class_name, dict(properties))]
 
@@ -207,6 +221,7 @@ CLASSES: Mapping[str, Callable[[Machine], list[PSObject]]] = {
     "Win32_Process": _processes,
     "Win32_QuickFixEngineering": _updates,
     "Win32_NetworkAdapterConfiguration": _network,
+    "Win32_DeviceGuard": _device_guard,
     "Win32_BIOS": _single(
         "Win32_BIOS", Manufacturer="Microsoft Corporation", SerialNumber="0000-0001", Version="VRTUAL - 1"
     ),

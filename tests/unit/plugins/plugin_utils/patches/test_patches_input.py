@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.input import (
-    check_signers,
     check_sources,
     known_builds,
     read_patches,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._signatures import check_signers
 
 SHA = "ab" * 32
 URL = "https://h/windows10.0-kb5046616-x64_f9.msu"
