@@ -77,7 +77,8 @@ def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Un
         values: the roles' variables, as far as they are set.
         roles: roles whose artifacts are downloaded.
     """
-    found, clear = [], {}
+    found: list[Unverified] = []
+    clear: dict[str, list[Kind]] = {}
     for kind in _used(values, roles):
         # The URL itself may carry a signature.
         if values.get(f"{kind.variables}_url"):

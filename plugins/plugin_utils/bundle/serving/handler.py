@@ -41,7 +41,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def __init__(self, connection: socket.socket, head: bytes, files: Files) -> None:
         self.connection, self._files = connection, files
         self.client_address = ("", 0)
-        self.rfile, self.wfile = io.BufferedReader(io.BytesIO(head)), _Writer(connection)  # type: ignore[arg-type]
+        self.rfile, self.wfile = io.BufferedReader(io.BytesIO(head)), _Writer(connection)
         self.close_connection = True
         self.handle_one_request()
 

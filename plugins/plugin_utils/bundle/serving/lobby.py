@@ -136,7 +136,8 @@ class Lobby:
     def _evict(self) -> None:
         """Closes what waits longest of the address that has most."""
         if self._waiting:
-            self._close(next(iter(max(self._waiting.values(), key=len))))
+            most = max(self._waiting, key=lambda address: len(self._waiting[address]))
+            self._close(next(iter(self._waiting[most])))
 
     def _forget(self, connection: _Connection) -> None:
         self._selector.unregister(connection.socket)
