@@ -60,6 +60,16 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "override": ({"containerd_url": "C:/x.tgz"}, ["container_runtime_containerd_url", "'C:/x.tgz'", "http or https"]),
     "folder": ({"artifact_cache": "cache"}, ["artifact_cache", "'cache'", "whole path"]),
+    "verify": ({"artifact_verify": "sometimes"}, ["artifact_verify", "'sometimes'", "warn and strict"]),
+    # The simulated mirror serves over plain HTTP, checksums too.
+    "clear": (
+        {"artifact_verify": "strict"},
+        ["artifact_sites", "http://", "nothing verifies", "kubernetes_node_sha256"],
+    ),
+    "signers": (
+        {"artifact_allowed_signers": ["somebody"]},
+        ["artifact_allowed_signers", "'somebody'", "thumbprints (40 hexadecimal digits)"],
+    ),
     "nowhere": ({"kubeconfig": "/nonexistent"}, ["node_join_kubeconfig", "'/nonexistent'", "no such file"]),
     "none": ({"kubeconfig": ""}, ["node_join_kubeconfig", "KUBECONFIG", "''", "bootstrap tokens"]),
     "several": ({"kubeconfig": "/a:/b"}, ["node_join_kubeconfig", "KUBECONFIG", "'/a:/b'", "one file"]),

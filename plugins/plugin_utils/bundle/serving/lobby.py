@@ -11,6 +11,7 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import errno
 import selectors
 import socket
 import ssl
@@ -34,6 +35,8 @@ _AT_ONCE, _THREADS = 64, 1024
 """Downloads at once of one node (a node runs 8 unless told otherwise), and of all."""
 _RATE, _STRANGERS = 100.0, 20.0
 """Requests a second of a node, and of an address without a token."""
+_FULL = 0.01
+"""Seconds before the next connection is accepted where no descriptor is left."""
 _ACCEPTED = 256
 """Connections that are accepted before those that wait are looked at."""
 
@@ -107,9 +110,11 @@ class Lobby:
                 plain, peer = self._listener.accept()
             except BlockingIOError:
                 return
-            except OSError:
-                # No descriptor is left: who waits longest makes room.
-                self._evict()
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    # No descriptor is left: who waits longest makes room. Else a download ends, and does.
+                    self._evict()
+                    time.sleep(_FULL)
                 return
             plain.setblocking(False)
             try:
