@@ -71,8 +71,8 @@ class Lobby:
     ) -> None:
         self._nodes, self._files, self._tls = nodes, files, tls
         # A download has two descriptors: its connection and its file.
-        threads = min(_THREADS, limit // 8)
-        self._most = limit - 2 * threads - 64
+        threads = max(min(_THREADS, limit // 8), 1)
+        self._most = max(limit - 2 * threads - 64, 16)
         self._pool = concurrent.futures.ThreadPoolExecutor(threads)
         self._busy: collections.Counter[str] = collections.Counter()
         self._waiting: dict[str, dict[_Connection, None]] = {}
@@ -129,7 +129,7 @@ class Lobby:
             self._wait(_Connection(made, str(peer[0]), time.monotonic() + _HEAD_TIME, self._tls is None))
 
     def _wait(self, connection: _Connection) -> None:
-        own = self._waiting.setdefault(connection.address, {})
+        own = self._waiting.get(connection.address, {})
         if len(own) >= _WAITING:
             self._close(next(iter(own)))
         if sum(map(len, self._waiting.values())) >= self._most:
