@@ -366,10 +366,8 @@ class Node:
             raise LinkLost(str(result.get("msg")))
         self._garbled += 1
         policy = code_policies.explained(_said(result))
-        if policy:
-            raise NodeError(f"{self.name}: {step}: {policy}")
-        if result.get("_ansible_parsed", True) or self._garbled >= _GARBLED:
-            raise NodeError(f"{self.name}: {step}: {_failure(result, private)}")
+        if policy or result.get("_ansible_parsed", True) or self._garbled >= _GARBLED:
+            raise NodeError(f"{self.name}: {step}: {policy or _failure(result, private)}")
         return None
 
     def _contact(self) -> None:
@@ -411,8 +409,7 @@ def _failure(result: t.Mapping[str, t.Any], private: bool) -> str:
     message = str(result.get("msg") or "the module failed")
     if private:
         return f"{message} (its output is hidden: it may hold secrets)"
-    output = _said(result)
-    return f"{message}\n{output[-2000:]}" if output else message
+    return f"{message}\n{output[-2000:]}" if (output := _said(result)) else message
 
 
 def _said(result: t.Mapping[str, t.Any]) -> str:
