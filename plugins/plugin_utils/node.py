@@ -18,10 +18,10 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ._link import KEEPS_FILES, Action, Link, LinkLost, keeps_files
 from .answers.asked import only_asked
+from .answers.missing import blocked, failure
 from .answers.typed import BadAnswer
 from .calls import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
 from .patience import Patience
-from .preflight import code_policies
 from .values.printable import printable
 
 FOLDER = "C:\\ProgramData\\winkube\\batches"
@@ -254,7 +254,7 @@ class Node:
             return None
         self._contact()
         if result.get("failed") or not result.get("ansible_job_id"):
-            return {"failed": True, "msg": _failure(result, False)}
+            return {"failed": True, "msg": failure(result, False)}
         return result
 
     def put(self, local: str, remote: str, *, step: str) -> None:
@@ -365,9 +365,8 @@ class Node:
         if result.get("unreachable"):
             raise LinkLost(str(result.get("msg")))
         self._garbled += 1
-        policy = code_policies.explained(_said(result))
-        if policy or result.get("_ansible_parsed", True) or self._garbled >= _GARBLED:
-            raise NodeError(f"{self.name}: {step}: {policy or _failure(result, private)}")
+        if result.get("_ansible_parsed", True) or self._garbled >= _GARBLED or blocked(result):
+            raise NodeError(f"{self.name}: {step}: {failure(result, private)}")
         return None
 
     def _contact(self) -> None:
@@ -402,15 +401,3 @@ class Node:
         starts: a domain controller is not reached before the Netlogon service is up.
         """
         return 3 if self._reached else 1
-
-
-def _failure(result: t.Mapping[str, t.Any], private: bool) -> str:
-    """What a module that gave no observation said."""
-    message = str(result.get("msg") or "the module failed")
-    if private:
-        return f"{message} (its output is hidden: it may hold secrets)"
-    return f"{message}\n{output[-2000:]}" if (output := _said(result)) else message
-
-
-def _said(result: t.Mapping[str, t.Any]) -> str:
-    return "\n".join(str(result[key]).strip() for key in ("module_stdout", "module_stderr") if result.get(key))
