@@ -335,18 +335,13 @@ class Node:
     def _send(
         self, batch: Batch, step: str, *, private: bool = False, detach: bool = False, system: bool = False
     ) -> Observation | None:
-        """Sends a batch once.
-
-        Returns:
-            Its observation; None where it was detached, or the answer came back garbled.
-        """
+        """Sends a batch once: its observation; None where it was detached, or the answer came back garbled."""
         if batch.secret and keeps_files():
             raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))
         if len(wire) > MAX_BATCH_BYTES:
-            raise NodeError(
-                f"{self.name}: {step}: {len(wire)} bytes in one batch; at most {MAX_BATCH_BYTES} are accepted"
-            )
+            accepted = f"at most {MAX_BATCH_BYTES} are accepted"
+            raise NodeError(f"{self.name}: {step}: {len(wire)} bytes in one batch; {accepted}")
         # The watchdog ends what outlives it, so it gets more time than we have.
         job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
         collects = batch.mode == "collect"
