@@ -220,7 +220,10 @@ class Convergence:
             told = (f"{self._node.name}: {planned.resource.title}: {text}" for text in planned.change.warnings)
             self.outcome.warnings.extend(told)
         if self.outcome.planned:
-            self._check_policies(calls)
+            warnings, stop = code_policies.judged(calls, self._allowed_policies, self._node.name)
+            self.outcome.warnings += warnings
+            if stop and not self._check_mode:
+                raise NodeError(stop)
         return self.outcome.planned
 
     def _at_once(self, pending: list[Planned]) -> list[Planned]:
@@ -229,15 +232,6 @@ class Convergence:
             return pending
         now, self.outcome.deferred = split(pending)
         return now
-
-    def _check_policies(self, calls: t.Mapping[str, CallResult]) -> None:
-        """Stops before the first change where a policy of the node might not let run what is installed."""
-        name = self._node.name
-        self.outcome.warnings += [f"{name}: {note}" for note in code_policies.notes(calls)]
-        blocking = code_policies.enforced(calls, self._allowed_policies)
-        if blocking and not self._check_mode:
-            raise NodeError("\n".join(f"{name}: nothing was changed: {policy}" for policy in blocking))
-        self.outcome.warnings += [f"{name}: {policy}" for policy in blocking]
 
     def _check_version(self, header: Header) -> None:
         if header.unsupported:

@@ -18,11 +18,10 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ._link import KEEPS_FILES, Action, Link, LinkLost, keeps_files
 from .answers.asked import only_asked
-from .answers.failures import failure_of, output_of
+from .answers.missing import blocked, failure
 from .answers.typed import BadAnswer
 from .calls import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
 from .patience import Patience
-from .preflight import code_policies
 from .values.printable import printable
 
 FOLDER = "C:\\ProgramData\\winkube\\batches"
@@ -255,7 +254,7 @@ class Node:
             return None
         self._contact()
         if result.get("failed") or not result.get("ansible_job_id"):
-            return {"failed": True, "msg": failure_of(result, private=False)}
+            return {"failed": True, "msg": failure(result, False)}
         return result
 
     def put(self, local: str, remote: str, *, step: str) -> None:
@@ -336,18 +335,13 @@ class Node:
     def _send(
         self, batch: Batch, step: str, *, private: bool = False, detach: bool = False, system: bool = False
     ) -> Observation | None:
-        """Sends a batch once.
-
-        Returns:
-            Its observation; None where it was detached, or the answer came back garbled.
-        """
+        """Sends a batch once: its observation; None where it was detached, or the answer came back garbled."""
         if batch.secret and keeps_files():
             raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))
         if len(wire) > MAX_BATCH_BYTES:
-            raise NodeError(
-                f"{self.name}: {step}: {len(wire)} bytes in one batch; at most {MAX_BATCH_BYTES} are accepted"
-            )
+            accepted = f"at most {MAX_BATCH_BYTES} are accepted"
+            raise NodeError(f"{self.name}: {step}: {len(wire)} bytes in one batch; {accepted}")
         # The watchdog ends what outlives it, so it gets more time than we have.
         job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
         collects = batch.mode == "collect"
@@ -366,9 +360,8 @@ class Node:
         if result.get("unreachable"):
             raise LinkLost(str(result.get("msg")))
         self._garbled += 1
-        policy = code_policies.explained(output_of(result))
-        if policy or result.get("_ansible_parsed", True) or self._garbled >= _GARBLED:
-            raise NodeError(f"{self.name}: {step}: {policy or failure_of(result, private=private)}")
+        if result.get("_ansible_parsed", True) or self._garbled >= _GARBLED or blocked(result):
+            raise NodeError(f"{self.name}: {step}: {failure(result, private)}")
         return None
 
     def _contact(self) -> None:

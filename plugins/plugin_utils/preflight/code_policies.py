@@ -70,6 +70,19 @@ def calls() -> tuple[Call, ...]:
     )
 
 
+def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node: str) -> tuple[list[str], str]:
+    """What a run that would change something has to know: its warnings, and why it must not; empty where it may.
+
+    Args:
+        results: of `calls`, by id.
+        allowed: as `enforced`.
+        node: its name, for messages.
+    """
+    blocking = enforced(results, allowed)
+    warnings = [f"{node}: {text}" for text in (*notes(results), *blocking)]
+    return warnings, "\n".join(f"{node}: nothing was changed: {policy}" for policy in blocking)
+
+
 def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = ()) -> list[str]:
     """Which policies may keep what the collection installs from running: a sentence each, with what to allow.
 

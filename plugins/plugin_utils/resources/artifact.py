@@ -121,10 +121,8 @@ class Artifact(Resource):
             raise ResourceError(given[1], "…", f"{given[0]} is given too; wanted one of them")
         if not given and not any(sums) and not self.allow_unverified:
             raise ResourceError("sha256", None, "wanted sha256, sha512 or checksum_url (or allow_unverified: true)")
-        for algorithm in ("sha256", "sha512"):
-            given_digest = getattr(self, algorithm)
-            if given_digest:
-                self._set(**{algorithm: digest(algorithm, given_digest)})
+        for algorithm in (name for name in ("sha256", "sha512") if getattr(self, name)):
+            self._set(**{algorithm: digest(algorithm, getattr(self, algorithm))})
         for name in (name for name in ("timeout", "parallel") if getattr(self, name) < 1):
             raise ResourceError(name, getattr(self, name), "wanted at least 1")
         if self.limit_rate and not _curl.is_rate(self.limit_rate):
