@@ -14,6 +14,9 @@ WORKERS ?= 3
 # In our own order, the long ones first: at the end all workers have something small left to do.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 PYTEST_ARGS ?=
+# Options of tests/soak.py, and which tests it repeats
+SOAK ?= --repetitions 20
+SOAK_TESTS ?= -m waits tests/integration tests/simulator_tests tests/unit
 # Options of ansible-test sanity, such as --test validate-modules; none: all checks
 SANITY_ARGS ?=
 
@@ -31,7 +34,7 @@ ifeq ($(BIN),$(VENV)/bin)
 READY += $(VENV)/.stamp
 endif
 
-.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration sweeps molecule bench build clean distclean
+.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration sweeps soak molecule bench build clean distclean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -64,6 +67,9 @@ integration: $(READY) ## ansible-playbook on simulated servers, over winrm and p
 
 sweeps: $(READY) ## Every sweep of faults at all of its points; `make test` takes a sample of them
 	@WINKUBE_SWEEPS=full $(PYTEST) --timeout 7200 -m sweep tests/integration $(PYTEST_ARGS)
+
+soak: $(READY) ## Repeat the tests that wait, beside busy loops; SOAK="--repetitions 2", SOAK_TESTS=tests: all tests
+	@$(BIN)/python tests/soak.py $(SOAK) -- --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder $(SOAK_TESTS)
 
 molecule: $(READY) ## The molecule scenario on simulated servers, by molecule's own command line
 	$(BIN)/molecule test --scenario-name default

@@ -79,7 +79,7 @@ def golden_image(world: World, controller: Controller) -> tuple[list[Ran], dict[
     outcome: dict[str, Any] = {"generalized": False, "started_as_new_machine": False, "ready": False}
     built = controller.play("image", "build_image.yml")
     machine = world.fleet.machine(BUILDER.upper())
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while machine.power.state != "off" and time.monotonic() < end:
         time.sleep(0.2)
     outcome["generalized"] = machine.generalized and machine.power.state == "off"

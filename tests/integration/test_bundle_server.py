@@ -30,7 +30,7 @@ from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.registry import Registry
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle")]
+pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("bundle")]
 
 CRICTL = "github.com/kubernetes-sigs/cri-tools/releases/download/v1.37.0/crictl-v1.37.0-windows-amd64.tar.gz"
 
@@ -59,7 +59,7 @@ def ask(
     """Status and body of an answer."""
     parts = urlsplit(url)
     kind: Any = http.client.HTTPSConnection if context else http.client.HTTPConnection
-    connection = kind(parts.hostname, parts.port, timeout=10, **({"context": context} if context else {}))
+    connection = kind(parts.hostname, parts.port, timeout=60, **({"context": context} if context else {}))
     try:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, f"{parts.path}/{path}", headers=sent)
@@ -171,7 +171,7 @@ def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: 
         # No process list shows the token.
         assert len(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")) == 4
         ansible.send_signal(number)
-        ansible.wait(10)
+        ansible.wait(60)
     until(lambda: not file_server.lives(pid, file_server.birth(pid)))
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port), timeout=5)

@@ -280,7 +280,7 @@ class TestNodes:
 
 def reachable(machine: Machine) -> bool:
     try:
-        socket.create_connection((machine.address, 5985), timeout=1).close()
+        socket.create_connection((machine.address, 5985), timeout=30).close()
     except OSError:
         return False
     return True
