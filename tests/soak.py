@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Repeats tests on a machine that is kept busy: a test that fails here depends on the time that things take.
 
-    python tests/soak.py --repetitions 20 --busy 4 -- -m waits tests
+python tests/soak.py --repetitions 20 --busy 4 -- -m waits tests
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_kubelet_keeps_its_arguments_in_the_service(powershell: PowerShell) -> N
     assert program == r"C:\k\kube-log-runner.exe"
     assert KUBELET in arguments
     assert "--windows-service" in arguments
-    # kubeadm leaves flags there that depend on its version, or none: it names the node only if the host has another name.
+    # Which flags kubeadm leaves depends on its version. It names the node only if the host has another name.
     left = powershell(r"Get-Content -Raw -LiteralPath C:\var\lib\kubelet\kubeadm-flags.env")
     assert set(left.partition("=")[2].strip('"').split()) <= set(arguments)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from unit.powershell_runs import MARKS, Run, program
 
 pytestmark = [pytest.mark.waits, MARKS]
