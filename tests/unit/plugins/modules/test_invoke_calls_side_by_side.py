@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from unit.powershell_runs import MARKS, Run, program
 
-pytestmark = [pytest.mark.waits, MARKS]
+pytestmark = [pytest.mark.waits, *MARKS]
 
 MEET = """
 mine, folder, wanted = sys.argv[1], sys.argv[2], int(sys.argv[3])
