@@ -87,3 +87,17 @@ def test_a_problem_that_hosts_share_is_printed_once(site: Site) -> None:
     entries = document(site)["nodes"].values()
     assert all(len(entry["problems"]) == 2 for entry in entries)
     assert site.counters("good")["connections"] == 0
+
+
+def test_an_unknown_tag_is_refused_before_any_node_is_touched(site: Site) -> None:
+    run = site.run("site.yml", "--tags", "node_join,instal").expect(2)
+    assert "--tags: expected a tag of site.yml (" in run.output
+    assert "got 'instal'; did you mean install?" in run.output
+    assert "'node_join'" not in run.output
+    assert {site.counters(host)["connections"] for host in site.hosts()} == {0}
+
+
+def test_tags_of_a_playbook_that_imports_ours_are_its_own(site: Site) -> None:
+    plays = [{"import_playbook": str(ROOT / "playbooks" / "bundle.yml")}]
+    run = site.run(plays, "--tags", "mine", "--limit", "good")
+    assert "expected a tag" not in run.output
