@@ -30,8 +30,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Another environment brings its own packages; ours is made when the requirements change.
 READY := $(COLLECTION)
+DEMO_READY := $(COLLECTION)
 ifeq ($(BIN),$(VENV)/bin)
 READY += $(VENV)/.stamp
+DEMO_READY += $(VENV)/.stamp-demo
 endif
 
 .PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration sweeps soak molecule bench build clean distclean
@@ -41,8 +43,13 @@ help: ## List the targets
 
 venv: $(READY) ## Make .venv with Ansible and all that the tests need
 
-$(VENV)/.stamp: requirements.txt requirements-test.txt
+$(VENV)/.stamp: requirements.txt requirements-demo.txt requirements-test.txt
 	@tests/venv.sh $(VENV) requirements-test.txt
+	@touch $@ $(VENV)/.stamp-demo
+
+# The demo needs neither tests nor linters.
+$(VENV)/.stamp-demo: requirements.txt requirements-demo.txt
+	@tests/venv.sh $(VENV) requirements-demo.txt
 	@touch $@
 
 # Ansible finds collections by their folder: this link gives the checkout the one it wants.
@@ -50,7 +57,7 @@ $(COLLECTION):
 	@mkdir -p $(@D)
 	@ln -sfn $(CURDIR) $@
 
-demo: $(READY) ## Take four simulated servers to cluster nodes: build/demo/report.html
+demo: $(DEMO_READY) ## Take four simulated servers to cluster nodes (3 minutes): build/demo/report.html
 	cd tests && $(BIN)/python -m demo
 
 test: $(READY) ## All of lint, sanity, unit, simulator, integration and molecule; ends with pytest's closing line

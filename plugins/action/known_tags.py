@@ -19,10 +19,10 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Compares the tags of the command line with those of the playbook's files."""
-        playbook = pathlib.Path(str(self._task.get_path()).rpartition(":")[0]).resolve()
-        if playbook.parent != pathlib.Path(variables["playbook_dir"]).resolve():
-            # It was imported by a playbook of the user's, whose tags are the user's.
+        # Ansible notes there whether the playbook was imported; then the tags may be those of the playbook that did so.
+        if getattr(self._task.get_play(), "_included_path", None) is not None:
             return {"changed": False}
+        playbook = pathlib.Path(str(self._task.get_path()).rpartition(":")[0])
         known = tags.known(playbook, _COLLECTION / "roles")
         problems = [
             _problem(f"--{option}", tag, playbook.name, known)
