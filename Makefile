@@ -36,7 +36,7 @@ READY += $(VENV)/.stamp
 DEMO_READY += $(VENV)/.stamp-demo
 endif
 
-.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration sweeps soak molecule bench build clean distclean
+.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint docs-lint unit simulator-tests integration sweeps soak molecule bench build clean distclean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -84,7 +84,7 @@ molecule: $(READY) ## The molecule scenario on simulated servers, by molecule's 
 bench: $(READY) ## Measure the engine: build/bench.json
 	cd tests && $(BIN)/python -m bench
 
-lint: ruff mypy yamllint ansible-lint changelog-lint ## All linters
+lint: ruff mypy yamllint ansible-lint changelog-lint docs-lint ## All linters
 
 ruff: $(READY)
 	$(BIN)/ruff check .
@@ -108,6 +108,10 @@ ansible-lint: $(READY)
 
 changelog-lint: $(READY)
 	$(BIN)/antsibull-changelog lint
+
+# --plugin-docs: also what modules, roles and other plugins say of themselves.
+docs-lint: $(READY)
+	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
 
 sanity: $(READY) ## The checks of ansible-test sanity that need neither containers nor PowerShell
 	tests/sanity/run.sh $(SANITY_ARGS)

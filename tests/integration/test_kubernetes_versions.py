@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import tarfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from integration.actions import connect, run_action
 from integration.conftest import SiteFactory
 from integration.playbooks import cluster_nodes, node_name
+
+from simulator.kubernetes_node import kubeadm_real
 
 pytestmark = pytest.mark.integration
 
@@ -20,13 +23,30 @@ pytestmark = pytest.mark.integration
 PAIRS = [("1.30.4", "1.7.35", 2), ("1.34.4", "2.0.14", 3), ("1.36.3", "2.4.2", 4)]
 
 
+@pytest.fixture(params=["real", "simulated"])
+def kubeadm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Which kubeadm a node runs: a real one of Linux, or the one that answers as Windows' does."""
+    if request.param == "simulated":
+        monkeypatch.setenv("KUBEBUILDER_ASSETS", "")
+    kubeadm_real.find.cache_clear()
+    yield request.param
+    kubeadm_real.find.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("kubernetes", "containerd", "configuration"),
     [pytest.param(*pair, marks=pytest.mark.xdist_group(f"versions-{pair[0]}"), id=pair[0]) for pair in PAIRS],
 )
 def test_a_node_joins_and_logs(
-    start_site: SiteFactory, tmp_path: Path, kubernetes: str, containerd: str, configuration: int
+    start_site: SiteFactory,
+    tmp_path: Path,
+    kubernetes: str,
+    containerd: str,
+    configuration: int,
+    kubeadm: str,
 ) -> None:
+    if kubeadm == "real" and kubeadm_real.find(kubernetes) is None:
+        pytest.skip(f"KUBEBUILDER_ASSETS has no kubeadm of {kubernetes}")
     site = start_site(
         {"name": "one", "windows": "2022"},
         cluster={"kind": "memory", "version": kubernetes},
