@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html.parser
 
+from unit.pages import Tables
+
 from ansible_collections.winkube.node.plugins.plugin_utils.report import Run, Task, page
 
 
@@ -61,26 +63,6 @@ def test_the_page_is_self_contained_and_what_came_from_nodes_is_text() -> None:
     assert texts.loads == []
     assert "C:\\<a>&b" in texts.text
     assert "<script>" in texts.text
-
-
-class Tables(html.parser.HTMLParser):
-    """Counts the tables of a page, and those that scroll in a box of their own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.boxes: list[bool] = []
-        self.tables = self.boxed = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "div":
-            self.boxes.append(dict(attrs).get("class") == "wide")
-        elif tag == "table":
-            self.tables += 1
-            self.boxed += any(self.boxes)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "div":
-            self.boxes.pop()
 
 
 def test_no_table_makes_the_page_wider_than_a_telephone() -> None:
