@@ -31,7 +31,7 @@ if ! "$folder/bin/python" -c "import pip" 2>/dev/null; then
     "$found" -m venv "$folder"
 fi
 
-echo "Installing $requirements: the first time up to 80 MB to download, then about half a minute"
+echo "Installing $requirements (the first time a download of 80 MB or more, then a minute or less)"
 # uv is faster, but knows nothing of pip's configuration (mirrors, certificates): pip has the last word.
 if command -v uv >/dev/null 2>&1 &&
     uv pip install --quiet --python "$folder/bin/python" -r "$requirements" ${ANSIBLE:+"$ANSIBLE"} </dev/null; then
