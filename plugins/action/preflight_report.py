@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible import constants
-from ansible.utils.display import Display
-
 from ..plugin_utils._controller_action import ControllerAction, registered
 from ..plugin_utils.reporting import problems
+from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
@@ -25,7 +23,7 @@ class ActionModule(ControllerAction):
         results = registered(variables, options["register"])
         found = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
         for line in problems.lines(found):
-            Display().display(line, color=constants.COLOR_ERROR)
+            show(line)
         if any(found.values()):
             return {"changed": False, "failed": True, "msg": problems.summary(found)}
         return {"changed": False}

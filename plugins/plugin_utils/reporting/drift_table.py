@@ -34,7 +34,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, joi
         join_compared: Whether what a node gets from its cluster was compared; else the last line says so.
     """
     found = [row for name, entry in nodes.items() for row in _rows(name, entry)]
-    rows = [("NODE", "STATUS", "RESOURCE", "PODS", "WHAT DIFFERS"), *found]
+    rows = [("NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT DIFFERS"), *found]
     if not any(row[3] for row in found):
         rows = [(*row[:3], *row[4:]) for row in rows]
     full = [row[2] for row in rows]
@@ -64,7 +64,7 @@ def _rows(name: str, entry: t.Mapping[str, t.Any]) -> list[_Row]:
         return [(name, "drift", "", "", "")]
     groups: dict[tuple[str, ...], list[str]] = {}
     for item in entry["drift"]:
-        pods = f"{item.get('disturbance') or 'disturbs'}" if item.get("disturbs") else ""
+        pods = str(item.get("disturbance") or "pods") if item.get("disturbs") else ""
         key = (item["type"], _LAST.sub("", item["name"]), pods, item["why"])
         groups.setdefault(key, []).append(item["name"])
     rows: list[_Row] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
 from ansible_collections.winkube.node.plugins.plugin_utils import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.header import Header

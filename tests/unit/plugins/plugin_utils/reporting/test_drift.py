@@ -73,7 +73,7 @@ def test_a_node_is_in_sync_differs_or_could_not_be_compared() -> None:
     assert found["b"]["drift"] == [{key: CHANGE[key] for key in ("type", "name", "action", "why")}]
     assert drift.counts(found) == {"in_sync": 1, "drift": 2, "error": 3}
     lines = drift_table.table(found)
-    assert lines[0].split() == ["NODE", "STATUS", "RESOURCE", "PODS", "WHAT", "DIFFERS"]
+    assert lines[0].split() == ["NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT", "DIFFERS"]
     assert any("File C:\\a" in line and "content differs" in line for line in lines)
     assert any("no route to host" in line for line in lines)
     assert any("restarts kubelet" in line for line in lines)
