@@ -16,6 +16,9 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --n
 PYTEST_ARGS ?=
 # What .venv is made from; releases take requirements-release.txt, where every version and every hash is fixed.
 REQUIREMENTS ?= requirements-test.txt
+# Options of tests/soak.py, and which tests it repeats
+SOAK ?= --repetitions 20
+SOAK_TESTS ?= -m waits tests/integration tests/simulator_tests tests/unit
 # Options of ansible-test sanity, such as --test validate-modules; none: all checks
 SANITY_ARGS ?=
 
@@ -29,19 +32,26 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Another environment brings its own packages; ours is made when the requirements change.
 READY := $(COLLECTION)
+DEMO_READY := $(COLLECTION)
 ifeq ($(BIN),$(VENV)/bin)
 READY += $(VENV)/.stamp
+DEMO_READY += $(VENV)/.stamp-demo
 endif
 
-.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration molecule bench requirements build clean distclean
+.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint docs-lint unit simulator-tests integration sweeps soak molecule bench requirements build clean distclean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
 venv: $(READY) ## Make .venv with Ansible and all that the tests need
 
-$(VENV)/.stamp: requirements.txt $(REQUIREMENTS)
+$(VENV)/.stamp: requirements.txt requirements-demo.txt $(REQUIREMENTS)
 	@tests/venv.sh $(VENV) $(REQUIREMENTS)
+	@touch $@ $(VENV)/.stamp-demo
+
+# The demo needs neither tests nor linters.
+$(VENV)/.stamp-demo: requirements.txt requirements-demo.txt
+	@tests/venv.sh $(VENV) requirements-demo.txt
 	@touch $@
 
 # Ansible finds collections by their folder: this link gives the checkout the one it wants.
@@ -49,7 +59,7 @@ $(COLLECTION):
 	@mkdir -p $(@D)
 	@ln -sfn $(CURDIR) $@
 
-demo: $(READY) ## Take four simulated servers to cluster nodes: build/demo/report.html
+demo: $(DEMO_READY) ## Take four simulated servers to cluster nodes (3 minutes): build/demo/report.html
 	cd tests && $(BIN)/python -m demo
 
 test: $(READY) ## All of lint, sanity, unit, simulator, integration and molecule; ends with pytest's closing line
@@ -64,13 +74,19 @@ simulator-tests: $(READY) ## Tests of the simulated servers
 integration: $(READY) ## ansible-playbook on simulated servers, over winrm and psrp, and molecule
 	@$(PYTEST) tests/integration $(PYTEST_ARGS)
 
+sweeps: $(READY) ## Every sweep of faults at all of its points; `make test` takes a sample of them
+	@WINKUBE_SWEEPS=full $(PYTEST) --timeout 7200 -m sweep tests/integration $(PYTEST_ARGS)
+
+soak: $(READY) ## Repeat the tests that wait, beside busy loops; SOAK="--repetitions 2", SOAK_TESTS=tests: all tests
+	@$(BIN)/python tests/soak.py $(SOAK) -- --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder $(SOAK_TESTS)
+
 molecule: $(READY) ## The molecule scenario on simulated servers, by molecule's own command line
 	$(BIN)/molecule test --scenario-name default
 
 bench: $(READY) ## Measure the engine: build/bench.json
 	cd tests && $(BIN)/python -m bench
 
-lint: ruff mypy yamllint ansible-lint changelog-lint ## All linters
+lint: ruff mypy yamllint ansible-lint changelog-lint docs-lint ## All linters
 
 ruff: $(READY)
 	$(BIN)/ruff check .
@@ -94,6 +110,10 @@ ansible-lint: $(READY)
 
 changelog-lint: $(READY)
 	$(BIN)/antsibull-changelog lint
+
+# --plugin-docs: also what modules, roles and other plugins say of themselves.
+docs-lint: $(READY)
+	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
 
 sanity: $(READY) ## The checks of ansible-test sanity that need neither containers nor PowerShell
 	tests/sanity/run.sh $(SANITY_ARGS)

@@ -63,10 +63,11 @@ def find_control_plane() -> None:
 
 
 import_collection()
+# No deadline: how long an example takes says more about the machine's other work than about the code.
+hypothesis.settings.register_profile("people", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 # What CI says of a commit must not depend on the day; new examples are found where people work, and kept by @example.
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("ci")
+hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("people"), derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "people")
 
 
 def pytest_configure(config: pytest.Config) -> None:

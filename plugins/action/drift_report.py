@@ -8,8 +8,9 @@ import datetime
 import pathlib
 import typing as t
 
-from ..plugin_utils import documents, drift
+from ..plugin_utils import documents
 from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.reporting import drift, drift_table
 from ..plugin_utils.values.terminal import show
 
 
@@ -20,6 +21,7 @@ class ActionModule(ControllerAction):
         "path": {"type": "path", "required": True},
         "register": {"type": "str", "required": True},
         "before": {"type": "list", "elements": "str", "default": []},
+        "join_compared": {"type": "bool", "default": True},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -28,13 +30,10 @@ class ActionModule(ControllerAction):
             host: drift.node_entry(found, [step[host] for step in before])
             for host, found in registered(variables, options["register"]).items()
         }
-        for line in drift.table(nodes):
+        join_compared = options["join_compared"]
+        for line in drift_table.table(nodes, join_compared=join_compared):
             show(line)
         path = pathlib.Path(options["path"])
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        documents.write_json(path, {"time": now, "nodes": nodes})
-        counts = {
-            status: sum(1 for entry in nodes.values() if entry["status"] == status)
-            for status in ("in_sync", "drift", "error")
-        }
-        return {"changed": False, "nodes": nodes, "path": str(path), **counts}
+        documents.write_json(path, drift.document(nodes, time=now, join_compared=join_compared))
+        return {"changed": False, "nodes": nodes, "path": str(path), **drift.counts(nodes)}

@@ -38,10 +38,11 @@ class ActionModule(ControllerAction):
         "container_runtime": {"type": "str", "default": "containerd"},
         "join": {"type": "bool", "default": False},
         "drain": {"type": "bool", "default": True},
+        "fail": {"type": "bool", "default": True},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Returns `problems`, one sentence each, and fails where there are any."""
+        """Returns `problems`, one sentence each, and fails where there are any, unless told not to."""
         roles = checks.roles()
         problems = checks.unknown_variables(variables, roles)
         values, untemplated = self._values(variables, roles)
@@ -66,7 +67,7 @@ class ActionModule(ControllerAction):
             host = variables.get("inventory_hostname")
             lines = "\n".join(f"- {problem}" for problem in told)
             message = f"{host}: no node was touched, because of its variables:\n{lines}"
-            return {"problems": told, "failed": True, "msg": message}
+            return {"problems": told, "refused": True, "failed": options["fail"], "msg": message}
         # The same sentence for all hosts: Ansible shows it once.
         return {
             "problems": [],

@@ -83,6 +83,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no ty
         host, task = result.host.get_name(), result.task
         begun = self._started.pop((host, task._uuid), None)
         values = {} if task.no_log else plain(result.result)
+        if status == "ok" and values.get("refused"):
+            # A check whose problems another task tells, of all hosts together.
+            status = "failed"
         self._tasks.setdefault(host, []).append(
             report.Task(
                 name=task.get_name(),

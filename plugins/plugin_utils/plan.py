@@ -14,6 +14,7 @@ import typing as t
 from .answers.typed import MISREAD, BadAnswer
 from .calls import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
 from .live.disturbance import disturbance
+from .reporting import differences
 from .resources._base import Change, Resource, ResourceError
 from .weaving import joined, woven
 
@@ -66,12 +67,14 @@ class Planned:
 
     def diff(self) -> dict[str, t.Any]:
         """The change as Ansible's --diff shows it."""
-        hidden = self.resource.no_log
+        before, after = differences.shown(self.change.before, self.change.after)
+        if self.resource.no_log:
+            before, after = {"value": "(hidden: no_log)"}, {"value": "(changed, hidden: no_log)"}
         return {
             "before_header": self.resource.title,
             "after_header": self.resource.title,
-            "before": {"value": "(hidden: no_log)"} if hidden else dict(self.change.before),
-            "after": {"value": "(changed, hidden: no_log)"} if hidden else dict(self.change.after),
+            "before": before,
+            "after": after,
         }
 
 

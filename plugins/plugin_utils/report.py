@@ -31,6 +31,11 @@ class Task:
     changes: t.Sequence[t.Mapping[str, str]]
     """What changed: `type`, `name`, `action` and `why` of each resource."""
 
+    @property
+    def count(self) -> int:
+        """How much changed: each resource counts, and a task that names none counts as one."""
+        return len(self.changes) or int(self.changed)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
@@ -54,12 +59,12 @@ class Run:
         return [
             {
                 "node": name,
-                "changes": sum(len(task.changes) for task in tasks),
+                "changes": sum(task.count for task in tasks),
                 "remote_commands": sum(task.remote_commands for task in tasks),
                 "seconds": round(sum(task.seconds for task in tasks), 1),
                 "rebooted": any(task.rebooted for task in tasks),
                 "failed": [task for task in tasks if task.status in ("failed", "unreachable")],
-                "tasks": [task for task in tasks if task.changes or task.remote_commands or task.status != "ok"],
+                "tasks": [task for task in tasks if task.count or task.remote_commands or task.status != "ok"],
             }
             for name, tasks in sorted(self.nodes.items())
         ]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import tempfile
@@ -13,29 +14,48 @@ from typing import Any
 
 from kubernetes import client, config
 
+from demo import place
 from demo.controller import ROOT, Controller, Ran
 from demo.outcome import NodeOutcome, table, write
 from simulator.fleet import read_fleet
 from simulator.world import World
 
 BUILD = ROOT / "build" / "demo"
-FLEET = ROOT / "inventories" / "demo" / "fleet.yml"
+MINUTES = 3
+"""How long it takes; README.md says the same."""
 IN_PLACE = ("win-2019", "win-2022", "win-2025")
 BUILDER, IMAGE = "win-build", "win-image"
-IMAGE_ADDRESS = "127.50.0.31"
+IMAGE_NUMBER = 31
+"""The last number of the address of the machine that is started from the image."""
 
 
 def main() -> int:
     """Runs the demo; the exit status says whether all of it came true."""
+    try:
+        with place.alone(BUILD):
+            return run()
+    except place.BusyError as error:
+        _say(str(error))
+        return 2
+
+
+def run() -> int:
+    """Starts the servers, runs all playbooks, and writes what came of them."""
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="winkube-demo-") as state:
-        _say("starting four servers, an artifact server, a registry and a cluster")
-        with World(read_fleet(FLEET), Path(state) / "fleet") as world:
-            assert world.cluster is not None
-            _say(f"cluster: {world.cluster.kind}, Kubernetes {world.cluster.version}, {world.cluster.server}")
-            good = play(world, Controller(BUILD, world.fleet, Path(world.cluster.kubeconfig)))
+    here = place.take(BUILD)
+    with tempfile.TemporaryDirectory(prefix="winkube-demo-") as state, contextlib.ExitStack() as stack:
+        _say(f"it takes about {MINUTES} minutes on two idle cores")
+        _say(f"starting four servers, an artifact server, a registry and a cluster on {here.network}.0/24")
+        try:
+            world = stack.enter_context(World(read_fleet(here.fleet), Path(state) / "fleet"))
+        except OSError as error:
+            _say(f"the servers do not start on {here.network}.0/24: {error}. `ss -tlnp` lists who listens there")
+            return 2
+        assert world.cluster is not None
+        _say(f"cluster: {world.cluster.kind}, Kubernetes {world.cluster.version}, {world.cluster.server}")
+        good = play(world, Controller(BUILD, world.fleet, Path(world.cluster.kubeconfig), here.inventory))
     _say(f"{BUILD.relative_to(ROOT)}/summary.json and report.html; {time.monotonic() - began:.0f} s")
     return 0 if good else 1
 
@@ -79,13 +99,14 @@ def golden_image(world: World, controller: Controller) -> tuple[list[Ran], dict[
     outcome: dict[str, Any] = {"generalized": False, "started_as_new_machine": False, "ready": False}
     built = controller.play("image", "build_image.yml")
     machine = world.fleet.machine(BUILDER.upper())
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while machine.power.state != "off" and time.monotonic() < end:
         time.sleep(0.2)
     outcome["generalized"] = machine.generalized and machine.power.state == "off"
     if not outcome["generalized"]:
         return [built], outcome
-    new = world.fleet.deploy_image(BUILDER.upper(), IMAGE.upper(), IMAGE_ADDRESS)
+    address = f"{machine.address.rpartition('.')[0]}.{IMAGE_NUMBER}"
+    new = world.fleet.deploy_image(BUILDER.upper(), IMAGE.upper(), address)
     outcome["started_as_new_machine"] = new.machine.sid != machine.sid and new.machine.name != machine.name
     joined = controller.play("join-image", "join_nodes.yml", "-e", "winkube_hosts=from_image")
     return [built, joined], outcome

@@ -17,7 +17,6 @@ from simulator.fleet import Fleet
 from simulator.transport.counters import Counters
 
 ROOT = Path(__file__).resolve().parents[2]
-INVENTORY = ROOT / "inventories" / "demo" / "hosts.yml"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +56,11 @@ class Controller:
         build: folder for reports.
         fleet: the servers.
         kubeconfig: of the cluster.
+        inventory: with the servers' addresses.
     """
 
-    def __init__(self, build: Path, fleet: Fleet, kubeconfig: Path) -> None:
-        self._build, self._fleet, self._kubeconfig = build, fleet, kubeconfig
+    def __init__(self, build: Path, fleet: Fleet, kubeconfig: Path, inventory: Path) -> None:
+        self._build, self._fleet, self._kubeconfig, self._inventory = build, fleet, kubeconfig, inventory
 
     def play(self, name: str, playbook: str, *arguments: str) -> Ran:
         """Runs a playbook of the collection; its output goes to the terminal.
@@ -81,7 +81,7 @@ class Controller:
             "ANSIBLE_FORCE_COLOR": "1" if sys.stdout.isatty() else "0",
         }
         program = Path(sys.executable).parent / "ansible-playbook"
-        command = [str(program), "-i", str(INVENTORY), str(ROOT / "playbooks" / playbook), *arguments]
+        command = [str(program), "-i", str(self._inventory), str(ROOT / "playbooks" / playbook), *arguments]
         began = time.monotonic()
         status = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False).returncode
         seconds = round(time.monotonic() - began, 1)

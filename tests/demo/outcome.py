@@ -32,21 +32,16 @@ class NodeOutcome:
     """By what they are: first, second, plan."""
 
     def summary(self) -> dict[str, Any]:
-        """Its entry of summary.json."""
-        runs = {
-            name: {"changed": self._changed(name, ran), **asdict(ran.nodes[self.key]), "seconds": ran.seconds}
-            for name, ran in self.runs.items()
-        }
+        """Its entry of summary.json; changes and seconds are counted as on the page of each run."""
+        runs = {}
+        for name, ran in self.runs.items():
+            rows = {row["node"]: row for row in _run(ran).summary()}
+            row = rows.get(self.name, {"changes": 0, "seconds": 0.0})
+            runs[name] = {"changes": row["changes"], **asdict(ran.nodes[self.key]), "seconds": row["seconds"]}
         return {"name": self.name, "os": self.os, "version": self.version, "ready": self.ready, **runs}
 
-    def _changed(self, name: str, ran: Ran) -> int:
-        return len(self._drift(ran)) if name == "plan" else ran.changed(self.name)
 
-    def _drift(self, ran: Ran) -> Sequence[Any]:
-        return [change for task in ran.report["nodes"].get(self.name, ()) for change in task["changes"]]
-
-
-HEAD = ("NODE", "VERSION", "READY", "CHANGED", "REMOTE COMMANDS", "SECONDS")
+HEAD = ("NODE", "VERSION", "READY", "CHANGES", "REMOTE COMMANDS", "SECONDS")
 
 
 def rows(nodes: Sequence[NodeOutcome]) -> list[tuple[str, str, str, str, str, str]]:
@@ -55,7 +50,7 @@ def rows(nodes: Sequence[NodeOutcome]) -> list[tuple[str, str, str, str, str, st
     for node in nodes:
         summary = node.summary()
         figures = [
-            " / ".join(str(summary[run][key]) for run in node.runs) for key in ("changed", "commands", "seconds")
+            " / ".join(str(summary[run][key]) for run in node.runs) for key in ("changes", "commands", "seconds")
         ]
         result.append((f"{node.name} ({node.os})", node.version or "-", "yes" if node.ready else "no", *figures))
     return result
@@ -77,6 +72,12 @@ def _report() -> Any:
     return importlib.import_module("ansible_collections.winkube.node.plugins.plugin_utils.report")
 
 
+def _run(ran: Ran) -> Any:
+    """A run as the collection's report knows it."""
+    document = {"playbook": "", "seconds": ran.seconds, **ran.report}
+    return _report().Run.from_document({**document, "playbook": f"{ran.name}: {document['playbook']}"})
+
+
 def write(build: Path, nodes: Sequence[NodeOutcome], image: Mapping[str, Any], runs: Sequence[Ran]) -> None:
     """Writes summary.json and report.html into the build folder."""
     document = {"nodes": [node.summary() for node in nodes], "image": dict(image)}
@@ -91,11 +92,6 @@ def write(build: Path, nodes: Sequence[NodeOutcome], image: Mapping[str, Any], r
         "head": ["Generalized", "Started as a new machine", "Ready"],
         "rows": [[image["generalized"], image["started_as_new_machine"], image["ready"]]],
     }
-    report = _report()
-    pages = [
-        report.Run.from_document({**ran.report, "playbook": f"{ran.name}: {ran.report['playbook']}"})
-        for ran in runs
-        if ran.report["nodes"]
-    ]
-    page = report.page("winkube.node: from plain Windows Servers to cluster nodes", pages, [overview, golden])
+    pages = [_run(ran) for ran in runs if ran.report["nodes"]]
+    page = _report().page("winkube.node: from plain Windows Servers to cluster nodes", pages, [overview, golden])
     (build / "report.html").write_text(page, encoding="utf-8")

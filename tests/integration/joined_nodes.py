@@ -84,7 +84,7 @@ def ready_nodes(site: Site) -> set[str]:
     }
 
 
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
     """Wait until a condition gives something true, and return that."""
     end = time.monotonic() + seconds
     while not (found := condition()):

@@ -151,13 +151,13 @@ class Site:
         return list(self.world.fleet.nodes)
 
     def inventory(self) -> dict[str, Any]:
-        """Return the inventory: all servers of the world in `node-windows`; their nodes are named by `node_name`."""
+        """Return the inventory: all servers of the world in `node_windows`; their nodes are named by `node_name`."""
         hosts = {
             name: {"ansible_host": node.machine.address, "kubernetes_node_hostname": node_name(name)}
             | self.host_variables.get(name, {})
             for name, node in self.world.fleet.nodes.items()
         }
-        return {"node-windows": {"hosts": hosts, "vars": self._cluster_variables() | self.variables}}
+        return {"node_windows": {"hosts": hosts, "vars": self._cluster_variables() | self.variables}}
 
     def _cluster_variables(self) -> dict[str, Any]:
         variables: dict[str, Any] = link_variables()

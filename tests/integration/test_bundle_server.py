@@ -34,7 +34,7 @@ from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.registry import Registry
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle")]
+pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("bundle")]
 
 CRICTL = "github.com/kubernetes-sigs/cri-tools/releases/download/v1.37.0/crictl-v1.37.0-windows-amd64.tar.gz"
 
@@ -63,7 +63,7 @@ def ask(
     """Status and body of an answer."""
     parts = urlsplit(url)
     kind: Any = http.client.HTTPSConnection if context else http.client.HTTPConnection
-    connection = kind(parts.hostname, parts.port, timeout=10, **({"context": context} if context else {}))
+    connection = kind(parts.hostname, parts.port, timeout=60, **({"context": context} if context else {}))
     try:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, f"{parts.path}/{path}", headers=sent)
@@ -275,7 +275,7 @@ def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: 
         # No process list shows the token.
         assert b"~" not in Path(f"/proc/{pid}/cmdline").read_bytes()
         ansible.send_signal(number)
-        ansible.wait(10)
+        ansible.wait(60)
     until(lambda: not watched.lives(pid, watched.birth(pid)))
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port), timeout=5)

@@ -26,7 +26,12 @@ from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns_hang"), pytest.mark.usefixtures("no_pauses")]
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.integration,
+    pytest.mark.xdist_group("hns_hang"),
+    pytest.mark.usefixtures("no_pauses"),
+]
 __all__ = ["no_pauses"]
 
 JOURNAL = r"C:\ProgramData\winkube\hns\cleanup.json"

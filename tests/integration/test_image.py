@@ -61,7 +61,7 @@ def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
     """The run that makes the image, over HTTPS and basic authentication; when it ends, the machine is going off."""
     site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
     run = site.run("build_image.yml", variables={"winkube_image_hosts": BUILDER}).expect()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while site.machine(BUILDER).power.state != "off" and time.monotonic() < end:
         time.sleep(0.1)
     return run

@@ -28,7 +28,7 @@ from simulator.machine.machine import Machine
 from simulator.machine.objects import ProcessEndedError
 from simulator.machine.settings import Settings
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("join_interrupted")]
+pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("join_interrupted")]
 
 FLAGS = r"C:\var\lib\kubelet\kubeadm-flags.env"
 SERVICES = {

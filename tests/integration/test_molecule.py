@@ -1,6 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Every molecule scenario, by molecule's own command line: create, converge, idempotence, verify, destroy."""
+"""Every molecule scenario, by molecule's own command line: create, converge, idempotence, verify, destroy.
+
+The scenario with a cluster runs on a real control plane where there is one, and always on the one in memory too: its
+kubeadm is the simulated one, whose answers are those of a Windows server.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +15,44 @@ from pathlib import Path
 
 import pytest
 
-SCENARIOS = sorted(path.parent.name for path in (Path(__file__).parents[2] / "molecule").glob("*/molecule.yml"))
+from simulator.cluster.cluster import real_unavailable
+
+FOLDER = Path(__file__).parents[2] / "molecule"
+SCENARIOS = sorted(path.parent.name for path in FOLDER.glob("*/molecule.yml"))
+JOINS = [name for name in SCENARIOS if (FOLDER / name / "fleet.yml").read_text(encoding="utf-8").count("\ncluster:")]
+# A scenario's addresses are fixed: its runs follow one another.
+RUNS = [
+    *(pytest.param(name, {}, id=name, marks=pytest.mark.xdist_group(f"molecule-{name}")) for name in SCENARIOS),
+    *(
+        pytest.param(
+            name,
+            {"KUBEBUILDER_ASSETS": ""},
+            id=f"{name}-memory",
+            marks=[
+                pytest.mark.xdist_group(f"molecule-{name}"),
+                pytest.mark.skipif(bool(real_unavailable()), reason=f"the same as {name}: {real_unavailable()}"),
+            ],
+        )
+        for name in JOINS
+    ),
+]
 
 
 @pytest.mark.molecule
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_molecule_scenario(scenario: str, repository: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("scenario", "variables"), RUNS)
+def test_molecule_scenario(scenario: str, variables: dict[str, str], repository: Path, tmp_path: Path) -> None:
     tools = Path(sys.executable).parent
-    environment = os.environ | {
-        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-        # Molecule keeps its state here: two runs side by side must not share it.
-        "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path),
-        "NO_COLOR": "1",
-    }
+    environment = (
+        os.environ
+        | variables
+        | {
+            "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+            # Molecule keeps its state here: two runs side by side must not share it.
+            "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path),
+            "NO_COLOR": "1",
+        }
+    )
     answer = subprocess.run(
         [tools / "molecule", "test", "--scenario-name", scenario],
         cwd=repository,

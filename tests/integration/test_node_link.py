@@ -28,7 +28,12 @@ from simulator.fleet import Fleet
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_link"), pytest.mark.usefixtures("prompt")]
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.integration,
+    pytest.mark.xdist_group("node_link"),
+    pytest.mark.usefixtures("prompt"),
+]
 
 PASSWORD = "Passw0rd!"
 CONNECTIONS: dict[str, dict[str, t.Any]] = {

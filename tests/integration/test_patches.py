@@ -39,7 +39,12 @@ from simulator.windows import update_package
 from simulator.windows.component_store import store_of
 from simulator.windows.update_catalogue import Update
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("patches"), pytest.mark.usefixtures("no_pauses")]
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.integration,
+    pytest.mark.xdist_group("patches"),
+    pytest.mark.usefixtures("no_pauses"),
+]
 __all__ = ["files", "no_pauses", "server"]
 
 

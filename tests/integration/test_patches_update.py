@@ -33,7 +33,12 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches import run as
 from simulator.windows import update_package
 from simulator.windows.update_catalogue import Update
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("patches_update"), pytest.mark.usefixtures("no_pauses")]
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.integration,
+    pytest.mark.xdist_group("patches_update"),
+    pytest.mark.usefixtures("no_pauses"),
+]
 __all__ = ["files", "no_pauses", "server"]
 
 

@@ -19,7 +19,7 @@ PODS, SERVICES = "10.244.0.0/16", "10.96.0.0/12"
 PREPARE = [
     {
         "name": "Prepare",
-        "hosts": "node-windows",
+        "hosts": "node_windows",
         "gather_facts": False,
         "tasks": [
             {"name": "Prepare", "ansible.builtin.import_role": {"name": "winkube.node.node_prepare"}},

@@ -19,7 +19,12 @@ from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
 from simulator.windows.network_state import Address, Interface, state_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("uplink_guard"), pytest.mark.usefixtures("no_pauses")]
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.integration,
+    pytest.mark.xdist_group("uplink_guard"),
+    pytest.mark.usefixtures("no_pauses"),
+]
 
 __all__ = ["no_pauses"]
 

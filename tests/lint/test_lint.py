@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-LINTERS = ("ruff", "mypy", "yamllint", "ansible-lint", "changelog-lint", "sanity")
+LINTERS = ("ruff", "mypy", "yamllint", "ansible-lint", "changelog-lint", "docs-lint", "sanity")
 
 
 @pytest.mark.timeout(900)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..reporting.shorten import shorten
 from .facts import NO_HNS
 
 HEAD = ("NODE", "KIND", "NAME", "ADDRESS", "NETWORK", "STATE", "OWNER OR DETAIL")
@@ -146,16 +147,8 @@ def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
         cells = [cell if len(cell) <= size else cell[: size - 1] + "~" for cell, size in zip(row, widths, strict=False)]
         padded = [cell.ljust(size) for cell, size in zip(cells, widths, strict=False)]
         line = "  ".join(padded) + "  "
-        cut.append((line + _shortened(row[6], max(width - len(line), _LEAST))).rstrip())
+        cut.append((line + shorten(row[6], max(width - len(line), _LEAST))).rstrip())
     return cut
-
-
-def _shortened(text: str, width: int) -> str:
-    """A text that begins and ends as it does: of an error, the cause stands at its end."""
-    if len(text) <= width:
-        return text
-    head = max(width // 3, 1)
-    return f"{text[:head]}~{text[len(text) - max(width - head - 1, 0) :]}"
 
 
 _NAMES = 8

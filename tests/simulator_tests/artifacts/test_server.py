@@ -37,7 +37,7 @@ def server() -> Iterator[ArtifactServer]:
 def ask(
     server: ArtifactServer, path: str = FILE, method: str = "GET", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection(server.address, server.port, timeout=10)
+    connection = http.client.HTTPConnection(server.address, server.port, timeout=60)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -211,12 +211,12 @@ def test_it_runs_as_a_program() -> None:
     with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = urlsplit(process.stdout.readline().split()[-1])
-        connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=10)
+        connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=60)
         connection.request("HEAD", "/nssm.cc/release/nssm-2.24.zip")
         assert connection.getresponse().status == 200
         connection.close()
         process.terminate()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0
 
 
 def test_https_by_a_private_ca_is_trusted_with_its_root_only() -> None:
@@ -238,6 +238,6 @@ def test_a_certificate_may_have_run_out() -> None:
     authority = PrivateCA()
     with ArtifactServer(tls=authority.server_context(["127.0.0.1"], expired=True)) as server:
         context = ssl.create_default_context(cadata=authority.pem.decode())
-        connection = http.client.HTTPSConnection(server.address, server.port, context=context, timeout=10)
+        connection = http.client.HTTPSConnection(server.address, server.port, context=context, timeout=60)
         with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
             connection.request("GET", FILE)

@@ -33,7 +33,7 @@ SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 
 
-def eventually(look: Callable[[], T | None], what: str, seconds: float = 20) -> T:
+def eventually(look: Callable[[], T | None], what: str, seconds: float = 60) -> T:
     """Return the first true answer of `look`."""
     end = time.monotonic() + seconds
     while not (found := look()):

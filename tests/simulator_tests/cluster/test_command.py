@@ -43,7 +43,7 @@ def test_the_command_serves_until_it_is_told_to_end(kind: str, tmp_path: Path) -
         assert {"etcd", "kube-apiserver", "kube-scheduler"} <= programs or kind == "memory"
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        process.wait(60)
     assert process.returncode == 0
     assert not file.exists()
     assert list(temporary.iterdir()) == []

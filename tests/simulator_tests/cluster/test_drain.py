@@ -19,6 +19,8 @@ from ansible_collections.winkube.node.plugins.module_utils.node_api import NodeA
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
 from simulator.cluster import Cluster
 
+pytestmark = pytest.mark.waits
+
 MARK = Mark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 
 

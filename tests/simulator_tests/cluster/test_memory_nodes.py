@@ -26,6 +26,8 @@ from simulator_tests.cluster.node_client import (
 
 from simulator.cluster import Cluster, start_cluster
 
+pytestmark = pytest.mark.waits
+
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 

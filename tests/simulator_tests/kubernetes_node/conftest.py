@@ -43,7 +43,7 @@ KUBELET = (
 )
 
 
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
     """Wait until a condition gives something true, and return that."""
     deadline = time.monotonic() + seconds
     while True:

@@ -42,4 +42,4 @@ def listed(node: Node, *more: str) -> list[dict[str, str]]:
 
 def dockerd_exe(node: Node, *words: str) -> ProgramResult:
     """Run dockerd.exe, which has to end by itself."""
-    return node.run(rf"{DOCKER}\dockerd.exe", *words, timeout=5)
+    return node.run(rf"{DOCKER}\dockerd.exe", *words, timeout=60)

@@ -17,6 +17,8 @@ from simulator.machine.status import describe
 
 from .conftest import Node, wait_for
 
+pytestmark = pytest.mark.waits
+
 ADDRESS = "127.9.4.11"
 UPLINK = {
     "static": True,
@@ -266,7 +268,7 @@ def test_a_hang_until_the_service_restarts(make_node: Callable[..., Node]) -> No
 
     run(node, "Restart-Service", Name="hns", Force=True)
 
-    assert call.ended.wait(5)
+    assert call.ended.wait(60)
     assert isinstance(call.outcome, CmdletError)
     assert "The remote procedure call failed." in str(call.outcome)
     assert [item["Name"] for item in run(node, "Get-HnsNetwork")] == ["cbr0"]
@@ -283,7 +285,7 @@ def test_a_hang_that_only_a_reboot_helps_against(make_node: Callable[..., Node])
 
     node.machine.power.reset()
 
-    assert call.ended.wait(5)
+    assert call.ended.wait(60)
     assert isinstance(call.outcome, ProcessEndedError)
     assert len(run(node, "Get-HnsNetwork")) == 1
 
@@ -315,7 +317,7 @@ def test_a_single_call_that_hangs_ends_with_its_process(make_node: Callable[...,
 
     call.stop.set()
 
-    assert call.ended.wait(5)
+    assert call.ended.wait(60)
     assert isinstance(call.outcome, ProcessEndedError)
 
 
@@ -326,7 +328,7 @@ def test_a_hang_that_is_over_lets_calls_go_on(make_node: Callable[..., Node]) ->
     call = Call(node, "Get-HnsNetwork")
     wait_for(lambda: blocked(node) == 1, "the call hangs", 5)
     hang(node, value=False)
-    assert call.ended.wait(5)
+    assert call.ended.wait(60)
     assert isinstance(call.outcome, list)
     assert len(call.outcome) == 1
 

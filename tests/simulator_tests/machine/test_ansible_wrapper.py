@@ -21,6 +21,8 @@ from simulator.machine.modules.facts import GROUPS, choose
 from simulator.machine.objects import ProgramResult
 from simulator.machine.session import Session
 
+pytestmark = pytest.mark.waits
+
 EXEC_WRAPPER = '{"name": "exec_wrapper", "script": "param()"}'
 INVOKE_CALLS = b"#!powershell\n# a stand-in: the machine never reads more than the first line\n"
 
@@ -109,7 +111,7 @@ def test_async_outlives_its_shell(session: Session) -> None:
     started = start_async(session, {"key": "async-key-1", "calls": [sleep]})
     # The shell that it came by is gone.
     session.machine.processes.kill(session.process)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not (found := file_of(session.machine, started))["finished"]:
         assert time.monotonic() < end
         time.sleep(0.05)

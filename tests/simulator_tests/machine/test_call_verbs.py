@@ -9,9 +9,12 @@ import hashlib
 import socket
 from typing import Any
 
+import pytest
 from simulator_tests.batches import observe
 
 from simulator.machine.session import Session
+
+pytestmark = pytest.mark.waits
 
 
 def one(session: Session, verb: str, **parameters: object) -> dict[str, Any]:

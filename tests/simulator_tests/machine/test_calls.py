@@ -21,6 +21,8 @@ from simulator.machine.objects import ProcessEndedError
 from simulator.machine.processes import Process
 from simulator.machine.session import Session
 
+pytestmark = pytest.mark.waits
+
 
 def test_envelope(session: Session) -> None:
     observation = observe(
@@ -276,7 +278,7 @@ SLOW = [
 
 
 def wait_until_running(session: Session, key: str) -> dict[str, Any]:
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         found = observe(session, mode="collect", key=key)
         if found.get("progress", {}).get("id") == "sleep":

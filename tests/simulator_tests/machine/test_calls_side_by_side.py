@@ -17,6 +17,8 @@ from simulator.machine.calls import groups
 from simulator.machine.calls.batch import Call
 from simulator.machine.session import Session
 
+pytestmark = pytest.mark.waits
+
 HALF = 65_536
 """Bytes: more than curl keeps to itself before it writes."""
 
@@ -26,7 +28,7 @@ class Meeting(http.server.ThreadingHTTPServer):
 
     def __init__(self, together: int) -> None:
         super().__init__(("127.0.0.1", 0), Guest)
-        self.barrier = threading.Barrier(together, timeout=10)
+        self.barrier = threading.Barrier(together, timeout=60)
         self.lock = threading.Lock()
         self.now = self.most = self.seen = 0
         self.hold = threading.Event()
@@ -60,7 +62,7 @@ class Guest(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(2 * HALF))
         self.end_headers()
         self.wfile.write(bytes(HALF))
-        house.hold.wait(10)
+        house.hold.wait(60)
         self.wfile.write(bytes(HALF))
 
     def log_message(self, *_arguments: object) -> None:
@@ -165,7 +167,7 @@ def test_progress_tells_all_that_runs_and_the_bytes_of_their_files(session: Sess
         "Administrator",
         lambda process: answer(Session(machine, process, "Administrator"), {"key": "grow-0001", "calls": calls}),
     )
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     progress: dict[str, Any] = {}
     running: dict[str, int | None] = {}
     while time.monotonic() < end and not (running.get("one") and "two" in running):
@@ -177,4 +179,4 @@ def test_progress_tells_all_that_runs_and_the_bytes_of_their_files(session: Sess
     assert running == {"two": None}
     house.hold.set()
     assert observe(session, mode="collect", key="grow-0001", wait=10)["state"] == "finished"
-    assert work.ended.wait(5)
+    assert work.ended.wait(60)

@@ -76,7 +76,7 @@ class Node:
         url = f"http://{self.server.address}:{self.server.http_port}/simulator/{path}"
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(urllib.request.Request(url, data=body), timeout=10) as answer:
+            with opener.open(urllib.request.Request(url, data=body), timeout=60) as answer:
                 result: dict[str, Any] = json.load(answer)
         except urllib.error.HTTPError as error:
             result = {"http_status": error.code, **json.load(error)}
@@ -105,7 +105,7 @@ def run_psrp(pool: RunspacePool, script: str, input_data: Any = None, *arguments
     return shell
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
     """Wait until a condition holds, or fail."""
     deadline = time.monotonic() + seconds
     while not condition():

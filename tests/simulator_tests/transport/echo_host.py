@@ -45,7 +45,7 @@ class EchoHost:
             name: replace(account, password_expired=True) for name, account in self.accounts_by_name.items()
         }
 
-    def wait_for_stopped(self, script: str, seconds: float = 5.0) -> None:
+    def wait_for_stopped(self, script: str, seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
         while script not in self.stopped:
             assert time.monotonic() < deadline, f"{script} was not stopped"

@@ -12,6 +12,8 @@ from simulator_tests.transport.clients import Node, run_psrp, run_winrm, wait_un
 
 from simulator.transport.certificates import FleetCertificate
 
+pytestmark = pytest.mark.waits
+
 
 def test_status_is_the_machines_with_counters(node: Node) -> None:
     status = node.get("status")
@@ -24,7 +26,7 @@ def test_status_answers_on_https_too(node: Node, fleet_certificate: FleetCertifi
     url = f"https://{node.server.address}:{node.server.https_port}/simulator/status"
     with requests.Session() as session:
         session.trust_env = False
-        assert session.get(url, verify=str(fleet_certificate.certificate), timeout=5).json()["name"] == "ECHO0"
+        assert session.get(url, verify=str(fleet_certificate.certificate), timeout=60).json()["name"] == "ECHO0"
 
 
 def test_counters_count_what_ansible_would_send(node: Node) -> None:
@@ -99,10 +101,10 @@ def test_what_is_not_winrm_is_refused(node: Node, tmp_path: Path) -> None:
     with requests.Session() as session:
         session.trust_env = False
         answers = [
-            session.get(f"{base}/wsman", auth=auth, timeout=5),
-            session.post(f"{base}/elsewhere", auth=auth, timeout=5),
-            session.post(f"{base}/wsman", auth=auth, data=b"no xml", timeout=5),
-            session.post(f"{base}/wsman", timeout=5),
+            session.get(f"{base}/wsman", auth=auth, timeout=60),
+            session.post(f"{base}/elsewhere", auth=auth, timeout=60),
+            session.post(f"{base}/wsman", auth=auth, data=b"no xml", timeout=60),
+            session.post(f"{base}/wsman", timeout=60),
         ]
     assert [answer.status_code for answer in answers] == [405, 404, 400, 401]
     assert "Negotiate" in answers[-1].headers["WWW-Authenticate"]

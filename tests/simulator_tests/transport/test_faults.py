@@ -15,6 +15,8 @@ from winrm.protocol import Protocol
 
 from simulator.transport.faults import Fault, FaultPlan
 
+pytestmark = pytest.mark.waits
+
 SCHEMES = ["http", "https"]
 
 

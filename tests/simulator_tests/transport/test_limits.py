@@ -14,6 +14,8 @@ from pypsrp.powershell import PowerShell
 from simulator_tests.transport.clients import Node, run_psrp, run_winrm, wait_until
 from winrm.exceptions import WinRMOperationTimeoutError, WSManFaultError
 
+pytestmark = pytest.mark.waits
+
 SHELL_GONE = 2150858843
 
 

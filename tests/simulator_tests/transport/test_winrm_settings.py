@@ -51,7 +51,7 @@ def test_basic_authentication_may_be_off(node: Node) -> None:
         with pytest.raises(InvalidCredentialsError):
             node.winrm(scheme, auth="basic").open_shell()
         assert node.winrm(scheme, auth="ntlm").open_shell()
-    answer = requests.post(f"http://{node.server.address}:{node.port('http')}/wsman", timeout=5)
+    answer = requests.post(f"http://{node.server.address}:{node.port('http')}/wsman", timeout=60)
     assert answer.headers["WWW-Authenticate"] == "Negotiate"
 
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.waits
 
-def wait(condition: Callable[[], bool], seconds: float = 5) -> None:
+
+def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

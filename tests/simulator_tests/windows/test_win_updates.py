@@ -322,7 +322,7 @@ class TestTheSession:
         waiting.start()
         wait_for(lambda: store_of(machine).working == DECEMBER)
         machine.power.reset()
-        waiting.join(20)
+        waiting.join(60)
         assert ended == [ProcessEndedError]
         assert store_of(machine).working == ""
 

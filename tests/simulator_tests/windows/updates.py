@@ -65,7 +65,7 @@ def status(machine: Machine) -> dict[str, Any]:
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.01)

@@ -34,7 +34,7 @@ class Inventory:
 def seen(host: str, inventory: Inventory, *roles: str, **more: t.Any) -> Templar:
     """What templates of some roles see on a host of a play with all of them."""
     magic = {"inventory_hostname": host, "ansible_play_hosts": HOSTS, "ansible_play_hosts_all": HOSTS}
-    groups = {"node-windows": HOSTS, "all": HOSTS}
+    groups = {"node_windows": HOSTS, "all": HOSTS}
     own = {name: value for name, value in inventory.hosts[host].items() if name != "ansible_host"}
     return templar(roles, {**own, **magic, "groups": groups, "hostvars": inventory.hostvars, **more})
 

@@ -8,9 +8,11 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.waits
+
 
 def wait_for(condition):
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     assert condition()

@@ -32,7 +32,7 @@ ubuntu02 ansible_host=10.3.0.2
 {control_plane}
 kube_node
 
-[node-windows]
+[node_windows]
 windows01 ansible_host=10.3.0.4
 """
 CLUSTER = {
@@ -110,7 +110,7 @@ def test_what_kubespray_has_for_its_cluster_holds_for_windows_hosts(
 
 def test_a_hosts_own_variable_comes_first(tmp_path: pathlib.Path) -> None:
     # An empty one is one, too: these hosts need no proxy. Null is none.
-    own = {"node-windows": {"kube_version": "1.35.4", "http_proxy": "", "kube_pods_subnet": None}}
+    own = {"node_windows": {"kube_version": "1.35.4", "http_proxy": "", "kube_pods_subnet": None}}
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=CLUSTER, **own)
     assert value(templar, "kubernetes_node_version") == "1.35.4"
     assert value(templar, "windows_settings_http_proxy") == ""
@@ -119,7 +119,7 @@ def test_a_hosts_own_variable_comes_first(tmp_path: pathlib.Path) -> None:
 
 def test_an_empty_proxy_keeps_the_clusters_from_windows_hosts(tmp_path: pathlib.Path) -> None:
     theirs = {"kube_control_plane": {"http_proxy": "http://proxy:3128", "https_proxy": "http://proxy:3129"}}
-    none = {"node-windows": {"http_proxy": "", "https_proxy": ""}}
+    none = {"node_windows": {"http_proxy": "", "https_proxy": ""}}
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), **theirs, **none)
     names = [f"{role}_{kind}_proxy" for role in ROLES[:3] for kind in ("http", "https")] + [
         "cni_proxy",

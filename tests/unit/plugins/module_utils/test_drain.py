@@ -13,6 +13,8 @@ from ansible_collections.winkube.node.plugins.module_utils.drain import ApiError
 from ansible_collections.winkube.node.plugins.module_utils.pods import Pod, pod_name
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
 
+pytestmark = pytest.mark.waits
+
 MARK = Mark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 BUDGET = ApiError(
     "Cannot evict pod as it would violate the pod's disruption budget.",

@@ -7,14 +7,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from unit.powershell_runs import MARKS, Run, program
 
-pytestmark = MARKS
+pytestmark = [pytest.mark.waits, *MARKS]
 
 MEET = """
 mine, folder, wanted = sys.argv[1], sys.argv[2], int(sys.argv[3])
 open(os.path.join(folder, mine), 'w').close()
-end = time.monotonic() + 20
+end = time.monotonic() + 60
 while len(os.listdir(folder)) < wanted:
     if time.monotonic() > end:
         sys.exit(9)

@@ -12,6 +12,8 @@ import pytest
 
 from ansible_collections.winkube.node.plugins.modules import service_account_tokens as module
 
+pytestmark = pytest.mark.waits
+
 PROXY, FLANNEL = "kube-system/proxy", "kube-flannel/flannel"
 
 

@@ -20,6 +20,8 @@ from ansible.utils.display import Display
 from ansible_collections.winkube.node.plugins.action.node_state import ActionModule
 from ansible_collections.winkube.node.plugins.plugin_utils._aside import Slots, aside
 
+pytestmark = pytest.mark.waits
+
 
 def test_the_answer_comes_from_a_process_that_leaves_nothing_behind() -> None:
     done: list[int] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html.parser
 
+from unit.pages import Tables
+
 from ansible_collections.winkube.node.plugins.plugin_utils.report import Run, Task, page
 
 
@@ -36,7 +38,7 @@ def test_a_row_for_each_node() -> None:
     first, second = RUN.summary()
     assert (first["node"], second["node"]) == ("a", "b")
     assert second["remote_commands"] == 6
-    assert second["changes"] == 1
+    assert second["changes"] == 2
     assert [item.message for item in first["failed"]] == ["no"]
 
 
@@ -61,3 +63,24 @@ def test_the_page_is_self_contained_and_what_came_from_nodes_is_text() -> None:
     assert texts.loads == []
     assert "C:\\<a>&b" in texts.text
     assert "<script>" in texts.text
+
+
+def test_no_table_makes_the_page_wider_than_a_telephone() -> None:
+    found = Tables()
+    found.feed(page("T", [RUN], [{"title": "T", "head": ["x"], "rows": [["y"]]}]))
+    assert found.tables == found.boxed == 3
+    assert found.boxes == []
+
+
+def test_one_is_not_said_as_many() -> None:
+    run = Run(playbook="p", seconds=1, nodes={"a": [task(remote_commands=1)]})
+    text = " ".join(page("T", [run]).split())
+    assert "1 change<" in text
+    assert "1 remote command " in text
+    assert "6 remote commands" in page("T", [RUN])
+
+
+def test_a_task_that_changes_no_resource_counts_as_one_change() -> None:
+    tasks = [task(), task(changes=[]), task(changes=[], changed=False), task(changes=[{"type": "File"}] * 3)]
+    (row,) = Run(playbook="p", seconds=1, nodes={"a": tasks}).summary()
+    assert row["changes"] == 1 + 1 + 0 + 3

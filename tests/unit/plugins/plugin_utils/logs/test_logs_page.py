@@ -9,6 +9,7 @@ import re
 import typing as t
 
 import pytest
+from unit.pages import Tables
 
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import page as logs_page
 
@@ -147,3 +148,9 @@ def test_nothing_that_a_node_says_becomes_markup() -> None:
 )
 def test_versions(text: str, version: str) -> None:
     assert logs_page.version(text) == version
+
+
+def test_no_table_makes_the_page_wider_than_a_telephone() -> None:
+    found = Tables()
+    found.feed(logs_page.page(rows(), written="now", since="3d"))
+    assert found.tables == found.boxed == 2

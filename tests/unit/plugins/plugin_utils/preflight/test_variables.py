@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
-from ansible_collections.winkube.node.plugins.plugin_utils import drift, join_state
+from ansible_collections.winkube.node.plugins.plugin_utils import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.header import Header
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 
@@ -212,44 +211,3 @@ def test_the_name_that_the_run_gives_counts() -> None:
     assert found(state(computer_name="WIN-RANDOM"), node_name="windows01", next_name="windows01") == []
     (problem,) = found(state(computer_name="WIN-RANDOM"), node_name="windows02", next_name="windows01")
     assert "its computer's name is windows01" in problem
-
-
-@pytest.mark.parametrize(
-    ("before", "message"),
-    [
-        ([{"failed": True, "msg": "kube_version: '1.38.0' is not accepted"}, None], "kube_version: '1.38.0'"),
-        ([{"failed": False}, {"failed": True, "msg": "no cluster answers"}], "no cluster answers"),
-        ([{"failed": False}, None], "an earlier step failed"),
-        ([], "an earlier step failed"),
-    ],
-)
-def test_a_node_that_was_not_compared_says_why(before: list[dict[str, object] | None], message: str) -> None:
-    entry = drift.node_entry(None, before)
-    assert entry["status"] == "error"
-    assert message in entry["message"]
-    assert message in drift.table({"a": entry})[1]
-
-
-def test_the_drift_check_names_steps_that_register() -> None:
-    plays = yaml.safe_load((preflight.ROLES.parent / "playbooks" / "plan.yml").read_text(encoding="utf-8"))
-    (report,) = plays[0]["tasks"][0]["always"]
-    before = report["winkube.node.drift_report"]["before"]
-    assert before
-    assert set(before) <= {name for role in ROLES for name in role.own}
-
-
-def test_a_node_is_in_sync_differs_or_could_not_be_compared() -> None:
-    change = {"type": "File", "name": "C:\\a", "action": "update", "why": "content differs"}
-    change |= {"disturbs": True, "disturbance": "restarts kubelet", "seconds": 0}
-    nodes = {
-        "a": drift.node_entry({"changed": False, "changes": []}),
-        "b": drift.node_entry({"changed": True, "changes": [change]}),
-        "c": drift.node_entry({"unreachable": True, "msg": "no route\nto host"}),
-        "d": drift.node_entry(None),
-    }
-    assert [entry["status"] for entry in nodes.values()] == ["in_sync", "drift", "error", "error"]
-    assert nodes["b"]["drift"] == [{key: change[key] for key in ("type", "name", "action", "why", "disturbs")}]
-    lines = drift.table(nodes)
-    assert lines[0].split() == ["NODE", "STATUS", "DISTURBS", "RESOURCE", "WHAT", "DIFFERS"]
-    assert "b     drift    pods      File C:\\a  content differs" in lines
-    assert any("no route" in line for line in lines)

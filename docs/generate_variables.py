@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Writes docs/variables.md from the roles' defaults and argument specs, and from the playbooks.
+
+usage: python docs/generate_variables.py
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import typing as t
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = Path(__file__).resolve().with_name("variables.md")
+_READ = re.compile(r"(?<![.\w])(\w+)(?:\s*\|\s*default\(| is (?:not )?defined)|cluster_variable',\s*'(\w+)'")
+"""A variable that somebody else may set: one with a fallback, or one of the cluster's."""
+_SET = frozenset({"bundle_sites", "bundle_images", "bundle_patches", "bundle_pushed", "winkube_join"})
+"""Variables that a run sets for itself."""
+
+HEAD = """# Variables
+
+Every role has options with its name as prefix; its README lists them. Most of them take their default from a
+**shared variable**, which is set once, for all roles: names of kubespray and of the kubernetes-for-windows document
+keep their meaning. A role's own option wins over a shared variable.
+
+This page is generated from the roles and playbooks (`docs/generate_variables.py`).
+"""
+
+TEXTS = yaml.safe_load(Path(__file__).with_suffix(".yml").with_stem("variables").read_text(encoding="utf-8"))
+PLAYBOOKS: t.Mapping[str, str] = TEXTS["playbooks"]
+SHARED: t.Mapping[str, t.Mapping[str, str]] = TEXTS["shared"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Reader:
+    """An option that takes its default from a shared variable."""
+
+    role: str
+    option: str
+    type: str
+    description: str
+
+
+def page() -> str:
+    """The text of docs/variables.md."""
+    shared = shared_variables()
+    lines = [HEAD, "## Shared variables of the roles\n", "| variable | type | what | options |", "|---|---|---|---|"]
+    for name, readers in sorted(shared.items()):
+        first = readers[0]
+        options = ", ".join(f"[`{one.option}`](../roles/{one.role}/README.md)" for one in readers)
+        known = SHARED.get(name, {"type": first.type, "what": first.description})
+        lines.append(f"| `{name}` | {known['type']} | {known['what']} | {options} |")
+    lines += ["", "## Variables of the playbooks\n", "| variable | what | playbooks |", "|---|---|---|"]
+    for name, readers in sorted(playbook_variables(shared).items()):
+        lines.append(f"| `{name}` | {PLAYBOOKS[name]} | {', '.join(f'`{one}`' for one in readers)} |")
+    return "\n".join(lines) + "\n"
+
+
+def shared_variables() -> dict[str, list[Reader]]:
+    """The shared variables that the roles' defaults read, with the options that do so."""
+    prefixes = _prefixes()
+    found: dict[str, list[Reader]] = {}
+    for role in prefixes:
+        folder = ROOT / "roles" / role
+        defaults = _yaml(folder / "defaults" / "main.yml") or {}
+        options = _yaml(folder / "meta" / "argument_specs.yml")["argument_specs"]["main"].get("options", {})
+        for option, value in defaults.items():
+            spec = options.get(option, {})
+            reader = Reader(role, option, _type(spec), _text(spec.get("description", "")))
+            for name in _names(value):
+                if not name.startswith(tuple(f"{prefix}_" for prefix in prefixes)) and name not in _SET:
+                    found.setdefault(name, []).append(reader)
+    return found
+
+
+def playbook_variables(shared: t.Collection[str]) -> dict[str, list[str]]:
+    """The variables that playbooks read themselves, with the names of the playbooks."""
+    prefixes = tuple(f"{prefix}_" for prefix in _prefixes())
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+        plays = _yaml(path)
+        own = set(re.findall(r"'register': '(\w+)'", str(plays))) | {"ansible_run_tags"}
+        for name in _names(plays):
+            if name not in own | _SET | set(shared) and not name.startswith(prefixes):
+                found.setdefault(name, []).append(path.stem)
+    return {name: list(dict.fromkeys(playbooks)) for name, playbooks in found.items()}
+
+
+def _prefixes() -> list[str]:
+    return sorted(path.name for path in (ROOT / "roles").iterdir() if (path / "defaults" / "main.yml").is_file())
+
+
+def _names(value: t.Any) -> list[str]:
+    """The variables that a value reads, each once and in order; values may be nested."""
+    if isinstance(value, str):
+        found = [first or second for first, second in _READ.findall(value)]
+    elif isinstance(value, dict):
+        found = [name for inner in value.values() for name in _names(inner)]
+    elif isinstance(value, list):
+        found = [name for inner in value for name in _names(inner)]
+    else:
+        found = []
+    return list(dict.fromkeys(found))
+
+
+def _type(spec: t.Mapping[str, t.Any]) -> str:
+    kind = str(spec.get("type", "str"))
+    return f"list of {spec['elements']}" if kind == "list" and "elements" in spec else kind
+
+
+def _text(description: str | list[str]) -> str:
+    """The first sentence of a description, with Ansible's markup as Markdown."""
+    text = description if isinstance(description, str) else description[0]
+    text = re.sub(r"[A-Z]\(([^)]*)\)", r"`\1`", " ".join(text.split()))
+    return re.split(r"(?<=\w[.;]) ", text)[0].rstrip(".;").replace("|", "\\|")
+
+
+def _yaml(path: Path) -> t.Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def write() -> None:
+    """Writes the page, whole or not at all."""
+    part = PAGE.with_suffix(".part")
+    part.write_text(page(), encoding="utf-8")
+    os.replace(part, PAGE)  # noqa: PTH105 - the same, and atomic
+
+
+if __name__ == "__main__":
+    write()

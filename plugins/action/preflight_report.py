@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module preflight_report: see plugins/modules/preflight_report.yml."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.reporting import problems
+from ..plugin_utils.values.terminal import show
+
+
+class ActionModule(ControllerAction):
+    """Prints what preflight found on all hosts of the play, each problem once; no node is contacted."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "register": {"type": "str", "required": True},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Prints the problems, and fails where there are any."""
+        results = registered(variables, options["register"])
+        found = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
+        for line in problems.lines(found):
+            show(line)
+        if any(found.values()):
+            return {"changed": False, "failed": True, "msg": problems.summary(found)}
+        return {"changed": False}

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The tags that a playbook knows: Ansible itself takes an unknown one for a choice of nothing, and succeeds.
+
+Private to the collection. They are read from the files that the playbook is made of, so there is no second list.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import yaml
+
+SPECIAL = frozenset({"all", "always", "never", "tagged", "untagged"})
+"""Tags that mean something to Ansible in every playbook."""
+_ROLES = ("import_role", "include_role")
+_TASKS = ("import_tasks", "include_tasks")
+_PARTS = ("block", "rescue", "always", "pre_tasks", "tasks", "post_tasks", "handlers")
+
+
+def known(playbook: pathlib.Path, roles: pathlib.Path) -> frozenset[str]:
+    """Return all tags of a playbook, of its roles, and of the task files that they import or include.
+
+    Args:
+        playbook: Its file.
+        roles: The folder of the roles; a role is found there by the last part of its name.
+    """
+    found: set[str] = set()
+    _read(playbook, roles, found, set())
+    return frozenset(found)
+
+
+def _read(path: pathlib.Path, roles: pathlib.Path, found: set[str], seen: set[pathlib.Path]) -> None:
+    if path in seen or not path.is_file():
+        return
+    seen.add(path)
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8")) or ():
+        _take(entry, path, roles, found, seen)
+
+
+def _take(
+    entry: t.Mapping[str, t.Any],
+    path: pathlib.Path,
+    roles: pathlib.Path,
+    found: set[str],
+    seen: set[pathlib.Path],
+) -> None:
+    """Take the tags of a play, a block or a task, and of what it imports or includes."""
+    found.update(as_list(entry.get("tags")))
+    for part in _PARTS:
+        for inner in entry.get(part) or ():
+            _take(inner, path, roles, found, seen)
+    for key, value in entry.items():
+        action = key.rpartition(".")[2]
+        options = value if isinstance(value, dict) else {"file": value}
+        if action in (*_ROLES, *_TASKS):
+            found.update(as_list((options.get("apply") or {}).get("tags")))
+        if action in _ROLES:
+            folder = roles / str(options["name"]).rpartition(".")[2] / "tasks"
+            name = pathlib.PurePath(str(options.get("tasks_from") or "main")).stem
+            _read(folder / f"{name}.yml", roles, found, seen)
+        elif action in (*_TASKS, "import_playbook"):
+            _read(path.parent / str(options["file"]), roles, found, seen)
+
+
+def as_list(value: t.Any) -> list[str]:
+    """Return tags as Ansible reads them: a list, or a text with commas."""
+    if value is None:
+        return []
+    entries = value if isinstance(value, list) else [value]
+    return [tag.strip() for entry in entries for tag in str(entry).split(",") if tag.strip()]

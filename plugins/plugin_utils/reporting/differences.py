@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a resource was and becomes, in the form in which Ansible's --diff is easiest to read. Pure.
+
+Ansible prints mappings as JSON, in which a file is one line. Of texts it prints a unified diff.
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+_TEXT = "content"
+"""The property that is a text, even if it has one line only."""
+_MARK = "\ufeff"
+
+State = t.Mapping[str, t.Any]
+
+
+def shown(before: State, after: State) -> tuple[dict[str, t.Any] | str, dict[str, t.Any] | str]:
+    """Return `before` and `after` for Ansible's --diff.
+
+    Args:
+        before: Properties as they are, without those that stay.
+        after: Properties as they will be.
+
+    Returns:
+        Mappings where all properties are short. Otherwise texts: a line for each short property, then the long ones
+        line by line. Line ends and a byte-order mark are shown only where nothing else differs.
+    """
+    texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
+    if not texts:
+        return dict(before), dict(after)
+    old, new = _as_text(before, texts), _as_text(after, texts)
+    if _plain(old) == _plain(new):
+        return _marked(old), _marked(new)
+    return _plain(old), _plain(new)
+
+
+def _is_text(key: str, value: t.Any) -> bool:
+    return isinstance(value, str) and (key == _TEXT or "\n" in value)
+
+
+def _as_text(state: State, texts: t.Sequence[str]) -> str:
+    lines = [f"{key}: {_scalar(value)}\n" for key, value in state.items() if key not in texts]
+    for key in texts:
+        if state.get(key) is not None:
+            lines += [f"{key}:\n" if len(texts) > 1 else "", str(state[key])]
+            if key != texts[-1] and not lines[-1].endswith("\n"):
+                lines.append("\n")
+    return "".join(lines)
+
+
+def _scalar(value: t.Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").replace(_MARK, "")
+
+
+def _marked(text: str) -> str:
+    return text.replace(_MARK, "(byte-order mark)").replace("\r", "\\r")

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a drift check found, as a table for people. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .shorten import shorten
+
+_ALIKE = 3
+"""So many differences that are alike share a row."""
+_LAST = re.compile(r"[\\/ ][^\\/ ]+$")
+"""What follows the last separator of a resource's name: a file in a folder, a value of a registry key."""
+_WIDEST = 70
+_LEAST = 60
+"""Characters that the last column has at least, however wide the others are."""
+NOT_JOINED = "What a node gets from its cluster was not compared: set kubeconfig, or KUBECONFIG in the environment."
+NORMAL = "Differences are normal before site.yml has run. Exit status 2: something differs or could not be compared."
+
+_Row = tuple[str, ...]
+
+
+def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, join_compared: bool = True) -> list[str]:
+    """Return the lines of a table: a row for each difference or group of differences, one for a node without any.
+
+    Args:
+        nodes: Entries of plan.json by node.
+        width: The longest line; texts are shortened in the middle.
+        join_compared: Whether what a node gets from its cluster was compared; else the last line says so.
+    """
+    found = [row for name, entry in nodes.items() for row in _rows(name, entry)]
+    rows = [("NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT DIFFERS"), *found]
+    if not any(row[3] for row in found):
+        rows = [(*row[:3], *row[4:]) for row in rows]
+    full = [row[2] for row in rows]
+    short = [shorten(text, _WIDEST) for text in full]
+    # Two resources whose names differ in the middle only are shown in full.
+    short = [text if short.count(text) == full.count(whole) else whole for text, whole in zip(short, full, strict=True)]
+    rows = [(*row[:2], text, *row[3:]) for row, text in zip(rows, short, strict=True)]
+    widths = [min(max(len(row[column]) for row in rows), _WIDEST) for column in range(len(rows[0]) - 1)]
+    lines = []
+    for row in rows:
+        line = "".join(cell.ljust(size) + "  " for cell, size in zip(row, widths, strict=False))
+        lines.append((line + shorten(row[-1], max(width - len(line), _LEAST))).rstrip())
+    return [*lines, *_footer(nodes, join_compared)]
+
+
+def _footer(nodes: t.Mapping[str, t.Mapping[str, t.Any]], join_compared: bool) -> list[str]:
+    lines = [] if join_compared else [NOT_JOINED]
+    if any(entry["status"] == "drift" for entry in nodes.values()):
+        lines.append(NORMAL)
+    return ["", *lines] if lines else []
+
+
+def _rows(name: str, entry: t.Mapping[str, t.Any]) -> list[_Row]:
+    if entry["status"] != "drift":
+        return [(name, entry["status"], "", "", " ".join((entry.get("message") or "").split()))]
+    if not entry["drift"]:
+        return [(name, "drift", "", "", "")]
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for item in entry["drift"]:
+        pods = str(item.get("disturbance") or "pods") if item.get("disturbs") else ""
+        key = (item["type"], _LAST.sub("", item["name"]), pods, item["why"])
+        groups.setdefault(key, []).append(item["name"])
+    rows: list[_Row] = []
+    for (kind, parent, pods, why), names in groups.items():
+        if len(names) < _ALIKE:
+            rows += [(name, "drift", f"{kind} {one}", pods, why) for one in names]
+        else:
+            separator = names[0][len(parent) : len(parent) + 1]
+            rows.append((name, "drift", f"{len(names)} × {kind} {parent}{separator}*", pods, why))
+    return rows

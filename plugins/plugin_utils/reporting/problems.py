@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Problems of many hosts, each told once with the hosts that have it. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+_NAMED = 8
+"""So many hosts are named; of more, the number is told."""
+
+
+def shared(problems: t.Mapping[str, t.Sequence[str]]) -> dict[str, list[str]]:
+    """Return the hosts that have each problem, in the order in which problems were found.
+
+    Args:
+        problems: The problems of each host of the play.
+    """
+    found: dict[str, list[str]] = {}
+    for host, sentences in problems.items():
+        for sentence in dict.fromkeys(sentences):
+            found.setdefault(sentence, []).append(host)
+    return found
+
+
+def lines(problems: t.Mapping[str, t.Sequence[str]]) -> list[str]:
+    """Return a line for each problem, with the hosts that have it.
+
+    Args:
+        problems: The problems of each host of the play, those without any included.
+    """
+    return [f"- {_hosts(hosts, len(problems))}: {sentence}" for sentence, hosts in shared(problems).items()]
+
+
+def summary(problems: t.Mapping[str, t.Sequence[str]]) -> str:
+    """Return one sentence: how many problems there are, and on which hosts."""
+    count = len(shared(problems))
+    hosts = [host for host, sentences in problems.items() if sentences]
+    found = "a problem" if count == 1 else f"{count} problems"
+    them = "it is" if count == 1 else "they are"
+    where = _hosts(hosts, len(problems))
+    return f"no node was touched, because of {found} in the variables of {where}; {them} listed above"
+
+
+def _hosts(hosts: t.Sequence[str], total: int) -> str:
+    if len(hosts) == total > 2:
+        return f"all {total} hosts"
+    more = f" and {len(hosts) - _NAMED} more" if len(hosts) > _NAMED else ""
+    return ", ".join(hosts[:_NAMED]) + more

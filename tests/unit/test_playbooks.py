@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The playbooks as a whole: their tags, and the groups that they work on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import tags
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
+INVENTORIES = [ROOT / "inventories" / "demo" / "hosts.yml", ROOT / "inventories" / "kubespray" / "hosts.ini"]
+_LISTED = re.compile(r"^\s+TASK TAGS: \[(.*)\]$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def listed() -> dict[str, set[str]]:
+    """The tags of each playbook that Ansible lists; those of what it includes as it runs are missing."""
+    command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", "--list-tags", *PLAYBOOKS]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = {}
+    for text in output.split("playbook: ")[1:]:
+        path = Path(text.splitlines()[0])
+        found[path.name] = {tag.strip() for line in _LISTED.findall(text) for tag in line.split(",") if tag.strip()}
+    return found
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.stem)
+def test_the_known_tags_are_those_that_ansible_lists(playbook: Path, listed: dict[str, set[str]]) -> None:
+    known = tags.known(playbook, ROOT / "roles")
+    assert known >= listed[playbook.name]
+    # What is included as the play runs adds none but `always`.
+    assert known - tags.SPECIAL == listed[playbook.name] - tags.SPECIAL
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.stem)
+def test_every_playbook_refuses_unknown_tags_first(playbook: Path) -> None:
+    first = plays(playbook)[0]["tasks"][0]
+    assert "winkube.node.known_tags" in first
+    assert first["tags"] == ["always"]
+
+
+def plays(playbook: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load(playbook.read_text(encoding="utf-8"))
+    return found
+
+
+def test_tags_are_read_from_lists_texts_and_what_is_included(tmp_path: Path) -> None:
+    (tmp_path / "roles" / "one" / "tasks").mkdir(parents=True)
+    (tmp_path / "roles" / "one" / "tasks" / "main.yml").write_text(
+        "- import_tasks: more.yml\n- name: x\n  tags: c\n", encoding="utf-8"
+    )
+    (tmp_path / "roles" / "one" / "tasks" / "more.yml").write_text("- block: [{tags: [d]}]\n", encoding="utf-8")
+    playbook = tmp_path / "site.yml"
+    playbook.write_text(
+        "- tags: a, b\n  tasks:\n"
+        "    - include_role: {name: mine.own.one, apply: {tags: [e]}}\n"
+        "    - include_tasks: {file: 'gone.yml'}\n"
+        "  handlers: [{tags: [f]}]\n",
+        encoding="utf-8",
+    )
+    assert tags.known(playbook, tmp_path / "roles") == set("abcdef")
+
+
+def pattern(playbook: Path) -> str:
+    """The hosts that a playbook works on where no variable says so."""
+    found = re.search(r"winkube_hosts \| default\('([^']+)'\)", str(plays(playbook)[0]["hosts"]))
+    assert found, playbook
+    return found[1]
+
+
+@pytest.mark.parametrize("group", ["node_windows", "node-windows"])
+def test_playbooks_find_the_group_by_both_names(tmp_path: Path, group: str, capfd: pytest.CaptureFixture[str]) -> None:
+    inventory = tmp_path / "hosts.ini"
+    inventory.write_text(f"[{group}]\nwindows01\n[other]\nnode-windows01\n[node_windows_too]\nx\n", encoding="utf-8")
+    manager = InventoryManager(DataLoader(), [str(inventory)])
+    for playbook in PLAYBOOKS:
+        if playbook.stem != "build_image":
+            assert [host.name for host in manager.get_hosts(pattern(playbook))] == ["windows01"], playbook
+    assert "Could not match" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("inventory", INVENTORIES, ids=lambda path: path.parent.name)
+def test_our_inventories_have_no_group_that_ansible_warns_of(inventory: Path) -> None:
+    manager = InventoryManager(DataLoader(), [str(inventory)])
+    assert [name for name in manager.groups if not name.isidentifier()] == []
+    assert manager.get_hosts(pattern(ROOT / "playbooks" / "site.yml"))
