@@ -33,7 +33,7 @@ ifeq ($(BIN),$(VENV)/bin)
 READY += $(VENV)/.stamp
 endif
 
-.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration molecule bench requirements build clean distclean
+.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint unit simulator-tests integration sweeps molecule bench requirements build clean distclean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -63,6 +63,9 @@ simulator-tests: $(READY) ## Tests of the simulated servers
 
 integration: $(READY) ## ansible-playbook on simulated servers, over winrm and psrp, and molecule
 	@$(PYTEST) tests/integration $(PYTEST_ARGS)
+
+sweeps: $(READY) ## Every sweep of faults at all of its points; `make test` takes a sample of them
+	@WINKUBE_SWEEPS=full $(PYTEST) --timeout 7200 -m sweep tests/integration $(PYTEST_ARGS)
 
 molecule: $(READY) ## The molecule scenario on simulated servers, by molecule's own command line
 	$(BIN)/molecule test --scenario-name default

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from integration import actions
+from integration import actions, sweeps
 from integration.networks import free_network
 from integration.playbooks import Site, describe
+from integration.sweeps import Sweeps
 
 from simulator.cluster.cluster import real_unavailable
 from simulator.machine.calls import detached
@@ -73,23 +75,25 @@ def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteFactory
         yield start
 
 
-SWEEPS = {
-    "hns_faults": "hns_cleanup",
-    "image_faults": "container_images",
-    "artifact_faults": "artifacts",
-    "bundle_faults": "bundles",
-}
-"""What a sweep is called in the summary, by the property in which its test reports [injected, converged]."""
+@pytest.fixture
+def sweep(record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]) -> Sweeps:
+    """Chooses the points of a sweep and reports its result; see integration/sweeps.py."""
+
+    def say(text: str) -> None:
+        with capsys.disabled():
+            print(f"\n{text}")
+
+    return Sweeps(record_property, say)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fix the seed of the sweeps in xdist's controller: its workers inherit the environment."""
+    sweeps.fix_seed(os.environ)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how many faults the sweeps have injected, also where other processes ran them."""
-    counts: dict[str, list[list[int]]] = {}
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            for name, value in getattr(report, "user_properties", ()):
-                if name in SWEEPS and report.when == "call":
-                    counts.setdefault(name, []).append(value)
-    for name, found in counts.items():
-        injected, converged = (sum(column) for column in zip(*found, strict=True))
-        terminalreporter.write_line(f"{SWEEPS[name]}: faults injected {injected}, converged {converged}")
+    # Some entries are not reports: warnings, tests that were deselected.
+    reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "when")]
+    for line in sweeps.summary(reports):
+        terminalreporter.write_line(line)

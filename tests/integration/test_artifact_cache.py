@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from integration.caching import CACHE, SECRET, TOOL, archive, cache, content, files, machine_of, offer, requests
+from integration.sweeps import Sweeps
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
@@ -353,20 +354,21 @@ def test_what_does_not_fit_on_the_disk_is_not_begun(
     assert not node.machine.files.exists(CACHE) or files(node) == []
 
 
+@pytest.mark.sweep
 def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
-    node: DirectNode, server: ArtifactServer, record_property: t.Callable[[str, object], None]
+    node: DirectNode, server: ArtifactServer, sweep: Sweeps
 ) -> None:
     """Every answer of a file is cut at the same byte, of its head or body; the next run has a good link."""
     data = archive("sweep", 4000) + bytes(range(256)) * 40
     size = len(data)
     # Of the head, a negative number; the first bytes of the body, the last ones, and all over it.
-    cuts = {f"1.{at + 1000}": at for at in (*range(-160, 0, 8), *range(12), *range(64, size, 256), size - 2, size - 1)}
-    for version, at in cuts.items():
-        server.fault("cut", f"/{offer(server, version, data)}", at=at)
+    possible = [("", at) for at in (*range(-160, 0, 8), *range(12), *range(64, size, 256), size - 2, size - 1)]
     # And of its checksum file.
-    for at in (-1, -40, 0, 1, 32, 63):
-        cuts[f"2.{at + 1000}"] = at
-        server.fault("cut", f"/{offer(server, f'2.{at + 1000}', data)}.sha256", at=at)
+    possible += [(".sha256", at) for at in (-1, -40, 0, 1, 32, 63)]
+    chosen = sweep.choose("artifact_cache", possible, 30, by=lambda cut: (cut[0], cut[1] < 0))
+    cuts = {f"{2 if suffix else 1}.{at + 1000}": (suffix, at) for suffix, at in chosen}
+    for version, (suffix, at) in cuts.items():
+        server.fault("cut", f"/{offer(server, version, data)}{suffix}", at=at)
     finals = {version: f"{CACHE}\\tool\\{version}\\tool.tar.gz" for version in cuts}
 
     broken = cache(node, {"tool": list(cuts)}, server, kinds=TOOL, parallel=16)
@@ -381,6 +383,6 @@ def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
     healed = cache(node, {"tool": list(cuts)}, server, kinds=TOOL, parallel=16)
     assert healed.outcome.failures == []
     converged = [version for version, final in finals.items() if content(node, final) == data]
-    record_property("artifact_faults", [len(cuts), len(converged)])
+    sweep.report("artifact_cache", injected=len(cuts), converged=len(converged))
     assert len(converged) == len(cuts)
     assert not [name for name in files(node) if name.endswith(".part")]

@@ -10,12 +10,13 @@ import json
 import random
 import tarfile
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from integration.bundling import PAUSE, Controller
+from integration.sweeps import Sweeps
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content as bundle_content
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import verify
@@ -101,12 +102,11 @@ def test_an_archive_has_the_registrys_own_index_and_only_the_blobs_that_its_wind
         assert entry.digest == index
 
 
-def test_a_download_that_is_cut_at_any_byte_goes_on(
-    controller: Controller, record_property: Callable[[str, object], None]
-) -> None:
+@pytest.mark.sweep
+def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, sweep: Sweeps) -> None:
     content = random.Random(7).randbytes(4000)
     wanted, injected, converged = controller.wanted([controller.own("tool.zip", content)]), 0, 0
-    for at in [*range(0, 4000, 97), 3999]:
+    for at in sweep.choose("bundle", [*range(0, 4000, 97), 3999], 20):
         for name in ("bundle", "key", "key.pub"):
             path = controller.folder / name
             if path.is_dir():
@@ -120,7 +120,7 @@ def test_a_download_that_is_cut_at_any_byte_goes_on(
         converged += made.failures == [] and controller.verified().file(path).read_bytes() == content
         # What came before the cut is not fetched again.
         assert sum(controller.server.status()["bytes"].values()) - before == 4000
-    record_property("bundle_faults", [injected, converged])
+    sweep.report("bundle", injected=injected, converged=converged)
     assert converged == injected
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from integration.actions import CONNECTIONS, connect, run_action, spare_time_not_memory
 from integration.networks import free_network
+from integration.sweeps import Sweeps
 
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns
@@ -41,7 +42,9 @@ SWEEPS = [
     ("all", "winrm", ("reboot",)),
 ]
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+SAMPLE = 5
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.sweep]
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Point:
         return f"{self.kind} {self.request}"
 
 
-class Sweep:
+class Cleanups:
     """One scope over one connection: a machine for each point, and one that nothing happens to."""
 
     def __init__(self, scope: str, kind: str) -> None:
@@ -136,14 +139,14 @@ def differences(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     return "; ".join(f"{name}: {actual[name]} != {wanted[name]}" for name in wanted if actual[name] != wanted[name])
 
 
-def trouble(sweep: Sweep, fleet: Fleet, name: str, point: Point, wanted: Mapping[str, Any]) -> str:
+def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, wanted: Mapping[str, Any]) -> str:
     """Hit one run at one point. Return why the node did not converge; empty if it did."""
     machine, server = fleet.machine(name), fleet.nodes[name].server
     scene = populate(machine)
     reboot = Fault("call", point.request, callback=machine.power.reboot)
     server.set_fault(reboot if point.kind == "reboot" else Fault(point.kind, point.request))
     boots = machine.power.boots
-    first = sweep.clean(machine)
+    first = cleanups.clean(machine)
     for dummy in range(200):
         # One that was told to reboot goes down a moment later.
         rebooted = point.kind != "reboot" or machine.power.boots > boots or server.faults.pending()
@@ -152,23 +155,23 @@ def trouble(sweep: Sweep, fleet: Fleet, name: str, point: Point, wanted: Mapping
         time.sleep(0.1)
     server.faults.clear()
     if first.get("failed") or first.get("unreachable") or state_of(machine, scene) != wanted:
-        second = sweep.clean(machine)
+        second = cleanups.clean(machine)
         if second.get("failed") or second.get("unreachable"):
             return f"the next run failed: {second.get('msg')}"
     if difference := differences(state_of(machine, scene), wanted):
         return difference
-    if sweep.scope == "stale" and point.kind != "reboot" and not alive(machine, scene):
+    if cleanups.scope == "stale" and point.kind != "reboot" and not alive(machine, scene):
         return "a pod lost its endpoint"
-    last = sweep.clean(machine)
+    last = cleanups.clean(machine)
     if last["changed"] or last.get("failed"):
         return f"a further run changed {last['changes']}, {last.get('msg')}"
     return differences(state_of(machine, scene), wanted)
 
 
 @pytest.fixture
-def sweep(scope: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> Sweep:
+def cleanups(scope: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> Cleanups:
     spare_time_not_memory(monkeypatch)
-    return Sweep(scope, kind)
+    return Cleanups(scope, kind)
 
 
 @pytest.mark.parametrize(
@@ -181,35 +184,30 @@ def sweep(scope: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> Sweep:
         for number, (scope, kind, points) in enumerate(SWEEPS)
     ],
 )  # fmt: skip
-def test_it_converges_wherever_it_is_hit(
-    sweep: Sweep, points: tuple[str, ...], record_property: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with sweep.start(1) as fleet:
-        (name,) = fleet.nodes
-        machine = fleet.machine(name)
+def test_it_converges_wherever_it_is_hit(cleanups: Cleanups, points: tuple[str, ...], sweep: Sweeps) -> None:
+    with cleanups.start(1) as fleet:
+        (node,) = fleet.nodes
+        machine = fleet.machine(node)
         scene = populate(machine)
-        counted = fleet.nodes[name].server.counters.snapshot
+        counted = fleet.nodes[node].server.counters.snapshot
         begin = counted()["wsman_requests"]
-        unfaulted = sweep.clean(machine)
+        unfaulted = cleanups.clean(machine)
         requests = counted()["wsman_requests"] - begin
         assert unfaulted["changed"], unfaulted
         assert not unfaulted.get("failed"), unfaulted
         wanted = state_of(machine, scene)
-    faults = [Point(kind, request) for request in range(1, requests + 1) for kind in points]
+    name = f"hns_cleanup: {cleanups.scope} over {cleanups.kind}, {'/'.join(points)}"
+    possible = [Point(kind, request) for request in range(1, requests + 1) for kind in points]
+    faults = sweep.choose(name, possible, SAMPLE, by=lambda point: point.kind)
     with contextlib.ExitStack() as fleets, ThreadPoolExecutor(8) as pool:
         tasks = {}
         for begin in range(0, len(faults), BOOTED_AT_ONCE):
             chosen = faults[begin : begin + BOOTED_AT_ONCE]
             # They boot while those before them are being hit.
-            fleet = fleets.enter_context(sweep.start(len(chosen)))
-            for name, point in zip(fleet.nodes, chosen, strict=True):
-                tasks[str(point)] = pool.submit(trouble, sweep, fleet, name, point, wanted)
+            fleet = fleets.enter_context(cleanups.start(len(chosen)))
+            for node, point in zip(fleet.nodes, chosen, strict=True):
+                tasks[str(point)] = pool.submit(trouble, cleanups, fleet, node, point, wanted)
         found = {point: task.result() for point, task in tasks.items()}
     bad = {point: why for point, why in found.items() if why}
-    record_property("hns_faults", [len(faults), len(faults) - len(bad)])
-    with capsys.disabled():
-        print(f"\nhns_cleanup {sweep.scope} over {sweep.kind}: {requests} requests; "
-              f"faults injected {len(faults)}, converged {len(faults) - len(bad)}")  # fmt: skip
+    sweep.report(name, injected=len(faults), converged=len(faults) - len(bad))
     assert not bad
-    if points == CUTS:
-        assert len(faults) >= 2 * requests
