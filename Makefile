@@ -67,8 +67,8 @@ integration: $(READY) ## ansible-playbook on simulated servers, over winrm and p
 sweeps: $(READY) ## Every sweep of faults at all of its points; `make test` takes a sample of them
 	@WINKUBE_SWEEPS=full $(PYTEST) --timeout 7200 -m sweep tests/integration $(PYTEST_ARGS)
 
-molecule: $(READY) ## The molecule scenario on simulated servers, by molecule's own command line
-	$(BIN)/molecule test --scenario-name default
+molecule: $(READY) ## All molecule scenarios on simulated servers, by molecule's own command line
+	$(BIN)/molecule test --all
 
 bench: $(READY) ## Measure the engine: build/bench.json
 	cd tests && $(BIN)/python -m bench
