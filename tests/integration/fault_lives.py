@@ -9,11 +9,13 @@ the playbook three times at most: with the faults, again, and once more for the 
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -228,11 +230,10 @@ class Round:
             for host in hosts:
                 if changed := self._subject.changed(self._site, run, host):
                     problems[host].append(f"a further run changed {changed}")
-        wanted = self._subject.state(self._site, UNHURT)
+        look = functools.partial(self._subject.state, self._site)
         for host in self._lives:
-            found = self._subject.state(self._site, host)
-            if found != wanted:
-                problems[host].append(f"another state: {differences(found, wanted)}")
+            if different := lasting_differences(functools.partial(look, host), functools.partial(look, UNHURT)):
+                problems[host].append(f"another state: {different}")
         return problems
 
     def _count(self, outcome: Outcome, counts: Mapping[str, int], problems: Mapping[str, Sequence[str]]) -> None:
@@ -248,7 +249,21 @@ def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
     if isinstance(found, Mapping) and isinstance(wanted, Mapping):
         keys = sorted({*found, *wanted}, key=str)
         return [text for key in keys for text in differences(found.get(key), wanted.get(key), f"{path}/{key}")]
-    return [] if found == wanted else [f"{path}: {str(found)[:300]} != {str(wanted)[:300]}"]
+    if found == wanted:
+        return []
+    texts = [str(found), str(wanted)]
+    begin = max(0, len(os.path.commonprefix(texts)) - 40)
+    return [f"{path}: {texts[0][begin : begin + 300]} != {texts[1][begin : begin + 300]}"]
+
+
+def lasting_differences(
+    found: Callable[[], Mapping[str, Any]], wanted: Callable[[], Mapping[str, Any]], seconds: float = 60
+) -> list[str]:
+    """Return in what two states differ and go on to: kubelets and pods do some of their work after a run has ended."""
+    end = time.monotonic() + seconds
+    while (different := differences(found(), wanted())) and time.monotonic() < end:
+        time.sleep(1)
+    return different
 
 
 Start = Callable[[Sequence[str]], contextlib.AbstractContextManager[Site]]

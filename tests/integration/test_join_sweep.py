@@ -17,7 +17,7 @@ import pytest
 import yaml
 from integration import joined_nodes
 from integration.actions import CONNECTIONS, connect, run_action
-from integration.fault_lives import CUTS, differences
+from integration.fault_lives import CUTS, lasting_differences
 from integration.member_state import content, member_state
 from integration.networks import free_network
 from integration.playbooks import ROOT, Site, describe
@@ -110,7 +110,7 @@ def set_fault(site: Site, host: str, point: Point) -> threading.Event:
     return hit
 
 
-def trouble(site: Site, host: str, point: Point, token: str, wanted: Mapping[str, Any]) -> str:
+def trouble(site: Site, host: str, point: Point, token: str, unhurt: str) -> str:
     """Hit one join. Return why the node did not converge; empty if it did."""
     machine, server = site.machine(host), site.node(host).server
     hit = set_fault(site, host, point)
@@ -122,9 +122,8 @@ def trouble(site: Site, host: str, point: Point, token: str, wanted: Mapping[str
     second = run(site, host, point.connection, token)
     if second["failed"]:
         return f"{point}: the second run failed: {second}; the first: {first}"
-    found = state(site, host, token)
-    if found != wanted:
-        return f"{point}: {differences(found, wanted)}; the runs: {first}, {second}"
+    if different := lasting_differences(lambda: state(site, host, token), lambda: state(site, unhurt, token)):
+        return f"{point}: {different}; the runs: {first}, {second}"
     third = run(site, host, point.connection, token)
     return f"{point}: a further run changed {third}" if third["changed"] or third["failed"] else ""
 
@@ -188,8 +187,7 @@ def sweep_some(folder: Path, points: Sequence[Point]) -> list[str]:
         *hosts, unhurt = site.hosts()
         result = run(site, unhurt, "psrp", token)
         assert not result["failed"], result
-        wanted = state(site, unhurt, token)
         tasks = [
-            pool.submit(trouble, site, host, point, token, wanted) for host, point in zip(hosts, points, strict=True)
+            pool.submit(trouble, site, host, point, token, unhurt) for host, point in zip(hosts, points, strict=True)
         ]
         return [task.result() for task in tasks]
