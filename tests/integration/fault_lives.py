@@ -252,7 +252,8 @@ def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
     if found == wanted:
         return []
     texts = [str(found), str(wanted)]
-    begin = max(0, len(os.path.commonprefix(texts)) - 40)
+    apart = next((place for place, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]), 0)
+    begin = max(0, apart - 40)
     return [f"{path}: {texts[0][begin : begin + 300]} != {texts[1][begin : begin + 300]}"]
 
 
