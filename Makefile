@@ -80,8 +80,8 @@ sweeps: $(READY) ## Every sweep of faults at all of its points; `make test` take
 soak: $(READY) ## Repeat the tests that wait, beside busy loops; SOAK="--repetitions 2", SOAK_TESTS=tests: all tests
 	@$(BIN)/python tests/soak.py $(SOAK) -- --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder $(SOAK_TESTS)
 
-molecule: $(READY) ## The molecule scenario on simulated servers, by molecule's own command line
-	$(BIN)/molecule test --scenario-name default
+molecule: $(READY) ## All molecule scenarios on simulated servers, by molecule's own command line
+	$(BIN)/molecule test --all
 
 bench: $(READY) ## Measure the engine: build/bench.json
 	cd tests && $(BIN)/python -m bench

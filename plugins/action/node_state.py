@@ -17,6 +17,7 @@ class ActionModule(NodeAction):
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "resources": {"type": "list", "elements": "dict", "required": True},
         "disturbing": {"type": "str", "choices": ["apply", "defer"], "default": "apply"},
+        "disk_limit_gib": {"type": "int", "default": 0},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:

@@ -30,7 +30,7 @@ def windows_base_images(names: list[str]) -> list[dict[str, t.Any]]:
         raise AnsibleFilterError(str(error)) from error
 
 
-def core_dns_images(versions: list[t.Any], repository: str = "") -> list[str]:
+def core_dns_images(versions: list[t.Any], repository: str) -> list[str]:
     """References of CoreDNS."""
     try:
         return container_images.core_dns(plain(versions), str(repository))

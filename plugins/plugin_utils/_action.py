@@ -150,6 +150,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             allow_unsupported_windows=options["allow_unsupported_windows"],
             allowed_code_policies=options["allowed_code_policies"],
             say=show,
+            disk_limit=options.get("disk_limit_gib", 0) * 2**30 or None,
         )
         try:
             outcome = work.run()

@@ -114,23 +114,27 @@ def base_images(names: t.Sequence[str]) -> Resources:
     return found
 
 
-def core_dns(versions: t.Sequence[t.Any], repository: str = "") -> list[str]:
-    """References of CoreDNS.
+def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
+    """Return references of CoreDNS.
 
     Args:
         versions: such as 1.12.1, with or without `v`.
-        repository: of the site; by default upstream's.
+        repository: of the site: upstream publishes images for Linux only (data/container_images.json).
 
     Raises:
-        ValueError: one is no version.
+        ValueError: a version is not valid, or there are versions and no repository.
     """
     about = _data()["coredns"]
     found = []
+    if versions and not repository:
+        raise ValueError(
+            "image_cache_core_dns_repository: expected a repository whose CoreDNS images run on Windows, got none"
+        )
     for version in versions:
         bare = str(version).removeprefix("v")
         if not _VERSION.fullmatch(bare):
             raise ValueError(f"core_dns_versions: {shown(version)} is not accepted; wanted versions such as 1.12.1")
-        found.append(f"{repository or about['repository']}:{about['tag'].format(version=bare)}")
+        found.append(f"{repository}:{about['tag'].format(version=bare)}")
     return found
 
 

@@ -139,6 +139,7 @@ class Convergence:
         allow_unsupported_windows: go on where Windows is none of the supported versions.
         allowed_code_policies: those of `code_policies.CHOICES` that let run what the resources install.
         say: shows a line to whoever runs this, while a long batch runs.
+        disk_limit: bytes that the system volume is treated as having; see `room.free`.
     """
 
     def __init__(
@@ -152,6 +153,7 @@ class Convergence:
         allow_unsupported_windows: bool = False,
         allowed_code_policies: t.Collection[str] = (),
         say: t.Callable[[str], None] | None = None,
+        disk_limit: int | None = None,
     ) -> None:
         self._node = node
         self._resources = tuple(resources)
@@ -161,6 +163,7 @@ class Convergence:
         self._allow_unsupported = allow_unsupported_windows
         self._allowed_policies = allowed_code_policies
         self._say = say
+        self._disk_limit = disk_limit
         self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
         self._teller = Teller(node.name, say)
@@ -271,7 +274,7 @@ class Convergence:
         seen = self._node.observe(questions, step="measure", private=True).calls
         needs = room.needs(pending, seen)
         self._teller.sizes = {need.title: need.size for need in needs}
-        left = room.free(seen)
+        left = room.free(seen, self._disk_limit)
         for volume in sorted({need.volume for need in needs} - left.keys()):
             self.outcome.warnings.append(f"{self._node.name}: the free space of {volume} could not be read")
         refusal = room.refusal(needs, left, begun=begun)

@@ -19,6 +19,7 @@ RESERVE = 1_000_000_000
 """Bytes of a volume that stay free: Windows itself fails in odd ways on a full one."""
 
 _FREE = "free-space."
+_SYSTEM = "C:"
 _AT_ONCE = 8
 """So many sizes are asked for side by side."""
 
@@ -116,13 +117,22 @@ def _size(
         return None
 
 
-def free(calls: t.Mapping[str, CallResult]) -> dict[str, int]:
-    """Free bytes by volume, of those that told."""
-    return {
-        name.removeprefix(_FREE): int(result.first["free"])
-        for name, result in calls.items()
-        if name.startswith(_FREE) and result.ok and isinstance(result.first, dict)
-    }
+def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[str, int]:
+    """Return the free bytes of each volume that answered.
+
+    Args:
+        calls: what the measure batch returned.
+        limit: the size in bytes that the system volume is treated as having, where it is larger: the disk of the
+            machines that start from an image may be smaller than the disk of the machine that builds it.
+    """
+    found = {}
+    for name, result in calls.items():
+        if name.startswith(_FREE) and result.ok and isinstance(result.first, dict):
+            there = int(result.first["free"])
+            if limit is not None and name == _FREE + _SYSTEM:
+                there = min(there, limit - (int(result.first["total"]) - there))
+            found[name.removeprefix(_FREE)] = there
+    return found
 
 
 def refusal(
@@ -154,6 +164,8 @@ def refusal(
 
 def amount(size: int) -> str:
     """Bytes as people read them, in steps of 1000: `850 KB`, `45 MB`, `2.3 GB`."""
+    if size < 0:
+        return f"-{amount(-size)}"
     for unit, step, digits in (("GB", 10**9, 1), ("MB", 10**6, 0), ("KB", 10**3, 0)):
         if size >= step:
             return f"{size / step:.{digits}f} {unit}"

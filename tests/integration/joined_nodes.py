@@ -60,10 +60,10 @@ def server(name: str, **more: object) -> dict[str, object]:
 def join(site: Site, hosts: Sequence[str]) -> None:
     """Make hosts Ready nodes of the site's cluster, named as they are, with flannel running."""
     _name(site, hosts)
-    token = _token(site)
+    token = make_token(site)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda host: _join_one(site, host, token), hosts))
-    _deploy_flannel(site)
+    deploy_flannel(site)
     wait_for(lambda: set(hosts) <= ready_nodes(site), "all nodes are ready", 60)
 
 
@@ -98,9 +98,10 @@ def _name(site: Site, hosts: Sequence[str]) -> None:
         site.host_variables.setdefault(host, {})["kubernetes_node_hostname"] = host
 
 
-def _join_one(site: Site, host: str, token: str) -> None:
-    assert site.world.cluster is not None and site.world.registry is not None  # noqa: PT018 - a site with a cluster
-    machine, cluster = site.machine(host), site.world.cluster
+def prepare(site: Site, host: str) -> None:
+    """Put containerd, the kubelet, kubeadm and their services on a server: it can join."""
+    assert site.world.registry is not None
+    machine = site.machine(host)
     for path, (program, version) in _PROGRAMS.items():
         machine.files.make_directory(path.rpartition("\\")[0])
         machine.files.write_bytes(path, make(program, version))
@@ -114,14 +115,27 @@ def _join_one(site: Site, host: str, token: str) -> None:
     machine.services.create("containerd", _CONTAINERD, Start=2)
     machine.services.start("containerd")
     machine.services.create("kubelet", _KUBELET, Start=2, DependOnService=["containerd"])
+
+
+def join_configuration(site: Site, name: str, token: str) -> str:
+    """Return the configuration with which kubeadm joins a node of this name."""
+    assert site.world.cluster is not None
+    cluster = site.world.cluster
     endpoint = {"apiServerEndpoint": cluster.server.removeprefix("https://"), "caCertHashes": [cluster.ca_hash]}
-    configuration = {
-        "apiVersion": "kubeadm.k8s.io/v1beta4",
-        "kind": "JoinConfiguration",
-        "discovery": {"bootstrapToken": {**endpoint, "token": token}},
-        "nodeRegistration": {"name": host, "criSocket": _PIPE, "taints": []},
-    }
-    _write(machine, r"C:\join.yaml", json.dumps(configuration))
+    return json.dumps(
+        {
+            "apiVersion": "kubeadm.k8s.io/v1beta4",
+            "kind": "JoinConfiguration",
+            "discovery": {"bootstrapToken": {**endpoint, "token": token}},
+            "nodeRegistration": {"name": name, "criSocket": _PIPE, "taints": []},
+        }
+    )
+
+
+def _join_one(site: Site, host: str, token: str) -> None:
+    prepare(site, host)
+    machine = site.machine(host)
+    _write(machine, r"C:\join.yaml", join_configuration(site, host, token))
     result = machine.programs.run(r"C:\k\kubeadm.exe", ["join", "--config", r"C:\join.yaml"])
     assert result.exit_code == 0, f"{host}: {result.stderr}"
 
@@ -131,7 +145,8 @@ def _write(machine: Machine, path: str, text: str) -> None:
     machine.files.write_text(path, text)
 
 
-def _token(site: Site) -> str:
+def make_token(site: Site) -> str:
+    """Make a bootstrap token in the site's cluster, and return it."""
     token_id, secret = uuid.uuid4().hex[:6], uuid.uuid4().hex[:16]
     data = {
         "token-id": token_id,
@@ -146,7 +161,8 @@ def _token(site: Site) -> str:
     return f"{token_id}.{secret}"
 
 
-def _deploy_flannel(site: Site) -> None:
+def deploy_flannel(site: Site) -> None:
+    """Run flannel on all Windows nodes of the site's cluster."""
     assert site.world.cluster is not None
     api = cluster_api(site)
     subject = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}

@@ -53,7 +53,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"container_runtime_registries": {"https://r.example": {}}},
         ["container_runtime_registries", "'https://r.example'", "without https://"],
     ),
-    "coredns": ({"core_dns_versions": ["newest"]}, ["core_dns_versions", "'newest'", "1.12.1"]),
+    "coredns": (
+        {"core_dns_versions": ["newest"]},
+        ["core_dns_versions", "'newest'", "1.12.1", "image_cache_core_dns_repository", "run on Windows"],
+    ),
     "reference": (
         {"container_tags": ["pause:3.10.2"]},
         ["image_cache_container_tags[0]", "'pause:3.10.2'", "registry/repository:tag"],

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from integration.bundling import until
 from integration.conftest import SiteFactory
+from integration.joined_nodes import wait_for
 from integration.patching import QUICK, state
-from integration.playbooks import PlayRun, Site
+from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 
 from simulator.windows import update_package
 from simulator.windows.update_catalogue import Update
@@ -27,8 +28,7 @@ SECRET = "s3cret-signature"
 TOKEN = re.compile(r"/~[A-Za-z0-9_-]{32}")
 FIX = Update("KB5999001", builds=(20348,), reboots=0)
 ROLE = {"name": "winkube.node.node_prepare"}
-ROLES = ["container_runtime", "cni", "image_cache"]
-# As site.yml, without a cluster to join.
+# As site.yml: it prepares, and joins the cluster.
 PREPARE: list[dict[str, Any]] = [
     {
         "hosts": "all",
@@ -39,13 +39,13 @@ PREPARE: list[dict[str, Any]] = [
         ],
     }
 ]
+JOIN = {"name": "Join", "ansible.builtin.import_role": {"name": "winkube.node.node_join"}}
 
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """One plain server."""
-    node = {"name": "win22", "windows": "2022", "features": ["Containers"], **QUICK}
-    return start_site(node, node_prepare_roles=ROLES)
+    """One plain server, and a cluster without nodes."""
+    return start_site({"name": "win22", "windows": "2022", **QUICK}, cluster={"kind": "memory"})
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +77,12 @@ def asked(site: Site) -> int:
     return sum(site.world.artifacts.status()["requests"].values()) + site.world.registry.counters["requests"]
 
 
+def running(site: Site) -> set[str]:
+    """The names of the containers that run on the node."""
+    status: Any = site.node("win22").status()
+    return {item["name"] for item in status["containers"] if item["state"] == "RUNNING"}
+
+
 def index(site: Site) -> dict[str, str]:
     """Kinds by path."""
     files = json.loads((site.folder / "bundle" / "index.json").read_text(encoding="utf-8"))["files"]
@@ -85,7 +91,16 @@ def index(site: Site) -> dict[str, str]:
 
 def test_the_bundle_has_what_the_roles_need(site: Site, first: PlayRun) -> None:
     kinds = set(index(site).values())
-    assert {"containerd", "crictl", "cni-plugins", "flannel", "container-image", "patch", "checksum"} <= kinds
+    assert {
+        "kubernetes",
+        "containerd",
+        "crictl",
+        "cni-plugins",
+        "flannel",
+        "container-image",
+        "patch",
+        "checksum",
+    } <= kinds
     assert (site.folder / "key").stat().st_mode & 0o777 == 0o600
     assert site.counters("win22")["remote_commands"] == 0
 
@@ -102,7 +117,7 @@ def test_a_second_run_changes_nothing_and_asks_nobody(site: Site, first: PlayRun
     assert asked(site) == before
 
 
-def test_a_node_is_prepared_with_the_network_shut(
+def test_a_node_joins_with_the_network_shut(
     site: Site, first: PlayRun, variables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As kubespray's own ansible.cfg has it, and facts that are no variables.
@@ -114,7 +129,7 @@ def test_a_node_is_prepared_with_the_network_shut(
     patch = {"name": "Patch", "ansible.builtin.import_role": {"name": "winkube.node.windows_patches"}}
     tasks = PREPARE[0]["tasks"]
     noted = {"name": "Note", "ansible.builtin.set_fact": {"noted_for_good": True, "cacheable": True}}
-    play = {**PREPARE[0], "tasks": [*tasks[:2], patch, *tasks[2:], noted]}
+    play = {**PREPARE[0], "tasks": [*tasks[:2], patch, tasks[2], JOIN, tasks[3], noted]}
     quick = {"artifact_mirror": "", "windows_patches_update_server": "none", "windows_patches_settle_timeout": 4}
     run = site.run([play], "-v", "--diff", variables={**variables, **quick}).expect()
     assert asked(site) == before
@@ -125,7 +140,12 @@ def test_a_node_is_prepared_with_the_network_shut(
     manifests = [path.read_text(encoding="utf-8") for path in folder.rglob("*.manifest.json")]
     assert len(manifests) >= 3
     assert not TOKEN.search("".join(manifests))
-    assert "Service containerd" in run.changes("win22")
+    assert {"Service containerd", "Service kubelet", "WindowsFeature Containers"} <= set(run.changes("win22"))
+    assert cluster_nodes(site)[node_name("win22")]["ready"]
+    assert cluster_nodes(site)[node_name("win22")]["version"] == f"v{site.world.cluster.version}"  # type: ignore[union-attr]
+    # Pods start when the node is Ready; what they run is of the bundle, too.
+    wait_for(lambda: running(site) == {"kube-flannel", "kube-proxy"}, "the pods of the network run", 60)
+    assert asked(site) == before
     assert site.machine("win22").services.get("containerd").state == "Running"  # type: ignore[union-attr]
     assert dict(state(site.machine("win22"))["updates"])[FIX.kb] == "Installed"
     assert servers(site) == []

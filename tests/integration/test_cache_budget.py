@@ -41,6 +41,11 @@ def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
         images = container_images.resources(TWELVE, {"hosts_dir": CERTS, "parallel": 4}, pinned=True)
         given: dict[str, Any] = {"resources": [*hosts, *files, *images]}
 
+        # The machines that start from the image have a disk on which the plan does not fit.
+        small = run_action(connection, "node_state", {**given, "disk_limit_gib": 1})
+        assert "not enough room on C:; nothing was begun" in small["msg"]
+        assert not machine.files.is_directory(CACHE)
+
         first = run_action(connection, "node_state", given)
         assert not first.get("failed"), first["msg"]
         assert len([item for item in first["changes"] if item["type"] == "Artifact"]) == 25

@@ -4,24 +4,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 
+from simulator.artifacts.archives import zip_archive
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cached_join")]
 
 NODE = "cached"
 CACHE = r"C:\ProgramData\winkube\cache"
+CORE_DNS = "registry.example/dns/coredns"
+# Mirantis' builds have no public URL: the site names its own.
+DOCKER = "files.example/docker-{version}.zip"
 # By the name of AKS Engine's parameter DefaultContainerdVersion.
 OLDER = {"kubernetes_node_version": "1.37.0", "default_containerd_version": "2.2.9"}
 NEWER = {"kubernetes_node_version": "1.37.1", "container_runtime_containerd_version": "2.3.7"}
-LISTS = {
+LISTS: dict[str, Any] = {
     "kube_node_versions": ["1.36.3", "1.37.0", "1.37.1"],
     "containerd_versions": ["2.1.9", "2.2.9", "2.3.7"],
     "moby_versions": ["28.5.2", "29.1.5", "29.2.0"],
+    "docker_versions": ["25.0.12", "25.0.13", "25.0.14"],
+    "artifact_kinds": {"docker": {"url": f"https://{DOCKER}"}},
     "azure_vnet_versions": ["1.6.20", "1.6.21", "1.7.0"],
+    # No checksum is published. (The one of 0.3.1 is known, and the simulated server's file is another.)
+    "sdn_plugin_versions": ["0.2.0", "0.3.0", "0.3.2"],
+    "core_dns_versions": ["1.11.3", "1.12.0", "1.12.1"],
+    "image_cache_core_dns_repository": CORE_DNS,
     "image_cache_artifacts": {
         "crictl": ["1.35.0", "1.36.0", "1.37.0"],
         "cni-plugins": ["1.7.1", "1.8.0", "1.9.0"],
@@ -33,7 +45,19 @@ LISTS = {
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    return start_site({"name": NODE, "windows": "2022"}, cluster={"kind": "memory"}, **LISTS)
+    site = start_site({"name": NODE, "windows": "2022"}, cluster={"kind": "memory"}, **LISTS)
+    artifacts, registry = site.world.artifacts, site.world.registry
+    assert artifacts is not None
+    assert registry is not None
+    for version in LISTS["docker_versions"]:
+        programs = {f"docker/{name}.exe": version.encode() for name in ("docker", "dockerd")}
+        artifacts.put(DOCKER.format(version=version), zip_archive(programs))
+    for version in LISTS["core_dns_versions"]:
+        registry.images.add(f"{CORE_DNS}:v{version}", ["2022"])
+    mirror = {"mirrors": [registry.url]}
+    hosts = ("registry.k8s.io", "mcr.microsoft.com", "registry.example")
+    site.variables["container_runtime_registries"] = dict.fromkeys(hosts, mirror)
+    return site
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +103,12 @@ def test_three_versions_of_everything_are_there(site: Site, cached: PlayRun) -> 
     for kind, name in {"kubernetes": "kube_node_versions", "containerd": "containerd_versions"}.items():
         assert versions(machine, kind) == LISTS[name], kind
     assert versions(machine, "crictl") == ["1.35.0", "1.36.0", "1.37.0"]
-    assert len([change for change in cached.changes(NODE) if change.startswith("Artifact ")]) >= 21
+    assert versions(machine, "sdn-plugins") == LISTS["sdn_plugin_versions"]
+    assert versions(machine, "docker") == LISTS["docker_versions"]
+    assert len([change for change in cached.changes(NODE) if change.startswith("Artifact ")]) >= 27
+    status: Any = site.node(NODE).status()
+    images = {image["name"] for image in status["container_images"]}
+    assert {f"{CORE_DNS}:v{version}" for version in LISTS["core_dns_versions"]} <= images
 
 
 def test_it_joins_without_a_network(site: Site, joined: PlayRun) -> None:

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.integration
 
 SECRETS = {"kube-flannel/flannel-windows": "flannel", "kube-system/kube-proxy-windows": "kube-proxy"}
 PRIVATE = "(A;;FA;;;SY)(A;;FA;;;BA)"
+PROXY = "http://robot:Pr0xy-Secret@192.0.2.1:3128"
+DAEMON = r"C:\ProgramData\docker\config\daemon.json"
 LABEL = "winkube.node/container-runtime"
 
 
@@ -74,7 +76,10 @@ def mixed(start_site: SiteFactory) -> tuple[Site, PlayRun]:
         {"name": "other", "windows": "2022", "link_drop_seconds": 0.5},
         cluster={"kind": "memory"},
     )
-    site.host_variables["moby"] = docker_variables(site, container_runtime="moby")
+    # Nobody listens there: what ought to go around the proxy and does not, fails.
+    assert site.world.registry is not None
+    proxies = {"http_proxy": PROXY, "https_proxy": PROXY, "no_proxy": f"{site.world.registry.address},.example.org"}
+    site.host_variables["moby"] = docker_variables(site, container_runtime="moby", **proxies)
     run = site.run("site.yml").expect()
     site.counted["first"] = {"moby": site.counters("moby")}
     return site, run
@@ -116,6 +121,22 @@ def test_services_run_one_after_the_other(mixed: tuple[Site, PlayRun]) -> None:
     status: Any = site.node("moby").status()
     assert r"C:\ProgramData\docker" in status["defender"]["ExclusionPath"]
     assert status["environment"]["CONTAINER_RUNTIME_ENDPOINT"] == "npipe:////./pipe/cri-dockerd"
+
+
+@pytest.mark.xdist_group("test_docker_runtime-moby")
+def test_docker_has_the_proxies_of_the_site(mixed: tuple[Site, PlayRun]) -> None:
+    site, run = mixed
+    machine = site.machine("moby")
+    proxies = json.loads(machine.files.read_text(DAEMON))["proxies"]
+    assert (proxies["http-proxy"], proxies["https-proxy"]) == (PROXY, PROXY)
+    excepted = set(proxies["no-proxy"].split(","))
+    assert {site.world.registry.address, ".example.org", "localhost", ".svc"} <= excepted  # type: ignore[union-attr]
+    assert machine.files.sddl(DAEMON).endswith(PRIVATE)
+    assert "Pr0xy-Secret" not in run.output
+    # In dockerd's own file only: its service has no environment with the password.
+    assert "Pr0xy-Secret" not in str(
+        machine.registry.data(r"HKLM\SYSTEM\CurrentControlSet\Services\docker", "Environment")
+    )
 
 
 @pytest.mark.xdist_group("test_docker_runtime-moby")

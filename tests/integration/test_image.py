@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
+from integration.patching import QUICK
+from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
 
@@ -21,13 +23,28 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 BUILDER, NEW = "builder", "new"
 CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init\conf"
 CERTS_D = r"C:\Program Files\containerd\certs.d"
+UNPATCHED, PATCH = "KB5046616", "KB5048654"
+# As on a node of an Insider build, whose containers fit no image of a registry.
+NANO = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
+PAUSE, BUILT = "registry.k8s.io/pause:3.10.2", "registry.example/tests/app:1"
+DOCKERFILE = f'FROM {NANO}\nENTRYPOINT ["cmd.exe"]\n'
 UNATTEND = "<unattend><!-- runs cloudbase-init.exe --config-file cloudbase-init-unattend.conf --></unattend>"
 
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A plain server, and a cluster without nodes."""
-    site = start_site({"name": BUILDER, "windows": "2022"}, cluster={"kind": "memory"})
+    """A plain server that lacks a patch, and a cluster without nodes: a real control plane where there is one."""
+    server = {
+        "name": BUILDER,
+        "windows": "2022",
+        "updates": [UNPATCHED],
+        "windows_update": {"offers": [PATCH]},
+        **QUICK,
+    }
+    site = start_site(
+        server, cluster={"kind": "auto"}, windows_patches_public=[PATCH], windows_patches_settle_timeout=4
+    )
+    site.variables |= {"nano_server_name": NANO, "image_cache_test_images": [{"name": BUILT, "dockerfile": DOCKERFILE}]}
     machine = site.machine(BUILDER)
     machine.files.make_directory(CLOUDBASE)
     machine.files.write_bytes(rf"{CLOUDBASE}\OpenStackService.exe", make("svchost", "1.1.6"))
@@ -79,7 +96,8 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    assert site.counters(BUILDER)["remote_commands"] <= 20
+    # As many as before it has patches and builds images, and what these take.
+    assert site.counters(BUILDER)["remote_commands"] <= 25
 
 
 def test_the_image_knows_nobody_who_could_log_on(site: Site, built: PlayRun) -> None:
@@ -93,7 +111,9 @@ def test_the_image_knows_nobody_who_could_log_on(site: Site, built: PlayRun) -> 
 def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
     site: Site, built: PlayRun, cloudbase_init: list[tuple[int, str, str]]
 ) -> None:
-    after_reboot = [entry[1:] for entry in cloudbase_init if entry[0] == 2]
+    # Patches reboot the machine, and so do features.
+    assert max(entry[0] for entry in cloudbase_init) == 3
+    after_reboot = [entry[1:] for entry in cloudbase_init if entry[0] > 1]
     assert after_reboot
     assert after_reboot[0] == ("Disabled", "Stopped")
     # Set back for sysprep, in whose machine it must not start either.
@@ -105,6 +125,12 @@ def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
     assert service is not None
     assert service.start_mode == "Automatic"
     assert machine.registry.values(r"HKLM:\SOFTWARE\winkube\managed") == {}
+
+
+def test_the_image_has_its_patches(site: Site, built: PlayRun) -> None:
+    state = patch_state(site.machine(BUILDER))
+    assert dict(state["updates"])[PATCH] == "Installed"
+    assert (state["marker"], state["files"]) == ([], [])
 
 
 def test_the_image_has_registries_but_no_credentials_of_them(site: Site, built: PlayRun) -> None:
@@ -133,6 +159,13 @@ def test_the_new_machine_joins_as_itself(site: Site, joined: PlayRun) -> None:
     assert nodes[node_name(NEW)]["ready"]
     # What is in the image is not downloaded again.
     assert not [change for change in joined.changes(NEW) if change.startswith("Artifact ")]
+
+
+def test_the_image_holds_what_was_built_for_its_windows(site: Site, built: PlayRun, joined: PlayRun) -> None:
+    assert {f"BuiltContainerImage {name}" for name in (PAUSE, BUILT)} <= set(built.changes(BUILDER))
+    status: Any = site.node(NEW).status()
+    assert {PAUSE, BUILT} <= {image["name"] for image in status["container_images"]}
+    assert not [change for change in joined.changes(NEW) if "ContainerImage" in change]
 
 
 def test_joining_again_changes_nothing(site: Site, joined: PlayRun) -> None:

@@ -19,8 +19,13 @@ from simulator.kubernetes_node import kubeadm_real
 pytestmark = pytest.mark.integration
 
 # Kubernetes, containerd, the version of its configuration. The simulated kubeadm knows only the APIs of its version:
-# v1beta3 up to 1.30, v1beta4 from 1.31 on (1.30 refuses it).
-PAIRS = [("1.30.4", "1.7.35", 2), ("1.34.4", "2.0.14", 3), ("1.36.3", "2.4.2", 4)]
+# v1beta3 up to 1.30, v1beta4 from 1.31 on (1.30 refuses it). Then the cluster: the last node is one version behind a
+# real control plane, where there is one.
+PAIRS: list[tuple[str, str, int, dict[str, str]]] = [
+    ("1.30.4", "1.7.35", 2, {"kind": "memory", "version": "1.30.4"}),
+    ("1.34.4", "2.0.14", 3, {"kind": "memory", "version": "1.34.4"}),
+    ("1.36.3", "2.4.2", 4, {"kind": "auto", "version": "1.37.1"}),
+]
 
 
 @pytest.fixture(params=["real", "simulated"])
@@ -34,7 +39,7 @@ def kubeadm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("kubernetes", "containerd", "configuration"),
+    ("kubernetes", "containerd", "configuration", "cluster"),
     [pytest.param(*pair, marks=pytest.mark.xdist_group(f"versions-{pair[0]}"), id=pair[0]) for pair in PAIRS],
 )
 def test_a_node_joins_and_logs(
@@ -44,12 +49,14 @@ def test_a_node_joins_and_logs(
     containerd: str,
     configuration: int,
     kubeadm: str,
+    cluster: dict[str, str],
 ) -> None:
     if kubeadm == "real" and kubeadm_real.find(kubernetes) is None:
         pytest.skip(f"KUBEBUILDER_ASSETS has no kubeadm of {kubernetes}")
     site = start_site(
         {"name": "one", "windows": "2022"},
-        cluster={"kind": "memory", "version": kubernetes},
+        cluster=cluster,
+        kubernetes_node_version=kubernetes,
         container_runtime_containerd_version=containerd,
     )
     site.run("site.yml").expect()

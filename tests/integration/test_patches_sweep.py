@@ -61,19 +61,17 @@ class Cut:
         return 1 if self.kind == "gone" else 60
 
 
-KINDS = ("before", "after", "during")
+KINDS = ("before", "after", "during", "power", "gone")
 
 
 def cuts(requests: dict[str, int]) -> list[Cut]:
-    """Return two cuts of the link for every request, and the power's and lost controllers' at some."""
-    found = []
-    for number in range(1, max(requests.values()) + 1):
-        # Each kind by turns, another one over each connection; at most as many as it has requests.
-        for shift, connection in enumerate(requests):
-            found.append(Cut(connection, KINDS[(number + shift) % 3], min(number, requests[connection])))
-    found += [Cut("psrp", "power", number) for number in range(2, requests["psrp"] + 1, 5)]
-    found += [Cut("winrm", "gone", number) for number in range(3, requests["winrm"] + 1, 5)]
-    return found
+    """Return every kind of cut for every request over every connection."""
+    return [
+        Cut(connection, kind, number)
+        for connection, count in requests.items()
+        for number in range(1, count + 1)
+        for kind in KINDS
+    ]
 
 
 def make(fleet: Fleet, name: str) -> Machine:
@@ -115,7 +113,7 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sw
 
     possible = cuts(requests)
     assert len(possible) >= 2 * max(requests.values())
-    planned = sweep.choose("patch_install", possible, SAMPLE, by=lambda cut: cut.kind)
+    planned = sweep.choose("patch_install", possible, SAMPLE, by=lambda cut: (cut.connection, cut.kind))
 
     def hurt(cut: Cut, place: tuple[Fleet, str]) -> str:
         """Run, cut, run again. Return what is wrong, or nothing."""

@@ -33,7 +33,7 @@ RESOURCES = (
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
     """A server behind a proxy that wants a password, whose containerd comes from a URL with a signature."""
-    site = start_site({"name": HOST, "windows": "2022"}, cluster={"kind": "memory"})
+    site = start_site({"name": HOST, "windows": "2022"}, cluster={"kind": "auto"})
     server = site.world.artifacts
     assert server is not None
     server.proxy_user = f"robot:{PROXY_PASSWORD}"

@@ -34,6 +34,7 @@ def wanted(
     cache_dir: str,
     prune: bool = False,
     keep: t.Iterable[str] = (),
+    urls: t.Mapping[str, str] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
     """Resources for lists of versions.
@@ -44,6 +45,8 @@ def wanted(
         cache_dir: Windows path of the node's cache folder.
         prune: whether all other versions go.
         keep: files of the cache that stay all the same.
+        urls: URLs by kind that replace the publisher's for versions without a `url` of their own; with `{version}` or
+            `{underscores}` where they are for several versions.
         options: as `locations.resource`.
 
     Returns:
@@ -63,8 +66,9 @@ def wanted(
     for kind, versions in lists.items():
         if isinstance(versions, (str, t.Mapping)) or not isinstance(versions, t.Sequence):
             raise ArtifactError(f"{where}.{kind}", versions, "accepted is a list of versions")
+        own = _own_url((urls or {}).get(kind) or "", kind, len(versions))
         for index, version in enumerate(versions):
-            resource = _resource(kind, version, f"{where}.{kind}[{index}]", cache_dir=cache_dir, **options)
+            resource = _resource(kind, version, f"{where}.{kind}[{index}]", own, cache_dir=cache_dir, **options)
             found.setdefault(resource["path"].casefold(), resource)
     resources = list(found.values())
     if prune:
@@ -80,7 +84,26 @@ def _check_speed(limit_rate: object, parallel: object) -> None:
         raise ArtifactError("parallel", parallel, "accepted is 1 or more")
 
 
-def _resource(kind: str, item: object, where: str, **options: t.Any) -> dict[str, t.Any]:
+def _own_url(url: str, kind: str, versions: int) -> str:
+    """Return a user's URL of a kind.
+
+    Raises:
+        ArtifactError: it is no URL of a file, or it is the same for several versions.
+    """
+    if not url:
+        return ""
+    name = f"{kind.replace('-', '_')}_url"
+    filled = catalogue.filled(url, "1.0")
+    if not locations.is_own_url(filled):
+        raise ArtifactError(name, _curl.redacted(url), "expected an http or https URL that ends in a file's name")
+    if versions > 1 and filled == url:
+        raise ArtifactError(
+            name, _curl.redacted(url), f"expected {{version}} in it, for {versions} versions are listed"
+        )
+    return url
+
+
+def _resource(kind: str, item: object, where: str, own_url: str, **options: t.Any) -> dict[str, t.Any]:
     given = item if isinstance(item, t.Mapping) else {"version": item}
     for key in given:
         if key not in _KEYS:
@@ -88,6 +111,7 @@ def _resource(kind: str, item: object, where: str, **options: t.Any) -> dict[str
     if not isinstance(given.get("version"), str):
         raise ArtifactError(where, given.get("version"), 'accepted is a version in quotes, such as "1.37.1"')
     own = {key: str(given.get(key) or "") for key in ("url", "sha256")}
+    own["url"] = own["url"] or catalogue.filled(own_url, str(given["version"]).removeprefix("v"))
     try:
         return locations.resource(kind, str(given["version"]), **{**options, **own})
     except ArtifactError as error:

@@ -80,7 +80,12 @@ class Kind:
 
     def filled(self, pattern: str, version: str) -> str:
         """A URL or member for a version."""
-        return pattern.format(version=version, underscores=version.replace(".", "_"))
+        return filled(pattern, version)
+
+
+def filled(pattern: str, version: str) -> str:
+    """Return a URL or member for a version. Braces that are no placeholder of ours stay: signatures may hold any."""
+    return pattern.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 
 @functools.cache

@@ -91,6 +91,7 @@ def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     sources = {**given, "mirror": values.get("image_cache_artifact_mirror") or ""}
     if values.get("node_prepare_bundle_dir"):
         sources.pop("verify", None)
+    sources["urls"] = values.get("image_cache_urls") or {}
     found = []
     for name, kind in _LISTS.items():
         found += _wanted({kind: values.get(f"image_cache_{name}") or []}, name, sources)
@@ -98,7 +99,9 @@ def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _wanted(lists: object, where: str, sources: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    given = {name: sources[name] for name in ("kinds", "sites", "mirror", "upstream", "verify") if name in sources}
+    given = {
+        name: sources[name] for name in ("kinds", "sites", "mirror", "upstream", "verify", "urls") if name in sources
+    }
     return cache.wanted(lists, where, cache_dir="C:\\cache", **given)
 
 

@@ -80,9 +80,16 @@ def _resource_problems(where: str, found: t.Sequence[t.Mapping[str, t.Any]]) -> 
 
 
 def _core_dns_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    for version in _items(values, "image_cache_core_dns_versions"):
+    versions = _items(values, "image_cache_core_dns_versions")
+    repository = values.get("image_cache_core_dns_repository", "")
+    if versions and not is_whole(f"{repository}:v1"):
+        accepted = (
+            "expected a repository whose CoreDNS images run on Windows, as registry/repository: upstream publishes"
+        )
+        yield Problem("image_cache_core_dns_repository", repository, f"{accepted} images for Linux only")
+    for version in versions:
         try:
-            container_images.core_dns([version])
+            container_images.core_dns([version], "registry.example/coredns")
         except ValueError:
             name = "image_cache_core_dns_versions (from core_dns_versions)"
             yield Problem(name, version, "accepted are versions in quotes, such as 1.12.1")

@@ -59,9 +59,11 @@ def test_core_dns_by_version() -> None:
     assert container_images.core_dns(["1.12.1", "v1.11.3"], "r.example/dns") == [
         "r.example/dns:v1.12.1", "r.example/dns:v1.11.3",
     ]  # fmt: skip
-    assert container_images.core_dns(["1.12.1"]) == ["registry.k8s.io/coredns/coredns:v1.12.1"]
+    assert container_images.core_dns([], "") == []
     with pytest.raises(ValueError, match="core_dns_versions"):
-        container_images.core_dns(["latest"])
+        container_images.core_dns(["latest"], "r.example/dns")
+    with pytest.raises(ValueError, match="image_cache_core_dns_repository"):
+        container_images.core_dns(["1.12.1"], "")
 
 
 # -- built on the node

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from unit.fake_settings import Setting, World, converge, titles
 
 from ansible_collections.winkube.node.plugins.plugin_utils import room
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult
 from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.plan import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, Results, Room
@@ -57,7 +57,7 @@ class Disks(World):
 
     def _space(self, call: dict[str, t.Any]) -> t.Any:
         drive = call["parameters"]["path"][0]
-        return [{"free": self.free[drive]}] if drive in self.free else {"ok": False}
+        return [{"free": self.free[drive], "total": 127 * GB}] if drive in self.free else {"ok": False}
 
 
 def test_what_fits_costs_one_command_more() -> None:
@@ -120,6 +120,26 @@ def test_what_nobody_can_ever_tell_costs_one_more_look_only() -> None:
     outcome, action = converge(world, Setting(name="runtime"), Big(name="image", asked=True, later=True))
     assert titles(outcome) == ["Setting runtime", "Big image"]
     assert action._connection.commands == 5
+
+
+def test_a_disk_is_no_larger_than_that_of_the_machines_that_start_from_the_image() -> None:
+    measured = {
+        "free-space.C:": CallResult(ok=True, output=({"free": 100 * GB, "total": 127 * GB},)),
+        "free-space.D:": CallResult(ok=True, output=({"free": 50 * GB, "total": 60 * GB},)),
+    }
+    assert room.free(measured) == {"C:": 100 * GB, "D:": 50 * GB}
+    # 27 GB are in use: of 30 GB, 3 GB are left; of 20 GB, less than nothing.
+    assert room.free(measured, 30 * GB) == {"C:": 3 * GB, "D:": 50 * GB}
+    assert room.free(measured, 20 * GB)["C:"] == -7 * GB
+    assert room.free(measured, 200 * GB)["C:"] == 100 * GB
+    world = Disks({"C": 100 * GB})
+    with pytest.raises(NodeError, match="nothing was begun"):
+        converge(world, Big(name="a", size=3 * GB), disk_limit=30 * GB)
+    converge(world, Big(name="a", size=GB), disk_limit=30 * GB)
+    needs = [room.Need(title="Artifact x", volume="C:", size=GB)]
+    assert room.refusal(needs, room.free(measured, 30 * GB)) is None
+    lines = (room.refusal(needs, room.free(measured, 20 * GB)) or "").splitlines()
+    assert [" ".join(line.split()) for line in lines[-2:]] == ["free -7.0 GB", "missing 9.0 GB"]
 
 
 def test_nothing_to_bring_and_check_mode_ask_for_nothing() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
 import typing as t
 from pathlib import Path
@@ -20,6 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import site
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.catalogue import ArtifactError
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import artifacts as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.versions import DATA
 from simulator.artifacts import catalog
 
 CACHE = "C:\\cache"
@@ -96,6 +98,35 @@ def test_a_users_own_url_is_asked_at_sites_that_hold_such_only() -> None:
     assert resource["custom"] is True
 
 
+# Kinds that no role installs, each with the variable that replaces its publisher's URL.
+CACHED_ONLY = ("nerdctl", "sdn-plugins", "azure-vnet", "calico", "csi-proxy", "cloudbase-init")
+
+
+@pytest.mark.parametrize("kind", CACHED_ONLY)
+def test_a_url_replaces_the_publishers_for_all_listed_versions_of_a_kind(kind: str) -> None:
+    urls = {kind: f"https://ci.example/{{version}}/{kind}_{{underscores}}.zip?sig={SECRET}"}
+    lists = {kind: ["v1.2.3", "1.3.0", {"version": "1.4.0", "url": "https://other.example/x.zip"}], "nssm": ["2.24"]}
+    found = wanted(lists, urls=urls)
+    assert [(resource["urls"], resource.get("custom", False)) for resource in found] == [
+        ([f"https://ci.example/1.2.3/{kind}_1_2_3.zip?sig={SECRET}"], True),
+        ([f"https://ci.example/1.3.0/{kind}_1_3_0.zip?sig={SECRET}"], True),
+        (["https://other.example/x.zip"], True),
+        (["https://nssm.cc/release/nssm-2.24.zip"], False),
+    ]
+
+
+def test_a_url_for_every_kind_that_no_role_installs() -> None:
+    installed = {name for name, kind in catalogue.catalogue().items() if kind.variables}
+    # Its commit and its URL are variables of the playbook collect_logs.yml.
+    assert set(catalogue.catalogue()) - installed - {"hns-debug-scripts"} == set(CACHED_ONLY)
+
+
+def test_every_kind_says_which_windows_it_fits() -> None:
+    data = json.loads((DATA / "artifacts.json").read_text(encoding="utf-8"))
+    assert [name for name, kind in data["kinds"].items() if not kind.get("windows")] == []
+    assert wanted({"calico": ["3.29.1"]})[0]["windows"] == ["2019", "2022"]
+
+
 OWN = {"url": "https://files.example/{version}/agent.zip"}
 
 
@@ -120,6 +151,13 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("docker", {"lists": {"docker": ["25.0.14"]}}, "artifacts.docker[0]", "no public URL"),
     ("a url", {"lists": {"x": [{"version": "1", "url": f"C:\\x?{SECRET}"}]}}, "artifacts.x[0]", "http or https URL"),
     ("a folder", {"lists": {"x": [{"version": "1", "url": "http://h/"}]}}, "artifacts.x[0]", "ends in a file's name"),
+    ("a kind's file", {"lists": {"calico": ["1"]}, "urls": {"calico": "http://h/"}}, "calico_url", "a file's name"),
+    (
+        "one file for two",
+        {"lists": {"csi-proxy": ["1", "2"]}, "urls": {"csi-proxy": f"http://h/x.zip?{SECRET}"}},
+        "csi_proxy_url",
+        "{version} in it, for 2 versions are listed",
+    ),
     ("kinds", {"kinds": [OWN]}, "artifact_kinds", "a mapping of kinds' names"),
     ("a kind's name", {"kinds": {"A b": OWN}}, "artifact_kinds", "lower-case"),
     (

@@ -26,6 +26,7 @@ GOOD: dict[str, Any] = {
         {"name": "r.example/a:1", "aliases": ["r.example/b:1"], "pinned": True, "windows": ["2022"]}
     ],
     "image_cache_core_dns_versions": ["1.12.1", "v1.11.3"],
+    "image_cache_core_dns_repository": "r.example:5000/dns/coredns",
     "image_cache_windows_base_images": ["nanoserver", "servercore"],
     "image_cache_nano_server_name": "",
     "image_cache_test_images": [{"name": "r.example/test:1", "dockerfile": "FROM scratch\n", "push": True}],
@@ -45,6 +46,9 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
     ),
     ({"image_cache_images": [{"name": "r.example/a:1", "size": -5}]}, ["image_cache_images[0].size: -5", "bytes"]),
     ({"image_cache_core_dns_versions": ["x"]}, ["core_dns_versions", "'x'", "1.12.1"]),
+    # Upstream's images are for Linux only.
+    ({"image_cache_core_dns_repository": ""}, ["image_cache_core_dns_repository: ''", "run on Windows", "Linux only"]),
+    ({"image_cache_core_dns_repository": "coredns"}, ["image_cache_core_dns_repository: 'coredns'", "registry/"]),
     ({"image_cache_windows_base_images": ["nano"]}, ["image_cache_windows_base_images: 'nano'", "nanoserver"]),
     ({"image_cache_test_images": [{"name": "r.example/a:1"}]}, ["image_cache_test_images[0].dockerfile", "missing"]),
     ({"image_cache_parallel_pulls": "0"}, ["image_cache_parallel_pulls: '0'", "1 or more"]),

@@ -1,0 +1,337 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Fault sweeps over whole playbooks: many servers per run, several faults per server.
+
+A run of a playbook is dear, so each server gets a `Life`: some faults spread over the requests of one run. A round runs
+the playbook three times at most: with the faults, again, and once more for the servers that the first run gave up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from integration.playbooks import PlayRun, Site
+from integration.sweeps import Sweeps, is_full, seed
+
+from simulator.machine.machine import Machine
+from simulator.transport.faults import Fault
+
+CUTS = ("before", "during", "after")
+CONNECTIONS = ("psrp", "winrm")
+UNHURT = "unhurt"
+AT_ONCE = 16
+"""Servers of one run."""
+POWER_EVERY = 5
+KILLS, KILLED = 2, 6
+"""How often a controller is killed in a whole sweep, and how many servers it is working on then."""
+RUN_SECONDS = 1200
+"""The longest time that one run may take, on a machine with much else to do."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One fault: the link is cut `before`, `during` or `after` a request, or the `power` is cut at it."""
+
+    kind: str
+    request: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.request}"
+
+    def fault(self, machine: Machine) -> Fault:
+        """Return it for the simulated server."""
+        if self.kind == "power":
+            reset = machine.power.reset
+            return Fault("call", self.request, callback=lambda: threading.Thread(target=reset, daemon=True).start())
+        return Fault(self.kind, self.request)
+
+
+Life = tuple[Hit, ...]
+"""What happens to one server during one run."""
+
+
+def all_hits(requests: int, power_every: int) -> list[Hit]:
+    """Return cuts of the link before, during and after every request, and of the power at some.
+
+    Args:
+        requests: how many requests a run makes.
+        power_every: the power is cut at every request that this number divides.
+    """
+    return [
+        Hit(kind, number)
+        for number in range(1, requests + 1)
+        for kind in (*CUTS, *(("power",) if number % power_every == 0 else ()))
+    ]
+
+
+def pack(hits: Sequence[Hit], per_life: int) -> list[Life]:
+    """Spread faults over as few lives as can be, each far from the next one of its life."""
+    lives: list[list[Hit]] = [[] for dummy in range(math.ceil(len(hits) / per_life))]
+    for hit in sorted(hits, key=lambda hit: hit.request):
+        # One request is hit once only.
+        free = [life for life in lives if not life or life[-1].request < hit.request]
+        if free:
+            min(free, key=len).append(hit)
+        else:
+            lives.append([hit])
+    return [tuple(life) for life in lives]
+
+
+@dataclass
+class Outcome:
+    """What a sweep has found.
+
+    Parameters:
+        injected: how many faults really hit.
+        converged: how many of them hit servers that converged.
+        problems: what is wrong, by server.
+        missed: faults that did not hit, because an earlier one had ended the run.
+    """
+
+    injected: int = 0
+    converged: int = 0
+    problems: list[str] = field(default_factory=list)
+    missed: list[Hit] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        """Add what another round has found."""
+        self.injected += other.injected
+        self.converged += other.converged
+        self.problems += other.problems
+        self.missed += other.missed
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A playbook under test.
+
+    Parameters:
+        playbook: its name.
+        state: what a server and its node are like, to be compared with the unhurt server's.
+        gave_up: the hosts for which a run did not finish its work.
+        changed: what a run changed on a host.
+    """
+
+    playbook: str
+    state: Callable[[Site, str], Mapping[str, Any]]
+    gave_up: Callable[[Site, PlayRun], set[str]]
+    changed: Callable[[Site, PlayRun, str], list[str]]
+
+
+def run_playbook(site: Site, playbook: str, *options: str, kill: threading.Event | None = None) -> PlayRun:
+    """Run a playbook; if `kill` gets set, its processes are killed."""
+    command = site.command(playbook, "--forks", "8", *options)
+    for node in site.world.fleet.nodes.values():
+        node.server.counters.reset()
+    with (site.folder / "output").open("w+", encoding="utf-8") as output:
+        run = subprocess.Popen(
+            command, cwd=site.folder, env=site.environment(), stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        with _killer(run, kill):
+            run.wait(RUN_SECONDS)
+        output.seek(0)
+        return site.result(run.returncode, output.read())
+
+
+@contextlib.contextmanager
+def _killer(run: subprocess.Popen[bytes], kill: threading.Event | None) -> Iterator[None]:
+    if kill is None:
+        yield
+        return
+
+    def wait() -> None:
+        kill.wait(RUN_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=wait)
+    killer.start()
+    yield
+    kill.set()
+    killer.join()
+
+
+def host_failed(run: PlayRun, host: str) -> bool:
+    """Return whether a run failed on a host, could not reach it, or ended before it said anything of it."""
+    counters = run.recap.get(host)
+    return counters is None or bool(counters["failed"] or counters["unreachable"])
+
+
+class Round:
+    """One life for each of some servers, and an unhurt server.
+
+    Parameters:
+        site: its servers are `h0`, `h1`, … and `UNHURT`; nothing has happened to them.
+        lives: of `h0`, `h1`, …
+        subject: what is run.
+    """
+
+    def __init__(self, site: Site, lives: Sequence[Life], subject: Subject) -> None:
+        self._site, self._subject = site, subject
+        self._lives = {f"h{number}": life for number, life in enumerate(lives)}
+        self._hosts = [*self._lives, UNHURT]
+        self.requests = 0
+        """Of the unhurt server in the first run."""
+
+    def run(self) -> Outcome:
+        """Inject the faults; see whether the servers converge."""
+        for host, life in self._lives.items():
+            for hit in life:
+                self._site.node(host).server.set_fault(hit.fault(self._site.machine(host)))
+        first = run_playbook(self._site, self._subject.playbook)
+        self.requests = self._site.counters(UNHURT)["wsman_requests"]
+        outcome = Outcome()
+        counts = {}
+        for host, life in self._lives.items():
+            server = self._site.node(host).server
+            left = len(server.faults.pending())
+            server.faults.clear()
+            counts[host] = len(life) - left
+            outcome.missed += life[counts[host] :]
+        problems = self._finish(first, self._subject.gave_up(self._site, first))
+        self._count(outcome, counts, problems)
+        return outcome
+
+    def run_killed(self, request: int) -> Outcome:
+        """Kill the controller at a request of the first server: a fault for each server, wherever it is then."""
+        kill = threading.Event()
+        self._site.node("h0").server.set_fault(Fault("call", request, callback=kill.set))
+        first = run_playbook(self._site, self._subject.playbook, kill=kill)
+        problems = self._finish(first, set(self._hosts))
+        outcome = Outcome()
+        self._count(outcome, dict.fromkeys(self._lives, 1), problems)
+        if first.exit_code != -signal.SIGKILL:
+            outcome.problems.append(f"the controller ended by itself, with {first.exit_code}")
+        return outcome
+
+    def _finish(self, first: PlayRun, unfinished: set[str]) -> dict[str, list[str]]:
+        """Run once or twice more. Return what is wrong, by host."""
+        problems: dict[str, list[str]] = {host: [] for host in self._hosts}
+        second = run_playbook(self._site, self._subject.playbook)
+        for host in sorted(self._subject.gave_up(self._site, second)):
+            problems[host].append(f"the second run failed: {second.messages(host) or second.output[-3000:]}")
+        runs = [(second, [host for host in self._hosts if host not in unfinished])]
+        if unfinished:
+            last = run_playbook(self._site, self._subject.playbook, "--limit", ",".join(sorted(unfinished)))
+            runs.append((last, sorted(unfinished)))
+        for run, hosts in runs:
+            for host in hosts:
+                if changed := self._subject.changed(self._site, run, host):
+                    problems[host].append(f"a further run changed {changed}")
+        look = functools.partial(self._subject.state, self._site)
+        for host in self._lives:
+            if different := lasting_differences(functools.partial(look, host), functools.partial(look, UNHURT)):
+                problems[host].append(f"another state: {different}")
+        return problems
+
+    def _count(self, outcome: Outcome, counts: Mapping[str, int], problems: Mapping[str, Sequence[str]]) -> None:
+        outcome.injected = sum(counts.values())
+        outcome.converged = sum(count for host, count in counts.items() if not problems[host])
+        for host, found in problems.items():
+            life = ", ".join(map(str, self._lives.get(host, (UNHURT,))))
+            outcome.problems += [f"{host} ({life}): {text}" for text in found]
+
+
+def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
+    """Return where two values differ, each as `PATH: FOUND != WANTED`."""
+    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
+        keys = sorted({*found, *wanted}, key=str)
+        return [text for key in keys for text in differences(found.get(key), wanted.get(key), f"{path}/{key}")]
+    if found == wanted:
+        return []
+    texts = [str(found), str(wanted)]
+    apart = next((place for place, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]), 0)
+    begin = max(0, apart - 40)
+    return [f"{path}: {texts[0][begin : begin + 300]} != {texts[1][begin : begin + 300]}"]
+
+
+def lasting_differences(
+    found: Callable[[], Mapping[str, Any]], wanted: Callable[[], Mapping[str, Any]], seconds: float = 60
+) -> list[str]:
+    """Return in what two states differ and go on to: kubelets and pods do some of their work after a run has ended."""
+    end = time.monotonic() + seconds
+    while (different := differences(found(), wanted())) and time.monotonic() < end:
+        time.sleep(1)
+    return different
+
+
+Start = Callable[[Sequence[str]], contextlib.AbstractContextManager[Site]]
+"""Starts a site with servers of these names."""
+
+
+def connections(turn: int) -> list[Any]:
+    """Return the connections as parameters of a test: both for a whole sweep, one for a sample.
+
+    Args:
+        turn: sweeps with different turns take different connections for their samples.
+    """
+    chosen = CONNECTIONS if is_full() else [CONNECTIONS[(seed() + turn) % len(CONNECTIONS)]]
+    # A group each: two workers share a whole sweep.
+    return [pytest.param(name, marks=pytest.mark.xdist_group(f"sweep-{turn}-{name}")) for name in chosen]
+
+
+@dataclass(frozen=True)
+class PlaybookSweep:
+    """A sweep over the runs of a playbook.
+
+    Parameters:
+        sweep: the fixture.
+        start: see `Start`.
+        subject: what is run.
+        about: how many requests a run makes of a server, for a sample; a whole sweep counts them.
+        connection: over which the playbook reaches the servers.
+        per_life: how many faults hit one server.
+    """
+
+    sweep: Sweeps
+    start: Start
+    subject: Subject
+    about: int
+    connection: str
+    per_life: int = 8
+
+    def run(self, sample: int) -> None:
+        """Hit everywhere, or at a sample of so many points, and report. Raises AssertionError."""
+        name = f"{self.subject.playbook}:{self.connection}"
+        requests = self._count() if is_full() else self.about
+        points = all_hits(requests, POWER_EVERY)
+        hits = self.sweep.choose(name, points, sample, by=lambda hit: hit.kind)
+        found = self._hit(pack(hits, self.per_life))
+        if is_full():
+            # What missed came after a fault that ended the run: now each is alone.
+            found.add(self._hit([(hit,) for hit in found.missed]))
+            for number in range(1, KILLS + 1):
+                with self._site(KILLED) as site:
+                    lives: list[Life] = [()] * KILLED
+                    found.add(Round(site, lives, self.subject).run_killed(requests * number // (KILLS + 1)))
+        self.sweep.report(name, injected=found.injected, converged=found.converged)
+        assert not found.problems, "\n".join(found.problems)
+        assert found.injected == found.converged > 0, "some faults did not hit, or some servers did not converge"
+
+    def _count(self) -> int:
+        with self._site(0) as site:
+            run_playbook(site, self.subject.playbook).expect()
+            return site.counters(UNHURT)["wsman_requests"]
+
+    def _hit(self, lives: Sequence[Life]) -> Outcome:
+        found = Outcome()
+        for begin in range(0, len(lives), AT_ONCE):
+            chosen = lives[begin : begin + AT_ONCE]
+            with self._site(len(chosen)) as site:
+                found.add(Round(site, chosen, self.subject).run())
+        return found
+
+    def _site(self, hurt: int) -> contextlib.AbstractContextManager[Site]:
+        return self.start([*(f"h{number}" for number in range(hurt)), UNHURT])

@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Link and power are cut inside kubeadm_join: at every request, and at every file that kubeadm writes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from integration import joined_nodes
+from integration.actions import CONNECTIONS, connect, run_action
+from integration.fault_lives import CUTS, lasting_differences
+from integration.member_state import content, member_state
+from integration.networks import free_network
+from integration.playbooks import ROOT, Site, describe
+from integration.sweeps import Sweeps
+
+from simulator.kubernetes_node import kubeadm_real
+from simulator.machine.machine import Machine
+from simulator.transport.faults import Fault
+from simulator.world import World
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.sweep,
+    pytest.mark.xdist_group("join_sweep"),
+    pytest.mark.usefixtures("prompt"),
+]
+
+AT_ONCE, WORKERS = 20, 6
+OF_KUBEADM = ("c:\\etc\\kubernetes", "c:\\var\\lib\\kubelet")
+SAMPLE = 12
+KUBEADM = r"C:\k\kubeadm.exe"
+# What the role does after kubeadm: it removes files that hold the token where kubeadm was stopped half-way.
+LEFTOVERS = yaml.safe_load((ROOT / "roles/node_join/vars/main.yml").read_text(encoding="utf-8"))[
+    "node_join_leftover_resources"
+]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What happens when: `before`, `during`, `after` or `power` at a request; `inside` at a file of kubeadm."""
+
+    connection: str
+    kind: str
+    number: int
+
+
+@pytest.fixture(autouse=True)
+def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real kubeadm of Linux writes its files unseen; the simulated one can be hit at each of them."""
+    monkeypatch.setattr(kubeadm_real, "find", lambda dummy: None)
+
+
+def run(site: Site, host: str, connection: str, token: str) -> dict[str, Any]:
+    """Join as the role does. Return what was changed, and what failed."""
+    steps = {
+        "kubeadm_join": {"configuration": joined_nodes.join_configuration(site, host, token), "kubeadm": KUBEADM},
+        "node_state": {"resources": LEFTOVERS},
+    }
+    changed: list[Any] = []
+    for name, arguments in steps.items():
+        with connect(site.machine(host), connection) as link:
+            # As in a worker of Ansible, any exception is a failed task.
+            try:
+                result = run_action(link, name, {**arguments, "timeout": 60}, host=host)
+            except Exception as error:
+                result = {"failed": True, "msg": str(error)}
+        changed += result.get("changes", [])
+        if result.get("failed") or result.get("unreachable"):
+            return {"changed": changed, "failed": [str(result.get("msg"))]}
+    return {"changed": changed, "failed": []}
+
+
+def watch_files(machine: Machine, wrote: Callable[[int], None]) -> None:
+    """Call back with 1, 2, … whenever a file was written where kubeadm writes its own."""
+    numbers, write = itertools.count(1), machine.files.write_text
+
+    def write_text(path: str, *more: Any, **keywords: Any) -> None:
+        write(path, *more, **keywords)
+        if path.casefold().startswith(OF_KUBEADM):
+            wrote(next(numbers))
+
+    machine.files.write_text = write_text  # type: ignore[method-assign]
+
+
+def set_fault(site: Site, host: str, point: Point) -> threading.Event:
+    """Have a server hit. Return an event that says that it was."""
+    machine, hit = site.machine(host), threading.Event()
+
+    def press() -> None:
+        hit.set()
+        threading.Thread(target=machine.power.reset, daemon=True).start()
+
+    if point.kind == "inside":
+        watch_files(machine, lambda number: press() if number == point.number else None)
+        return hit
+    fault = Fault("call", point.number, callback=press)
+    site.node(host).server.set_fault(
+        fault if point.kind == "power" else Fault(point.kind, point.number, callback=hit.set)
+    )
+    return hit
+
+
+def trouble(site: Site, host: str, point: Point, token: str, unhurt: str) -> str:
+    """Hit one join. Return why the node did not converge; empty if it did."""
+    machine, server = site.machine(host), site.node(host).server
+    hit = set_fault(site, host, point)
+    first = run(site, host, point.connection, token)
+    server.faults.clear()
+    if not hit.is_set():
+        return f"{point}: the fault did not hit"
+    joined_nodes.wait_for(lambda: machine.network.is_up, f"{host} is up again", 60)
+    second = run(site, host, point.connection, token)
+    if second["failed"]:
+        return f"{point}: the second run failed: {second}; the first: {first}"
+    if different := lasting_differences(lambda: state(site, host, token), lambda: state(site, unhurt, token)):
+        return f"{point}: {different}; the runs: {first}, {second}"
+    third = run(site, host, point.connection, token)
+    return f"{point}: a further run changed {third}" if third["changed"] or third["failed"] else ""
+
+
+def state(site: Site, host: str, token: str) -> Mapping[str, Any]:
+    """Return what server and node are like; `token` names the files in which the bootstrap token stands."""
+    machine, secret = site.machine(host), token.partition(".")[2].encode()
+    files = [entry.path for entry in machine.files.walk("C:\\") if not entry.is_directory and entry.size < 2**20]
+    holding = [path for path in files if secret in content(machine, path)]
+    return {**member_state(site, host, host), "token": holding}
+
+
+@contextlib.contextmanager
+def prepared(folder: Path, count: int) -> Iterator[tuple[Site, str]]:
+    """Servers h0, h1, … that can join, and a bootstrap token."""
+    hosts = [f"h{number}" for number in range(count)]
+    file = describe(
+        [joined_nodes.server(host, reboot_seconds=0.1) for host in hosts], free_network(), {"kind": "memory"}
+    )
+    with World(file, folder / "fleet") as world:
+        site = Site(world, folder / "controller")
+        for host in hosts:
+            joined_nodes.prepare(site, host)
+        joined_nodes.deploy_flannel(site)
+        yield site, joined_nodes.make_token(site)
+
+
+def count(folder: Path) -> tuple[dict[str, int], int]:
+    """Join without faults. Return the requests by connection, and how many files kubeadm writes."""
+    requests, written = {}, [0]
+    with prepared(folder, len(CONNECTIONS)) as (site, token):
+        for host, connection in zip(site.hosts(), CONNECTIONS, strict=True):
+            written = [0]
+            watch_files(site.machine(host), written.append)
+            result = run(site, host, connection, token)
+            assert not result["failed"], result
+            requests[connection] = site.counters(host)["wsman_requests"]
+    return requests, max(written)
+
+
+def test_a_node_joins_wherever_it_is_hit(sweep: Sweeps, tmp_path: Path) -> None:
+    requests, files = count(tmp_path / "count")
+    points = [
+        Point(connection, kind, number)
+        for connection, number_of in requests.items()
+        for kind, last in (*((cut, number_of) for cut in CUTS), ("power", number_of), ("inside", files))
+        for number in range(1, last + 1)
+    ]
+    chosen = sweep.choose("kubeadm_join", points, SAMPLE, by=lambda point: point.kind)
+    found = []
+    for begin in range(0, len(chosen), AT_ONCE):
+        found += sweep_some(tmp_path / str(begin), chosen[begin : begin + AT_ONCE])
+    bad = [text for text in found if text]
+    sweep.report("kubeadm_join", injected=len(found), converged=len(found) - len(bad))
+    assert not bad, "\n".join(bad)
+
+
+def sweep_some(folder: Path, points: Sequence[Point]) -> list[str]:
+    """Hit each server at its point; the last server is not hit."""
+    with prepared(folder, len(points) + 1) as (site, token), ThreadPoolExecutor(WORKERS) as pool:
+        *hosts, unhurt = site.hosts()
+        result = run(site, unhurt, "psrp", token)
+        assert not result["failed"], result
+        tasks = [
+            pool.submit(trouble, site, host, point, token, unhurt) for host, point in zip(hosts, points, strict=True)
+        ]
+        return [task.result() for task in tasks]

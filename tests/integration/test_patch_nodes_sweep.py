@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Links, power and controllers fail all over `patch_nodes.yml`: each node is patched and in service in the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration import joined_nodes
+from integration.fault_lives import PlaybookSweep, Subject, connections, host_failed
+from integration.member_state import member_state
+from integration.networks import free_network
+from integration.patching import state as patch_state
+from integration.playbooks import PlayRun, Site, describe, link_variables
+from integration.sweeps import Sweeps
+
+from simulator.world import World
+
+pytestmark = [pytest.mark.integration, pytest.mark.sweep]
+
+REQUESTS = 45
+BEFORE, PATCH = "KB5046616", "KB5048654"
+QUICK: Mapping[str, Any] = {
+    "updates": [BEFORE],
+    "windows_update": {"offers": [PATCH]},
+    "update_seconds": 10,
+    "update_settle_seconds": 5,
+    "reboot_seconds": 0.3,
+}
+VARIABLES: Mapping[str, Any] = {
+    "windows_patches_public": [PATCH],
+    "windows_patches_settle_timeout": 20,
+    "node_maintenance_serial": 100,
+    "node_maintenance_max_failed": 100,
+    "node_maintenance_hns_grace": 0.5,
+}
+
+
+def state(site: Site, host: str) -> Mapping[str, Any]:
+    """Return what the server and its node are like: a cordon would be in the node's spec and annotations."""
+    return {**member_state(site, host, host), "patches": patch_state(site.machine(host))}
+
+
+def statuses(site: Site) -> dict[str, str]:
+    """Return what the run's report says of the nodes."""
+    path = site.folder / "build" / "patch.json"
+    nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"] if path.exists() else {}
+    return {host: entry["status"] for host, entry in nodes.items()}
+
+
+def gave_up(site: Site, run: PlayRun) -> set[str]:
+    found = statuses(site)
+    done = ("patched", "up_to_date")
+    return {host for host in site.hosts() if host_failed(run, host) or found.get(host) not in done}
+
+
+def changed(site: Site, run: PlayRun, host: str) -> list[str]:
+    status = statuses(site).get(host, "missing")
+    return run.changes(host) or ([] if status == "up_to_date" else [f"its status is {status}"])
+
+
+PATCH_NODES = Subject("patch_nodes.yml", state, gave_up, changed)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("connection", connections(1))
+def test_nodes_are_patched_wherever_the_run_is_hit(connection: str, sweep: Sweeps, tmp_path: Path) -> None:
+    numbers = iter(range(1000))
+
+    @contextlib.contextmanager
+    def start(names: Sequence[str]) -> Iterator[Site]:
+        servers = [joined_nodes.server(name, **QUICK) for name in names]
+        file = describe(servers, free_network(), {"kind": "memory"})
+        folder = tmp_path / str(next(numbers))
+        with World(file, folder / "fleet") as world:
+            site = Site(world, folder / "controller", VARIABLES)
+            site.host_variables = {name: link_variables(connection) for name in names}
+            joined_nodes.join(site, names)
+            yield site
+
+    PlaybookSweep(sweep, start, PATCH_NODES, REQUESTS, connection).run(8)
