@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+import subprocess
+import sys
 import typing as t
 
 import pytest
@@ -96,7 +100,8 @@ def note(host: str, stage: str = "waiting", **more: t.Any) -> dict[str, t.Any]:
 
 
 FLEET = {
-    "new": {"node_maintenance_state": {}},
+    # A machine that is to join has no notes.
+    "new": {},
     "done": note("done"),
     "work": note("work", work=True),
     "left": note("left", ours=True),
@@ -126,3 +131,19 @@ def test_a_live_node_that_failed_before_its_turn_counts() -> None:
         },
     )
     assert value(failed, "node_maintenance_failed") == ["gone", "work"]
+
+
+def test_a_play_of_machines_that_are_no_nodes_chooses_nobody(tmp_path: pathlib.Path) -> None:
+    role = {"name": "winkube.node.node_maintenance"}
+    member = {"node_maintenance_member": "{{ inventory_hostname == 'nobody' }}"}
+    tasks = [
+        {"ansible.builtin.import_role": {**role, "tasks_from": "survey"}, "vars": member},
+        {"ansible.builtin.import_role": {**role, "tasks_from": "choose"}},
+        {"ansible.builtin.assert": {"that": "groups['node_maintenance_chosen'] is not defined"}},
+    ]
+    play = {"hosts": "all", "gather_facts": False, "connection": "local", "tasks": tasks}
+    playbook = tmp_path / "playbook.yml"
+    playbook.write_text(json.dumps([play]), encoding="utf-8")
+    program = pathlib.Path(sys.executable).with_name("ansible-playbook")
+    run = subprocess.run([program, "-i", "one,two,", playbook], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
