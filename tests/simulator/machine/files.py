@@ -8,15 +8,15 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import IO
 
-# The access list that a new file in C:\ inherits: https://learn.microsoft.com/windows/win32/secauthz/sid-strings
-DEFAULT_FILE_SDDL = "O:BAG:SYD:AI(A;ID;FA;;;SY)(A;ID;FA;;;BA)(A;ID;0x1200a9;;;BU)"
-DEFAULT_FOLDER_SDDL = "O:BAG:SYD:AI(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;0x1200a9;;;BU)"
+from simulator.machine import access_lists
+from simulator.machine.access_lists import Ace, Descriptor
+
 GIGABYTE = 1 << 30
 # Seconds for which a measured drive is believed.
 MEASURED_FOR = 5.0
@@ -72,7 +72,10 @@ class Files:
         self._root = root
         self._capacity = capacity
         self._drives = {letter.upper() for letter in drives}
-        self._sddl: dict[str, str] = {}
+        # What is not as it was inherited: owners and lists that somebody set, by lower-case path.
+        self._own: dict[str, Descriptor] = {}
+        # Inherited entries of what was moved: it keeps them until a list above it is set.
+        self._kept: dict[str, tuple[Ace, ...]] = {}
         self._lock = threading.RLock()
         self._reserved = 12 * GIGABYTE
         # By how much drive C: has grown since the machine was set up.
@@ -166,9 +169,15 @@ class Files:
         """Write a file as UTF-8 without a byte-order mark."""
         self.write_bytes(path, text.encode())
 
-    def make_directory(self, path: str) -> None:
-        """Make a folder and its parents."""
+    def make_directory(self, path: str, sddl: str | None = None) -> None:
+        """Make a folder and its parents; with SDDL, all that are made have that owner and list from the beginning.
+
+        https://learn.microsoft.com/dotnet/api/system.io.directory.createdirectory
+        """
+        missing = [place for place in _ancestry(normalise(path)) if sddl and not self.exists(place)]
         self.real(path).mkdir(parents=True, exist_ok=True)
+        for place in missing:
+            self.set_sddl(place, sddl or "")
 
     def delete(self, path: str) -> None:
         """Delete a file, or a folder with all that is in it. Raises FileNotFoundError."""
@@ -180,26 +189,47 @@ class Files:
                 shutil.rmtree(real)
             else:
                 real.unlink()
-            below = self._key(path)
-            self._sddl = {
-                key: value for key, value in self._sddl.items() if key != below and not key.startswith(below + "\\")
-            }
+            for known in (self._own, self._kept):
+                for key in _below(known, self._key(path)):
+                    del known[key]
 
     def move(self, path: str, destination: str) -> None:
         """Move a file or folder, over a file that is there. Raises FileNotFoundError."""
         source, target = self.real(path), self.real(destination)
+        # Within a volume it keeps its list: https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
+        kept = self.descriptor(path).entries if source.exists() else ()
         with self._lock:
             if target.exists() and source.is_file() and target.is_file():
                 source.replace(target)
             else:
                 shutil.move(source, target)
             old, new = self._key(path), self._key(destination)
-            moved = {key: value for key, value in self._sddl.items() if key == old or key.startswith(old + "\\")}
-            for key, value in moved.items():
-                del self._sddl[key]
-                self._sddl[new + key[len(old) :]] = value
+            for known in (self._own, self._kept):
+                for key in _below(known, new):
+                    del known[key]
+                for key in _below(known, old):
+                    known[new + key[len(old) :]] = known.pop(key)
+            if kept != self.descriptor(destination).entries:
+                self._kept[new] = tuple(ace for ace in kept or () if "ID" in ace.flags)
         for told in self.on_move:
             told(path, destination)
+
+    def replace(self, path: str, destination: str) -> None:
+        """Move a file over another, which keeps its owner and list; or where nothing is. Raises PermissionError.
+
+        https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
+        """
+        if self.is_directory(destination):
+            raise PermissionError(f"Access to the path '{destination}' is denied.")
+        own, kept = self._own.get(self._key(destination)), self._kept.get(self._key(destination))
+        replaced = self.exists(destination)
+        self.move(path, destination)
+        if not replaced:
+            return
+        for known, value in ((self._own, own), (self._kept, kept)):
+            known.pop(self._key(destination), None)
+            if value is not None:
+                known[self._key(destination)] = value  # type: ignore[index]
 
     def copy(self, path: str, destination: str) -> None:
         """Copy a file or a folder with all that is in it. Raises FileNotFoundError, DiskFullError."""
@@ -232,18 +262,71 @@ class Files:
                     found.append(entry)
         return sorted(found, key=lambda entry: entry.path.casefold())
 
+    def descriptor(self, path: str) -> Descriptor:
+        """Return owner and access list of a file or folder, with the inherited entries."""
+        key = self._key(path)
+        own = self._own.get(key)
+        if own is None and len(key) == 3:
+            return access_lists.parse(access_lists.DRIVE)
+        if own is None and key in access_lists.WINDOWS_OWN:
+            return access_lists.parse(access_lists.WINDOWS_OWN[key])
+        own = own or Descriptor()
+        owner = own.owner or access_lists.MADE_BY_ADMINISTRATORS
+        entries = own.entries or ()
+        if not own.protected:
+            kept = self._kept.get(key)
+            if kept is None:
+                above = self.descriptor(str(PureWindowsPath(normalise(path)).parent))
+                kept = access_lists.inherited(above.entries or (), folder=self.is_directory(path), owner=owner)
+            entries = (*entries, *kept)
+        return Descriptor(owner, own.group or "SY", own.protected, entries)
+
     def sddl(self, path: str) -> str:
-        """Return the access list of a file or folder, in SDDL."""
-        own = self._sddl.get(self._key(path))
-        if own is not None:
-            return own
-        return DEFAULT_FOLDER_SDDL if self.is_directory(path) else DEFAULT_FILE_SDDL
+        """Return owner and access list of a file or folder, in SDDL."""
+        return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str) -> None:
-        """Set the access list of a file or folder. Raises FileNotFoundError."""
+        """Set what the SDDL names, owner or access list, of a file or folder. Raises FileNotFoundError, ValueError.
+
+        What is below inherits it at once, as with SetNamedSecurityInfo:
+        https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
+        """
         if not self.exists(path):
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
-        self._sddl[self._key(path)] = sddl
+        key, given = self._key(path), access_lists.parse(sddl)
+        old = self._own.get(key, Descriptor())
+        owner, group = given.owner or old.owner, given.group or old.group
+        if given.entries is None:
+            self._own[key] = Descriptor(owner, group, old.protected, old.entries)
+            return
+        # What is inherited is worked out anew.
+        entries = tuple(ace for ace in given.entries if "ID" not in ace.flags)
+        self._own[key] = Descriptor(owner, group, given.protected, entries)
+        for below in _below(self._kept, key):
+            del self._kept[below]
+
+    def link_on(self, path: str) -> str | None:
+        """Return the first junction or symbolic link on a path; None where there is none."""
+        for place in _ancestry(normalise(path)):
+            if self.drive_exists(place) and self.real(place).is_symlink():
+                return place
+        return None
+
+    def who_may_read(self, path: str) -> set[str]:
+        """Return who may read a file or list a folder, beside SYSTEM, Administrators and TrustedInstaller."""
+        return access_lists.holders(self.descriptor(path), access_lists.READ)
+
+    def who_may_write(self, path: str) -> set[str]:
+        """Return who may change what lies at a path, beside SYSTEM, Administrators and TrustedInstaller.
+
+        Those, too, who may put something else into its place, or into that of a folder above it.
+        """
+        found = access_lists.holders(self.descriptor(path), access_lists.WRITE)
+        above = PureWindowsPath(normalise(path)).parent
+        while len(above.parts) > 1:
+            found |= access_lists.holders(self.descriptor(str(above)), access_lists.REPLACE_CHILD)
+            above = above.parent
+        return found
 
     @property
     def capacity(self) -> int:
@@ -297,7 +380,7 @@ class Files:
             shutil.copytree(
                 other._root / letter.lower(), self._root / letter.lower(), dirs_exist_ok=True, symlinks=True
             )
-        self._sddl = dict(other._sddl)
+        self._own, self._kept = dict(other._own), dict(other._kept)
 
     def _key(self, path: str) -> str:
         return normalise(path).casefold()
@@ -310,6 +393,17 @@ def _child(folder: Path, name: str) -> Path:
         return exact
     wanted = name.casefold()
     return next((child for child in folder.iterdir() if child.name.casefold() == wanted), exact)
+
+
+def _ancestry(normal: str) -> list[str]:
+    """Return the folders from below the drive down to a path, and the path."""
+    parts = normal[3:].split("\\")
+    return [normal[:3] + "\\".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
+def _below(known: Mapping[str, object], key: str) -> list[str]:
+    """Return the keys of a path and of all below it."""
+    return [name for name in known if name == key or name.startswith(key.rstrip("\\") + "\\")]
 
 
 def _size(place: Path) -> int:

@@ -83,8 +83,11 @@ def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> PSO
         sha256=None,
         content=None,
         sddl=None,
+        link=None,
         modified=entry.modified if entry else None,
     )
+    if parameters.get("acl"):
+        found.properties["link"] = machine.files.link_on(path)
     if entry is None:
         return found
     if not entry.is_directory:
@@ -129,18 +132,27 @@ def write_file(
         raise _failure("InvalidArgument", "FormatException", message, "System.FormatException") from None
     parent = path.rsplit("\\", 1)[0]
     _require_unused(machine, path)
+    part = f"{path}.{uuid.uuid4().hex}.part"
     try:
         machine.files.make_directory(parent)
         process.check()
-        machine.files.write_bytes(path, data)
+        machine.files.write_bytes(part, b"")
+        if parameters.get("sddl"):
+            # Before there is any content.
+            for place in (part, path):
+                if machine.files.exists(place):
+                    _set_sddl(machine, place, str(parameters["sddl"]))
+        machine.files.write_bytes(part, data)
+        machine.files.replace(part, path)
     except DiskFullError as error:
         raise _failure("WriteError", "IOException", str(error.strerror)) from None
     except OSError as error:
         raise _failure(
             "WriteError", "UnauthorizedAccessException", str(error), "System.UnauthorizedAccessException"
         ) from None
-    if parameters.get("sddl"):
-        machine.files.set_sddl(path, str(parameters["sddl"]))
+    finally:
+        if machine.files.exists(part):
+            machine.files.delete(part)
     return [custom_object(path=path, sha256=digest(machine, path), size=len(data))]
 
 
@@ -162,7 +174,7 @@ def commit_file(
     machine.files.make_directory(destination.rsplit("\\", 1)[0])
     process.check()
     _require_unused(machine, destination)
-    machine.files.move(path, destination)
+    machine.files.replace(path, destination)
     if parameters.get("manifest") is not None:
         time_ = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         manifest = {**parameters["manifest"], "sha256": sha256, "size": size, "time": time_}
@@ -310,14 +322,48 @@ def _copy(machine: Machine, wanted: Mapping[str, Any], process: Process) -> PSOb
     return done
 
 
+def _require_no_link(machine: Machine, path: str) -> None:
+    link = machine.files.link_on(path)
+    if link is not None:
+        message = f"{link} is a junction or symbolic link"
+        raise _failure("SecurityError", "LinkOnPath", message)
+
+
+def _set_sddl(machine: Machine, path: str, sddl: str) -> None:
+    _require_no_link(machine, path)
+    try:
+        machine.files.set_sddl(path, sddl)
+    except ValueError as error:
+        raise _failure("NotSpecified", "ArgumentException", str(error), "System.ArgumentException") from None
+
+
 def set_acl(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Set the access list of what exists."""
+    """Set owner and access list of what exists, as far as the SDDL names them."""
     path = _text(parameters, "path")
     if not machine.files.exists(path):
         raise _missing(path)
-    machine.files.set_sddl(path, _text(parameters, "sddl"))
+    _set_sddl(machine, path, _text(parameters, "sddl"))
+    return []
+
+
+def make_directory(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Make a folder that has its owner and list from its first moment, or give them to one that exists."""
+    path, sddl = _text(parameters, "path"), _text(parameters, "sddl")
+    _require_no_link(machine, path)
+    existed = machine.files.exists(path)
+    process.check()
+    try:
+        machine.files.make_directory(path, sddl)
+    except OSError as error:
+        raise _failure("WriteError", "IOException", str(error)) from None
+    _set_sddl(machine, path, sddl)
+    if existed and parameters.get("empty") and machine.files.listing(path):
+        message = f"{path} was made meanwhile, and is not empty"
+        raise _failure("ResourceExists", "FolderNotEmpty", message)
     return []
 
 
@@ -354,6 +400,7 @@ VERB_HANDLERS: Mapping[str, Handler] = {
     "@move-path": move_path,
     "@copy-file": copy_file,
     "@set-acl": set_acl,
+    "@make-directory": make_directory,
     "@free-space": free_space,
     "@port-pools": port_pools,
 }
