@@ -38,6 +38,25 @@ def move_path(path: str, destination: str, call_id: str) -> Call:
     return Call(id=call_id, command="@move-path", parameters=parameters, select=())
 
 
-def set_acl(path: str, sddl: str) -> Call:
-    """Sets the access list of what exists."""
-    return Call(id="acl", command="@set-acl", parameters={"path": path, "sddl": sddl}, select=())
+def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
+    """Sets owner and access list of what exists, as far as the SDDL names them."""
+    return Call(id=call_id, command="@set-acl", parameters={"path": path, "sddl": sddl}, select=())
+
+
+def make_closed(path: str, sddl: str, call_id: str = "make", *, empty: bool = False) -> Call:
+    """Makes a folder that has its owner and access list from its first moment.
+
+    Args:
+        path: of the folder.
+        sddl: with owner and access list; a folder that exists gets them.
+        call_id: of the call.
+        empty: fail where somebody else has made it meanwhile, and put something in.
+    """
+    parameters: dict[str, Json] = {"path": path, "sddl": sddl} | ({"empty": True} if empty else {})
+    return Call(id=call_id, command="@make-directory", parameters=parameters, select=())
+
+
+def ancestors(path: str) -> list[str]:
+    """The folders above a Windows path, the outermost first, without the drive."""
+    drive, *names = [part for part in path.replace("/", "\\").split("\\") if part]
+    return [f"{drive}\\" + "\\".join(names[:count]) for count in range(1, len(names))]

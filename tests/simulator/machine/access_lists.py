@@ -9,8 +9,9 @@ https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import PureWindowsPath
 
 TRUSTED_INSTALLER = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
 CREATOR_OWNER = "CO"
@@ -155,3 +156,82 @@ def holders(descriptor: Descriptor, mask: int) -> set[str]:
         ace.trustee for ace in descriptor.entries or () if ace.kind == "A" and "IO" not in ace.flags and ace.mask & mask
     }
     return {who for who in (*found, descriptor.owner or "") if who and who not in TRUSTED}
+
+
+class AccessLists:
+    """Who owns what on a machine, and its lists; paths are whole and in lower case.
+
+    Parameters:
+        is_folder: whether a path is one of a folder.
+    """
+
+    def __init__(self, is_folder: Callable[[str], bool]) -> None:
+        self._is_folder = is_folder
+        # What is not as it was inherited: owners and lists that somebody set.
+        self._own: dict[str, Descriptor] = {}
+        # Inherited entries of what was moved: it keeps them until a list above it is set.
+        self._kept: dict[str, tuple[Ace, ...]] = {}
+
+    def descriptor(self, path: str) -> Descriptor:
+        """Return owner and list, with the inherited entries."""
+        own = self._own.get(path)
+        if own is None and (len(path) == 3 or path in WINDOWS_OWN):
+            return parse(WINDOWS_OWN.get(path, DRIVE))
+        own = own or Descriptor()
+        owner, entries = own.owner or MADE_BY_ADMINISTRATORS, own.entries or ()
+        if not own.protected:
+            entries = (*entries, *self._inherited(path, owner))
+        return Descriptor(owner, own.group or "SY", own.protected, entries)
+
+    def _inherited(self, path: str, owner: str) -> tuple[Ace, ...]:
+        kept = self._kept.get(path)
+        if kept is not None:
+            return kept
+        above = self.descriptor(str(PureWindowsPath(path).parent))
+        return inherited(above.entries or (), folder=self._is_folder(path), owner=owner)
+
+    def set(self, path: str, sddl: str) -> None:
+        """Set what the SDDL names. Raises ValueError.
+
+        What is below inherits it at once, as with SetNamedSecurityInfo:
+        https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
+        """
+        given, old = parse(sddl), self._own.get(path, Descriptor())
+        owner, group = given.owner or old.owner, given.group or old.group
+        if given.entries is None:
+            self._own[path] = Descriptor(owner, group, old.protected, old.entries)
+            return
+        # What is inherited is worked out anew.
+        entries = tuple(ace for ace in given.entries if "ID" not in ace.flags)
+        self._own[path] = Descriptor(owner, group, given.protected, entries)
+        for below in _below(self._kept, path):
+            del self._kept[below]
+
+    def deleted(self, path: str) -> None:
+        """Forget a path and all below it."""
+        for key in _below(self._own, path):
+            del self._own[key]
+        for key in _below(self._kept, path):
+            del self._kept[key]
+
+    def moved(self, path: str, destination: str, before: Descriptor) -> None:
+        """Note a move, which keeps the list that it had before.
+
+        https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
+        """
+        self.deleted(destination)
+        for key in _below(self._own, path):
+            self._own[destination + key[len(path) :]] = self._own.pop(key)
+        for key in _below(self._kept, path):
+            self._kept[destination + key[len(path) :]] = self._kept.pop(key)
+        if before.entries != self.descriptor(destination).entries:
+            self._kept[destination] = tuple(ace for ace in before.entries or () if "ID" in ace.flags)
+
+    def copy_from(self, other: AccessLists) -> None:
+        """Become a copy."""
+        self._own, self._kept = dict(other._own), dict(other._kept)
+
+
+def _below(known: Mapping[str, object], path: str) -> list[str]:
+    """Return the keys of a path and of all below it."""
+    return [name for name in known if name == path or name.startswith(path.rstrip("\\") + "\\")]

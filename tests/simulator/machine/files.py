@@ -8,14 +8,14 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import IO
 
 from simulator.machine import access_lists
-from simulator.machine.access_lists import Ace, Descriptor
+from simulator.machine.access_lists import AccessLists, Descriptor
 
 GIGABYTE = 1 << 30
 # Seconds for which a measured drive is believed.
@@ -72,10 +72,7 @@ class Files:
         self._root = root
         self._capacity = capacity
         self._drives = {letter.upper() for letter in drives}
-        # What is not as it was inherited: owners and lists that somebody set, by lower-case path.
-        self._own: dict[str, Descriptor] = {}
-        # Inherited entries of what was moved: it keeps them until a list above it is set.
-        self._kept: dict[str, tuple[Ace, ...]] = {}
+        self._access = AccessLists(self.is_directory)
         self._lock = threading.RLock()
         self._reserved = 12 * GIGABYTE
         # By how much drive C: has grown since the machine was set up.
@@ -189,28 +186,18 @@ class Files:
                 shutil.rmtree(real)
             else:
                 real.unlink()
-            for known in (self._own, self._kept):
-                for key in _below(known, self._key(path)):
-                    del known[key]
+            self._access.deleted(self._key(path))
 
     def move(self, path: str, destination: str) -> None:
         """Move a file or folder, over a file that is there. Raises FileNotFoundError."""
         source, target = self.real(path), self.real(destination)
-        # Within a volume it keeps its list: https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
-        kept = self.descriptor(path).entries if source.exists() else ()
+        before = self.descriptor(path)
         with self._lock:
             if target.exists() and source.is_file() and target.is_file():
                 source.replace(target)
             else:
                 shutil.move(source, target)
-            old, new = self._key(path), self._key(destination)
-            for known in (self._own, self._kept):
-                for key in _below(known, new):
-                    del known[key]
-                for key in _below(known, old):
-                    known[new + key[len(old) :]] = known.pop(key)
-            if kept != self.descriptor(destination).entries:
-                self._kept[new] = tuple(ace for ace in kept or () if "ID" in ace.flags)
+            self._access.moved(self._key(path), self._key(destination), before)
         for told in self.on_move:
             told(path, destination)
 
@@ -221,15 +208,10 @@ class Files:
         """
         if self.is_directory(destination):
             raise PermissionError(f"Access to the path '{destination}' is denied.")
-        own, kept = self._own.get(self._key(destination)), self._kept.get(self._key(destination))
-        replaced = self.exists(destination)
+        kept = self.sddl(destination) if self.exists(destination) else None
         self.move(path, destination)
-        if not replaced:
-            return
-        for known, value in ((self._own, own), (self._kept, kept)):
-            known.pop(self._key(destination), None)
-            if value is not None:
-                known[self._key(destination)] = value  # type: ignore[index]
+        if kept is not None:
+            self.set_sddl(destination, kept)
 
     def copy(self, path: str, destination: str) -> None:
         """Copy a file or a folder with all that is in it. Raises FileNotFoundError, DiskFullError."""
@@ -264,46 +246,17 @@ class Files:
 
     def descriptor(self, path: str) -> Descriptor:
         """Return owner and access list of a file or folder, with the inherited entries."""
-        key = self._key(path)
-        own = self._own.get(key)
-        if own is None and len(key) == 3:
-            return access_lists.parse(access_lists.DRIVE)
-        if own is None and key in access_lists.WINDOWS_OWN:
-            return access_lists.parse(access_lists.WINDOWS_OWN[key])
-        own = own or Descriptor()
-        owner = own.owner or access_lists.MADE_BY_ADMINISTRATORS
-        entries = own.entries or ()
-        if not own.protected:
-            kept = self._kept.get(key)
-            if kept is None:
-                above = self.descriptor(str(PureWindowsPath(normalise(path)).parent))
-                kept = access_lists.inherited(above.entries or (), folder=self.is_directory(path), owner=owner)
-            entries = (*entries, *kept)
-        return Descriptor(owner, own.group or "SY", own.protected, entries)
+        return self._access.descriptor(self._key(path))
 
     def sddl(self, path: str) -> str:
         """Return owner and access list of a file or folder, in SDDL."""
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str) -> None:
-        """Set what the SDDL names, owner or access list, of a file or folder. Raises FileNotFoundError, ValueError.
-
-        What is below inherits it at once, as with SetNamedSecurityInfo:
-        https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
-        """
+        """Set what the SDDL names, owner or access list, of a file or folder. Raises FileNotFoundError, ValueError."""
         if not self.exists(path):
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
-        key, given = self._key(path), access_lists.parse(sddl)
-        old = self._own.get(key, Descriptor())
-        owner, group = given.owner or old.owner, given.group or old.group
-        if given.entries is None:
-            self._own[key] = Descriptor(owner, group, old.protected, old.entries)
-            return
-        # What is inherited is worked out anew.
-        entries = tuple(ace for ace in given.entries if "ID" not in ace.flags)
-        self._own[key] = Descriptor(owner, group, given.protected, entries)
-        for below in _below(self._kept, key):
-            del self._kept[below]
+        self._access.set(self._key(path), sddl)
 
     def link_on(self, path: str) -> str | None:
         """Return the first junction or symbolic link on a path; None where there is none."""
@@ -380,7 +333,7 @@ class Files:
             shutil.copytree(
                 other._root / letter.lower(), self._root / letter.lower(), dirs_exist_ok=True, symlinks=True
             )
-        self._own, self._kept = dict(other._own), dict(other._kept)
+        self._access.copy_from(other._access)
 
     def _key(self, path: str) -> str:
         return normalise(path).casefold()
@@ -399,11 +352,6 @@ def _ancestry(normal: str) -> list[str]:
     """Return the folders from below the drive down to a path, and the path."""
     parts = normal[3:].split("\\")
     return [normal[:3] + "\\".join(parts[:count]) for count in range(1, len(parts) + 1)]
-
-
-def _below(known: Mapping[str, object], key: str) -> list[str]:
-    """Return the keys of a path and of all below it."""
-    return [name for name in known if name == key or name.startswith(key.rstrip("\\") + "\\")]
 
 
 def _size(place: Path) -> int:

@@ -85,8 +85,8 @@ def test_it_is_small_and_plain(source: bytes) -> None:
 
 def test_what_is_uploaded_stays_small(repository: Path) -> None:
     # Every execution uploads it 1.78 times; a first build has up to 20 executions. Running programs side by side took
-    # 4,000: eight downloads at once save minutes, 7 KB more of an upload milliseconds. Owners, and folders that have their
-    # access list from the first moment, took the last 2,500.
+    # 4,000: eight downloads at once save minutes, 7 KB more of an upload milliseconds. Owners, and folders that have
+    # their access list from the first moment, took the last 2,500.
     assert sum((repository / file).stat().st_size for file in FILES) < 52_500
 
 
