@@ -41,16 +41,17 @@ function Set-Sddl([string]$Path, [string]$Sddl) {
 }
 
 # A new folder has its owner and list from its first moment: nobody can put something in before.
-function New-Folder([string]$Path, [string]$Sddl, [bool]$Empty) {
+function New-Folder([string]$Path, [string]$Sddl, [string]$Existing) {
     Assert-NoLink $Path
     if (-not [System.IO.Directory]::Exists($Path)) {
         $acl = New-Security $true $Sddl 'Owner, Access'
         if ($PSVersionTable.PSVersion.Major -lt 6) { $null = [System.IO.Directory]::CreateDirectory($Path, $acl) }
         else { [System.IO.FileSystemAclExtensions]::Create([System.IO.DirectoryInfo]::new($Path), $acl) }
     }
-    # It may have been there before.
+    elseif ($Existing -eq 'leave') { return }
+    # It may have been there before, or come meanwhile.
     Set-Sddl $Path $Sddl
-    if ($Empty -and [System.IO.Directory]::GetFileSystemEntries($Path).Length) {
+    if ($Existing -eq 'empty' -and [System.IO.Directory]::GetFileSystemEntries($Path).Length) {
         throw (New-Failure 'ResourceExists' 'FolderNotEmpty' "$Path was made meanwhile, and is not empty")
     }
 }

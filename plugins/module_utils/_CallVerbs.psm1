@@ -274,7 +274,7 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
         '@move-path' { Move-Path $With }
         '@copy-file' { Copy-Newest $With }
         '@set-acl' { Assert-Item $With['path']; Set-Sddl $With['path'] $With['sddl'] }
-        '@make-directory' { New-Folder $With['path'] $With['sddl'] $With['empty'] }
+        '@make-directory' { New-Folder $With['path'] $With['sddl'] $With['existing'] }
         '@free-space' {
             $drive = [System.IO.DriveInfo]::new([System.IO.Path]::GetPathRoot($With['path']))
             [ordered]@{ free = $drive.AvailableFreeSpace; total = $drive.TotalSize }

@@ -7,6 +7,8 @@ Private to the collection.
 
 from __future__ import annotations
 
+import typing as t
+
 from ..calls import Call, Json
 
 OWN = "C:\\Windows\\winkube"
@@ -43,16 +45,18 @@ def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
     return Call(id=call_id, command="@set-acl", parameters={"path": path, "sddl": sddl}, select=())
 
 
-def make_closed(path: str, sddl: str, call_id: str = "make", *, empty: bool = False) -> Call:
+def make_closed(
+    path: str, sddl: str, call_id: str = "make", *, existing: t.Literal["set", "empty", "leave"] = "set"
+) -> Call:
     """Makes a folder that has its owner and access list from its first moment.
 
     Args:
         path: of the folder.
-        sddl: with owner and access list; a folder that exists gets them.
+        sddl: with owner and access list.
         call_id: of the call.
-        empty: fail where somebody else has made it meanwhile, and put something in.
+        existing: a folder that exists gets them (`set`), too, but has to be empty (`empty`), or stays as it is.
     """
-    parameters: dict[str, Json] = {"path": path, "sddl": sddl} | ({"empty": True} if empty else {})
+    parameters: dict[str, Json] = {"path": path, "sddl": sddl} | ({} if existing == "set" else {"existing": existing})
     return Call(id=call_id, command="@make-directory", parameters=parameters, select=())
 
 

@@ -24,6 +24,8 @@ from ._paths import make_closed, move_path
 Which = t.Literal["nothing", "foreign", "writable"]
 """What is moved aside: what others own; or also what others may write."""
 
+STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
+
 ASIDE = ".untrusted-"
 """How the folder's name begins that takes it."""
 _DEPTH = 5
@@ -131,7 +133,7 @@ def moves(folder: str, items: t.Sequence[Item], target: str, sddl: str) -> t.Ite
         target: of `aside`.
         sddl: the target's owner and access list.
     """
-    yield make_closed(target, sddl, "aside", empty=True)
+    yield make_closed(target, sddl, "aside", existing="empty")
     for number, item in enumerate(items):
         yield move_path(item.path, target + item.path[len(folder) :], f"aside-{number}")
 

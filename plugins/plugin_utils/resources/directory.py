@@ -14,6 +14,10 @@ from ._paths import ancestors, make_closed, make_directory, remove_path, set_acl
 from ._state import create, objects, only, remove, update
 from .file import check_acl, refuse_link
 
+CLOSED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+"""SYSTEM and Administrators, and nobody else."""
+READABLE = f"{CLOSED}(A;OICI;0x1200a9;;;BU)"
+r"""All users read and run what is in it, as Azure's nodes have it in C:\k (Azure/aks-engine#4633)."""
 SHARED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
 r"""What Windows Server's C:\ hands down to new folders (moby/buildkit#4731): all users read, and make things of their
 own. With Administrators as owner nobody else renames or deletes what is in it."""
@@ -51,6 +55,13 @@ class Directory(Resource):
     shallow: bool = dataclasses.field(
         default=False, metadata={"help": "`move_aside` looks only at what lies directly in it."}
     )
+    open_folders: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Names of folders in it that stay open to all users: before it is closed they are made, with the "
+            "list that Windows gives to folders in C:\\. With `acl` only."
+        },
+    )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether it exists. `absent` removes it with all in it."}
     )
@@ -59,12 +70,22 @@ class Directory(Resource):
         check_acl(self.acl)
         if self.state == "absent" and len(self.name.rstrip("\\/ ")) < 3:
             raise ResourceError("name", self.name, "wanted a folder; a whole drive is not removed")
-        for option in ("guard_parents", "move_aside"):
-            if getattr(self, option) not in (False, "nothing") and not self._owned:
+        for option in ("guard_parents", "move_aside", "open_folders"):
+            if getattr(self, option) not in (False, "nothing", ()) and not self._owned:
                 raise ResourceError(option, getattr(self, option), "wanted an acl with owner (O:) beside it")
+
+    def joined(self, other: t.Self) -> t.Self | None:
+        """Roles name the same folder with more or less care; what they forbid must not contradict."""
+        for one, more in ((self, other), (other, self)):
+            if one == type(self)(name=one.name) and more.state == "present":
+                return more
+        strictest = max(self, other, key=lambda one: _untrusted.STRICTNESS.index(one.move_aside))
+        alike = {dataclasses.replace(one, name=self.name, move_aside="nothing") for one in (self, other)}
+        return strictest if len(alike) == 1 else None
 
     @property
     def path(self) -> str:
+        """Its path, without a backslash at its end."""
         return self.name.replace("/", "\\").rstrip("\\")
 
     @property
@@ -72,9 +93,13 @@ class Directory(Resource):
         """Whether the wanted list names an owner."""
         return _sddl.owner(self.acl or "") is not None
 
+    @property
+    def _open(self) -> list[str]:
+        return [f"{self.path}\\{name}" for name in self.open_folders]
+
     def observe(self) -> tuple[Call, ...]:
         above: list[Json] = [*ancestors(self.name)] if self.guard_parents else []
-        parameters: dict[str, Json] = {"paths": [self.name, *above]} | ({"acl": True} if self.acl else {})
+        parameters: dict[str, Json] = {"paths": [self.name, *above, *self._open]} | ({"acl": True} if self.acl else {})
         look = Call(id="directory", command="@read-file", parameters=parameters, on_error="continue")
         if self.move_aside == "nothing":
             return (look,)
@@ -92,7 +117,8 @@ class Directory(Resource):
         refuse_link(self.title, found)
         above = [*self._parents(seen)]
         if not exists:
-            return create(self, {"path": self.name, "acl": self.acl}, [*above, *self._make(self.acl)])
+            inside = [make_closed(path, SHARED, f"open-{number}") for number, path in enumerate(self._open)]
+            return create(self, {"path": self.name, "acl": self.acl}, [*above, *self._make(self.acl), *inside])
         return self._close(self.acl, found, above, seen)
 
     def _close(self, acl: str, found: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results) -> Change | None:
@@ -102,6 +128,10 @@ class Directory(Resource):
         calls = [*above]
         if above:
             before, after = {"parents": "others may replace them"}, {"parents": "closed"}
+        opened = [*self._keep_open(seen)]
+        if opened:
+            before, after = {**before, "open_folders": "not open"}, {**after, "open_folders": [*self.open_folders]}
+            calls += opened
         if not _sddl.same(acl, str(found.get("sddl") or "")):
             before, after = {**before, "acl": found.get("sddl")}, {**after, "acl": acl}
             calls.append(set_acl(self.name, acl))
@@ -116,20 +146,29 @@ class Directory(Resource):
 
     def _make(self, acl: str) -> tuple[Call, ...]:
         if self._owned:
-            return (make_closed(self.name, acl, empty=True),)
+            return (make_closed(self.name, acl, existing="empty"),)
         return make_directory(self.name), set_acl(self.name, acl)
 
     def _parents(self, seen: Results) -> t.Iterator[Call]:
         """Closes those above that others could replace; the outermost first."""
         if not self.guard_parents:
             return
-        known = {str(item.get("path")).casefold(): item for item in objects(self, seen, "directory")}
         for number, path in enumerate(ancestors(self.name)):
-            item = known.get(path.casefold(), {})
+            item = self._seen(seen, path)
             if not item.get("exists"):
-                yield make_closed(path, SHARED, f"parent-{number}")
+                # Another resource may have made it by then.
+                yield make_closed(path, SHARED, f"parent-{number}", existing="leave")
             elif _sddl.others(str(item.get("sddl") or ""), _sddl.REPLACE):
                 yield set_acl(path, SHARED, f"parent-{number}")
+
+    def _keep_open(self, seen: Results) -> t.Iterator[Call]:
+        for number, path in enumerate(self._open):
+            if not _sddl.same(SHARED, str(self._seen(seen, path).get("sddl") or "")):
+                yield make_closed(path, SHARED, f"open-{number}")
+
+    def _seen(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
+        known = {str(item.get("path")).casefold(): item for item in objects(self, seen, "directory")}
+        return known.get(path.casefold(), {})
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
         if call_id.startswith("aside"):
@@ -140,3 +179,37 @@ class Directory(Resource):
         if result.error is not None and "FolderNotEmpty" in result.error.id:
             return "Somebody filled it since the node was looked at: look at what is in it, and run this again"
         return None
+
+
+_OF_WINDOWS = ("c:\\windows", "c:\\program files", "c:\\program files (x86)", "c:\\programdata", "c:\\users")
+
+
+def closed(
+    folders: t.Iterable[str],
+    *,
+    users: t.Literal["none", "read"] = "none",
+    content: _untrusted.Which = "foreign",
+    only_below: str = "",
+    **properties: t.Any,
+) -> list[dict[str, t.Any]]:
+    """Resources for folders in which only SYSTEM and administrators write.
+
+    Whole drives, Windows' own folders and what lies in C:\\Windows and C:\\Program Files stay as Windows has them.
+
+    Args:
+        folders: Windows paths.
+        users: what all other users may do.
+        content: what of their content is not trusted; see `move_aside`.
+        only_below: elsewhere folders are only made: they may be shared with others.
+        properties: further properties.
+    """
+    guard = {"acl": CLOSED if users == "none" else READABLE, "guard_parents": True, "move_aside": content}
+    resources: list[dict[str, t.Any]] = []
+    for folder in dict.fromkeys(folders):
+        low = folder.replace("/", "\\").rstrip("\\").casefold()
+        windows = (
+            low.count("\\") == 0 or low in _OF_WINDOWS or low.startswith(tuple(f"{own}\\" for own in _OF_WINDOWS[:3]))
+        )
+        outside = bool(only_below) and not low.startswith(f"{only_below.casefold()}\\")
+        resources.append({"type": "Directory", "name": folder, **({} if windows or outside else guard | properties)})
+    return resources

@@ -52,8 +52,10 @@ def make_directory(
         machine.files.make_directory(path, sddl)
     except OSError as error:
         raise failure("WriteError", "IOException", str(error)) from None
+    if existed and parameters.get("existing") == "leave":
+        return []
     set_security(machine, path, sddl)
-    if existed and parameters.get("empty") and machine.files.listing(path):
+    if existed and parameters.get("existing") == "empty" and machine.files.listing(path):
         message = f"{path} was made meanwhile, and is not empty"
         raise failure("ResourceExists", "FolderNotEmpty", message)
     return []
