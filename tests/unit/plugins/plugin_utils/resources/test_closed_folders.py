@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from unit.direct_node import DirectNode
+from unit.users import USER, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
@@ -20,7 +21,6 @@ from simulator.machine.files import Files
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
-USER = "S-1-5-21-1-2-3-1001"
 USERS = "BU"
 
 
@@ -44,18 +44,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     machine.power_on()
     yield machine
     machine.power.power_off()
-
-
-def plant(files: Files, path: str, content: str = "evil") -> None:
-    """What an ordinary user does: a file with the folders above it, all his own."""
-    folders = [path.rpartition("\\")[0]]
-    while not files.exists(folders[-1].rpartition("\\")[0] + "\\"):
-        folders.append(folders[-1].rpartition("\\")[0])
-    mine = [folder for folder in folders if not files.exists(folder)]
-    files.make_directory(folders[0])
-    files.write_text(path, content)
-    for place in (*mine, path):
-        files.set_sddl(place, f"O:{USER}")
 
 
 def link(files: Files, path: str, target: str) -> None:
@@ -122,7 +110,7 @@ def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> N
 
 def test_what_was_seen_of_others_is_looked_at_anew(machine: Machine) -> None:
     # The planted file is just what is wanted: without a second look nobody would write it.
-    plant(machine.files, r"C:\etc\kubernetes\x.conf", "good\n")
+    plant(machine.files, r"C:\etc\kubernetes\x.conf", b"good\n")
     wanted = {"type": "File", "name": r"C:\etc\kubernetes\x.conf", "content": "good\n"}
     outcome = settled(DirectNode(machine), *ETC, wanted)
     assert [change.planned.resource.type for change in outcome.changes] == ["Directory", "File"]
