@@ -40,7 +40,10 @@ class ActionModule(NodeAction):
         except ArtifactError as error:
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
         # Anybody may make folders in ProgramData, and files in them.
-        folders = [*directory.closed([_OWN]), *directory.closed([options["cache_dir"]], content="writable")]
+        folders = [
+            *directory.closed([_OWN], shallow=True),
+            *directory.closed([options["cache_dir"]], content="writable"),
+        ]
         resources = load([*folders, *wanted])
         told = cache.Recorder(node)
         result, outcome = self.converged(told, resources, options)

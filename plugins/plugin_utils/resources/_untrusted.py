@@ -67,6 +67,8 @@ def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
             select=("Path", "Sddl"),
             on_error="continue",
         ),
+        # What is gone by now was somebody's temporary file; what is there without a list cannot be looked at.
+        Call(id="still", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
         Call(id="now", command="Get-Date", on_error="continue"),
     )
 
@@ -84,13 +86,16 @@ def found(folder: str, which: Which, seen: Results) -> list[Item]:
     within, owners = seen.get("within"), seen.get("owners")
     if within is None or not within.ok:
         return []
+    still = seen.get("still")
+    there = {str(item.get("FullName")).casefold() for item in (still.output if still else ())}
     lists = {_path(item).casefold(): str(item.get("Sddl") or "") for item in (owners.output if owners else ())}
     theirs: list[Item] = []
     behind: list[str] = []
     for item in sorted(within.output, key=lambda item: str(item.get("FullName"))):
         path = str(item.get("FullName"))
         below = path.casefold()
-        if any(below.startswith(f"{outer}\\") for outer in behind) or _is_aside(folder, path):
+        gone = below not in lists and below not in there
+        if gone or any(below.startswith(f"{outer}\\") for outer in behind) or _is_aside(folder, path):
             continue
         who = _who(lists.get(below, ""), which, folder=bool(item.get("PSIsContainer")))
         if who:

@@ -80,8 +80,9 @@ class Directory(Resource):
             if one == type(self)(name=one.name) and more.state == "present":
                 return more
         strictest = max(self, other, key=lambda one: _untrusted.STRICTNESS.index(one.move_aside))
-        alike = {dataclasses.replace(one, name=self.name, move_aside="nothing") for one in (self, other)}
-        return strictest if len(alike) == 1 else None
+        deepest = min(self, other, key=lambda one: one.shallow).shallow
+        alike = {dataclasses.replace(one, name=self.name, move_aside="nothing", shallow=False) for one in (self, other)}
+        return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
 
     @property
     def path(self) -> str:

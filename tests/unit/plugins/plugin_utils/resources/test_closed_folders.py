@@ -19,6 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.resources import dire
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.machine.files import Files
 from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError
 from simulator.machine.settings import Settings
 
 USERS = "BU"
@@ -196,6 +197,28 @@ def test_what_others_could_write_in_the_cache_does_not(machine: Machine) -> None
     files.set_sddl(kept, f"D:(A;;0x1301bf;;;{USERS})")
     settled(DirectNode(machine), *CACHE)
     assert not files.exists(kept)
+
+
+def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs make temporary files; only what is there and cannot be looked at counts as others'."""
+    files = machine.files
+    files.make_directory(r"C:\ProgramData\winkube\cache")
+    for name in ("a-passing", "hidden"):
+        files.write_text(rf"C:\ProgramData\winkube\cache\{name}", "x")
+    sddl = Files.sddl
+
+    def asked(files: Files, path: str) -> str:
+        if path.endswith("passing") and files.exists(path):
+            files.delete(path)
+        if path.endswith("hidden") or not files.exists(path):
+            raise CmdletError("PermissionDenied", "GetAcl_UnauthorizedAccessException", "unauthorized", "System.X")
+        return sddl(files, path)
+
+    monkeypatch.setattr(Files, "sddl", asked)
+    outcome = converge(DirectNode(machine), *CACHE, check_mode=True)
+    (warning,) = [text for text in outcome.warnings if "not trusted" in text]
+    assert r"cache\hidden" in warning
+    assert "passing" not in warning
 
 
 def test_whole_drives_and_what_windows_protects_stay_as_they_are() -> None:
