@@ -183,7 +183,6 @@ class Convergence:
             try:
                 self._apply_in_parts(self._look_again(now))
             except BatchLost as lost:
-                # Once: what it did is observed anew, and the rest planned anew.
                 self.outcome.warnings.append(f"{lost}; looking again at what the node has")
                 self._apply_all(self._at_once(self.observe_and_plan()))
             return self.outcome
@@ -191,10 +190,10 @@ class Convergence:
             self.outcome.remote_commands = self._node.remote_commands
 
     def _look_again(self, now: list[Planned]) -> list[Planned]:
-        """Makes the changes first after which what was seen no longer holds; the plan after the last of them."""
+        """Makes those first after which what was seen no longer holds; returns the plan after the last of them."""
         while first := next((planned for planned in now if planned.change.look_again), None):
-            others = tuple(text for planned in now if planned is not first for text in planned.change.warnings)
-            self.outcome.warnings = [text for text in self.outcome.warnings if not others or not text.endswith(others)]
+            later = tuple(text for planned in now if planned is not first for text in planned.change.warnings)
+            self.outcome.warnings = [text for text in self.outcome.warnings if not (later and text.endswith(later))]
             if not self._apply_all([first]):
                 return []
             now = self._at_once(self.observe_and_plan())
