@@ -14,6 +14,7 @@ from unit.users import USER, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import join_calls
 from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
@@ -219,6 +220,16 @@ def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkey
     (warning,) = [text for text in outcome.warnings if "not trusted" in text]
     assert r"cache\hidden" in warning
     assert "passing" not in warning
+
+
+def test_a_join_closes_what_older_images_left_open(machine: Machine) -> None:
+    machine.files.make_directory(r"C:\etc\kubernetes\manifests")
+    seen = DirectNode(machine).run(Batch(calls=join_calls("token", r"C:\k\kubeadm.exe", 1.0)))
+    assert seen.stopped is not None
+    assert seen.stopped.id == "join"
+    for path in (r"C:\etc\kubernetes\manifests", r"C:\var\lib\kubelet\pki"):
+        assert machine.files.who_may_read(path) | machine.files.who_may_write(path) == set()
+    assert machine.files.who_may_write(r"C:\var\lib\kubelet") == {USERS}
 
 
 def test_whole_drives_and_what_windows_protects_stay_as_they_are() -> None:
