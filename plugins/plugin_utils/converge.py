@@ -183,6 +183,7 @@ class Convergence:
             try:
                 self._apply_in_parts(self._look_again(now))
             except BatchLost as lost:
+                # Once: what it did is observed anew, and the rest planned anew.
                 self.outcome.warnings.append(f"{lost}; looking again at what the node has")
                 self._apply_all(self._at_once(self.observe_and_plan()))
             return self.outcome

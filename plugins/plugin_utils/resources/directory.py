@@ -28,6 +28,7 @@ class Directory(Resource):
     """A folder, made with its parents."""
 
     type: t.ClassVar[str] = "Directory"
+    builds_on = frozenset({"Directory"})
     name: str = dataclasses.field(metadata={"help": "Its path on the node."})
     acl: str | None = dataclasses.field(
         default=None,
