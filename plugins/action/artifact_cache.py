@@ -11,6 +11,7 @@ from ..plugin_utils._action import NodeAction
 from ..plugin_utils.artifacts import cache
 from ..plugin_utils.artifacts.locations import ArtifactError
 from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.resources import directory
 from ..plugin_utils.resources._load import load
 
 
@@ -40,9 +41,11 @@ class ActionModule(NodeAction):
         except ArtifactError as error:
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
         # Anybody may make folders in ProgramData, and files in them.
-        folders = dict.fromkeys((_OWN, options["cache_dir"]))
-        guarded = [{"type": "Directory", "name": name, "acl": _ACL} for name in folders if len(name) > len("C:\\")]
-        resources = load([*guarded, *wanted])
+        folders = [
+            *directory.closed([_OWN], shallow=True),
+            *directory.closed([options["cache_dir"]], content="writable"),
+        ]
+        resources = load([*folders, *wanted])
         told = cache.Recorder(node)
         result, outcome = self.converged(told, resources, options)
         entries = cache.table(resources, told, outcome.header.version if outcome.header else None)
@@ -55,8 +58,6 @@ class ActionModule(NodeAction):
 
 
 _OWN = "C:\\ProgramData\\winkube"
-_ACL = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""Folders of the collection are for SYSTEM and administrators, with all in them."""
 _TAKEN = (
     *("cache_dir", "kinds", "sites", "mirror", "upstream", "verify", "proxy", "no_proxy", "ignore_revocation"),
     *("limit_rate", "parallel", "prune", "keep"),

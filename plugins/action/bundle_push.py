@@ -14,9 +14,11 @@ from ..plugin_utils.bundle.verify import Bundle
 from ..plugin_utils.converge import Convergence
 from ..plugin_utils.node import Node, NodeError
 from ..plugin_utils.plan import Planned
+from ..plugin_utils.resources._base import Resource
 from ..plugin_utils.resources._load import load
 from ..plugin_utils.resources.artifact import Artifact
 from ..plugin_utils.resources.container_image import ContainerImage
+from ..plugin_utils.resources.directory import Directory
 from ..plugin_utils.values.terminal import show
 
 
@@ -33,11 +35,12 @@ class ActionModule(NodeAction):
         bundle = Bundle(
             directory=pathlib.Path(options["server"]["path"]), entries={entry.path: entry for entry in entries}
         )
-        resources = [item for item in load(options["resources"]) if isinstance(item, (Artifact, ContainerImage))]
+        kinds = (Artifact, ContainerImage, Directory)
+        resources = [item for item in load(options["resources"]) if isinstance(item, kinds)]
         work = Convergence(
             node, resources, check_mode=True, allow_unsupported_windows=options["allow_unsupported_windows"]
         )
-        missing = [planned.resource for planned in work.observe_and_plan() if _is_missing(planned)]
+        missing = _missing(resources, work.observe_and_plan())
         header = work.outcome.header
         version = (header.version or header.nearest_version) if header is not None else ""
         wanted = bundle_push.needed(missing, bundle.entries, version)
@@ -49,6 +52,17 @@ class ActionModule(NodeAction):
                 raise NodeError(f"{node.name}: {error}") from error
         pushed = [entry.path for entry in wanted] if self._task.check_mode else push.pushed
         return {"changed": bool(pushed), "pushed": pushed, "remote_commands": node.remote_commands}
+
+
+def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> list[Resource]:
+    """What the node lacks; what lies there untrusted counts as lacking, since it will be moved aside."""
+    brought = [one.resource for one in planned if _is_missing(one)]
+    untrusted = tuple(str(path).casefold() for one in planned for path in one.change.before.get("untrusted") or ())
+    return [
+        item
+        for item in resources
+        if item in brought or (isinstance(item, Artifact) and item.path.casefold().startswith(untrusted))
+    ]
 
 
 def _is_missing(planned: Planned) -> bool:

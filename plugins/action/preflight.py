@@ -16,7 +16,7 @@ from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils._link import plain
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
-from ..plugin_utils.preflight import artifacts, container_images, image, patches
+from ..plugin_utils.preflight import artifacts, container_images, folders, image, patches
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.values.shown import text_without_secrets
 
@@ -51,6 +51,7 @@ class ActionModule(ControllerAction):
         if not problems:
             problems += artifacts.refused(values, values.get("node_prepare_roles") or ())
         problems += container_images.problems(values)
+        problems += folders.problems(values)
         problems += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
         problems += checks.rollout_problems(values)
         problems += image.problems(variables, values, roles)

@@ -13,6 +13,7 @@ from ..plugin_utils import containerd_config as containerd
 from ..plugin_utils import kubeadm, proxies, registry_fixes, versions
 from ..plugin_utils._link import plain
 from ..plugin_utils.artifacts import locations
+from ..plugin_utils.resources import directory
 
 
 def artifact(
@@ -25,6 +26,14 @@ def artifact(
     try:
         return locations.resource(kind, version, cache_dir=cache_dir, **plain({**(sources or {}), **options}))
     except (TypeError, ValueError) as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def closed_folders(folders: list[str], **options: t.Any) -> list[dict[str, t.Any]]:
+    """Resources for folders in which only SYSTEM and administrators write; the options are those of `closed`."""
+    try:
+        return directory.closed(plain(folders), **plain(options))
+    except TypeError as error:
         raise AnsibleFilterError(str(error)) from error
 
 
@@ -88,6 +97,7 @@ class FilterModule:
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {
             "artifact": artifact,
+            "closed_folders": closed_folders,
             "containerd_config": containerd_config,
             "no_proxy": no_proxy,
             "registry_fixes": registry_fixes_for,

@@ -17,16 +17,6 @@ function Get-Sha([string]$Path, [string]$Algorithm = 'SHA256') {
     return (Get-FileHash -LiteralPath $Path -Algorithm $Algorithm).Hash.ToLowerInvariant()
 }
 
-function Set-Sddl([string]$Path, [string]$Sddl, [string]$Sections = 'Access') {
-    $item = Get-Item -LiteralPath $Path -Force
-    if ($item.PSIsContainer) { $acl = [System.Security.AccessControl.DirectorySecurity]::new() }
-    else { $acl = [System.Security.AccessControl.FileSecurity]::new() }
-    $acl.SetSecurityDescriptorSddlForm($Sddl, $Sections)
-    # .NET Framework has it as a method, .NET as an extension. Set-Acl would write the owner as well.
-    if ($PSVersionTable.PSVersion.Major -lt 6) { $item.SetAccessControl($acl) }
-    else { [System.IO.FileSystemAclExtensions]::SetAccessControl($item, $acl) }
-}
-
 function Move-Over([string]$Path, [string]$Destination) {
     # Replace keeps the access list of the file that it replaces. $null would be passed as an empty name.
     if ([System.IO.File]::Exists($Destination)) { [System.IO.File]::Replace($Path, $Destination, [NullString]::Value) }
@@ -40,7 +30,7 @@ function Add-Parent([string]$Path) {
 function Read-File($With) {
     foreach ($path in $With['paths']) {
         $found = [ordered]@{ path = $path; exists = (Test-Item $path); type = $null; size = $null }
-        $found['sha256'] = $found['content'] = $found['sddl'] = $found['modified'] = $null
+        $found['sha256'] = $found['content'] = $found['sddl'] = $found['link'] = $found['modified'] = $null
         if ($found['exists']) { $found['modified'] = [System.IO.File]::GetLastWriteTimeUtc($path) }
         if ([System.IO.Directory]::Exists($path)) { $found['type'] = 'directory' }
         elseif ($found['exists']) {
@@ -68,8 +58,9 @@ function Read-File($With) {
                 if ($raw) { $found['content'] = [Convert]::ToBase64String($bytes, 0, $read) }
             }
         }
+        if ($With['acl']) { $found['link'] = Get-Link $path }
         if ($With['acl'] -and $found['exists']) {
-            $found['sddl'] = (Get-Acl -LiteralPath $path).GetSecurityDescriptorSddlForm('Access')
+            $found['sddl'] = (Get-Acl -LiteralPath $path).GetSecurityDescriptorSddlForm('Access, Owner')
         }
         $found
     }
@@ -283,6 +274,7 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
         '@move-path' { Move-Path $With }
         '@copy-file' { Copy-Newest $With }
         '@set-acl' { Assert-Item $With['path']; Set-Sddl $With['path'] $With['sddl'] }
+        '@make-directory' { New-Folder $With['path'] $With['sddl'] $With['existing'] }
         '@free-space' {
             $drive = [System.IO.DriveInfo]::new([System.IO.Path]::GetPathRoot($With['path']))
             [ordered]@{ free = $drive.AvailableFreeSpace; total = $drive.TotalSize }
@@ -300,4 +292,4 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
     }
 }
 
-Export-ModuleMember -Function 'Invoke-Verb', 'Set-Sddl'
+Export-ModuleMember -Function 'Invoke-Verb'

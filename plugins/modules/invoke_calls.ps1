@@ -7,6 +7,7 @@
 # For Windows PowerShell 5.1 and PowerShell 7. Values are data: they are splatted or quoted, never made into code.
 # Ansible.Basic is left out on purpose: its C# would be compiled at every execution.
 
+#AnsibleRequires -PowerShell ..module_utils._CallAccess
 #AnsibleRequires -PowerShell ..module_utils._CallJson
 #AnsibleRequires -PowerShell ..module_utils._CallObjects
 #AnsibleRequires -PowerShell ..module_utils._CallPrograms
@@ -182,7 +183,7 @@ function Add-Claim([string]$Key) {
     $folder = [System.IO.Path]::GetDirectoryName($claim)
     $null = [System.IO.Directory]::CreateDirectory($folder)
     # The owner, too: anybody may make folders in ProgramData.
-    if ($env:OS -eq 'Windows_NT') { Set-Sddl $folder 'O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' 'Owner, Access' }
+    if ($env:OS -eq 'Windows_NT') { Set-Sddl $folder 'O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' }
     foreach ($old in Get-ChildItem -LiteralPath $folder -Filter '*.claim' -Force) {
         if ($old.LastWriteTimeUtc -lt [datetime]::UtcNow.AddDays(-7)) { Remove-Key $old.BaseName }
     }

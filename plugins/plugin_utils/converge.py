@@ -188,7 +188,7 @@ class Convergence:
                 self.outcome.reboot_required = any(planned.change.reboot == "always" for planned in pending)
                 return self.outcome
             try:
-                self._apply_in_parts(now)
+                self._apply_in_parts(self._look_again(now))
             except BatchLost as lost:
                 # Once: what it did is observed anew, and the rest planned anew.
                 self.outcome.warnings.append(f"{lost}; looking again at what the node has")
@@ -196,6 +196,16 @@ class Convergence:
             return self.outcome
         finally:
             self.outcome.remote_commands = self._node.remote_commands
+
+    def _look_again(self, now: list[Planned]) -> list[Planned]:
+        """Makes those first after which what was seen no longer holds; returns the plan after the last of them."""
+        while first := next((planned for planned in now if planned.change.look_again), None):
+            later = tuple(text for planned in now if planned is not first for text in planned.change.warnings)
+            self.outcome.warnings = [text for text in self.outcome.warnings if not (later and text.endswith(later))]
+            if not self._apply_all([first]):
+                return []
+            now = self._at_once(self.observe_and_plan())
+        return now
 
     def observe_and_plan(self) -> list[Planned]:
         """Asks the node for all that the resources need to know, and compares.

@@ -13,12 +13,16 @@ import typing as t
 import yaml
 
 from .calls import Call, Input, Observation
+from .resources._paths import make_closed
+from .resources.directory import CLOSED, SHARED
 from .versions import Version, kubeadm_api
 
 CONFIGURATION = "C:\\ProgramData\\winkube\\join.yaml"
 """Holds the token while kubeadm runs; removed in the same batch whatever happens."""
 PRIVATE = "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 """SDDL: SYSTEM and Administrators only."""
+_PRIVATE_FOLDERS = ("C:\\etc\\kubernetes", "C:\\var\\lib\\kubelet\\pki")
+"""What kubeadm and the kubelet keep the token and the node's key in. Images of earlier versions left them open."""
 _BOOTSTRAP = "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"
 _KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
 _CA = "C:\\etc\\kubernetes\\pki\\ca.crt"
@@ -108,6 +112,9 @@ def join_calls(configuration: str, kubeadm: str, timeout: float) -> tuple[Call, 
             input=Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path"),
             select=(),
         ),
+        # Where it is missing, as Windows makes it: volumes of pods lie below.
+        make_closed("C:\\var\\lib\\kubelet", SHARED, "kubelet-folder", existing="leave"),
+        *(make_closed(folder, CLOSED, f"close-{number}") for number, folder in enumerate(_PRIVATE_FOLDERS)),
         Call(
             id="configuration",
             command="@write-file",

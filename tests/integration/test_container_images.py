@@ -36,7 +36,7 @@ TWELVE = [
     "registry.k8s.io/e2e-test-images/agnhost:2.53",
 ]
 SECRET = "s3cret-pa$$word"
-PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
+PRIVATE = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 
 
 @pytest.fixture(scope="module")

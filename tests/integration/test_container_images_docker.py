@@ -126,7 +126,7 @@ def test_credentials_reach_docker_by_a_file(machines: Machines) -> None:
     assert statuses(result) == {f"{host}/private:1": "pulled"}, result.get("msg")
     assert SECRET not in str(result)
     path = r"C:\ProgramData\winkube\docker\config.json"
-    assert "D:P(A;;FA;;;SY)(A;;FA;;;BA)" in machine.files.sddl(path)
+    assert "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)" in machine.files.sddl(path)
 
 
 def test_pause_is_built_from_another_base_and_only_again_if_something_changed(

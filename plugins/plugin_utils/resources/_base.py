@@ -68,6 +68,8 @@ class Change:
     """The calls that make it so, ids local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
     """Whether what follows needs a reboot first: never, when an output says RestartNeeded=Yes, or always."""
+    look_again: bool = False
+    """Afterwards, what was seen of other resources may no longer hold: the node is observed and planned anew."""
     room: Room | tuple[Room, ...] | None = None
     """What it takes of a volume, or of several; None: next to nothing."""
     harmless: bool = False

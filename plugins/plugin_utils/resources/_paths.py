@@ -7,6 +7,8 @@ Private to the collection.
 
 from __future__ import annotations
 
+import typing as t
+
 from ..calls import Call, Json
 
 OWN = "C:\\Windows\\winkube"
@@ -38,6 +40,27 @@ def move_path(path: str, destination: str, call_id: str) -> Call:
     return Call(id=call_id, command="@move-path", parameters=parameters, select=())
 
 
-def set_acl(path: str, sddl: str) -> Call:
-    """Sets the access list of what exists."""
-    return Call(id="acl", command="@set-acl", parameters={"path": path, "sddl": sddl}, select=())
+def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
+    """Sets owner and access list of what exists, as far as the SDDL names them."""
+    return Call(id=call_id, command="@set-acl", parameters={"path": path, "sddl": sddl}, select=())
+
+
+def make_closed(
+    path: str, sddl: str, call_id: str = "make", *, existing: t.Literal["set", "empty", "leave"] = "set"
+) -> Call:
+    """Makes a folder that has its owner and access list from its first moment.
+
+    Args:
+        path: of the folder.
+        sddl: with owner and access list.
+        call_id: of the call.
+        existing: a folder that exists gets them (`set`), too, but has to be empty (`empty`), or stays as it is.
+    """
+    parameters: dict[str, Json] = {"path": path, "sddl": sddl} | ({} if existing == "set" else {"existing": existing})
+    return Call(id=call_id, command="@make-directory", parameters=parameters, select=())
+
+
+def ancestors(path: str) -> list[str]:
+    """The folders above a Windows path, the outermost first, without the drive."""
+    drive, *names = [part for part in path.replace("/", "\\").split("\\") if part]
+    return [f"{drive}\\" + "\\".join(names[:count]) for count in range(1, len(names))]

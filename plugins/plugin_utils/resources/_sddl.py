@@ -28,6 +28,15 @@ _TRUSTEES = {
     "CG": "S-1-3-1",
     "OW": "S-1-3-4",
 }
+_TRUSTED = frozenset({"S-1-5-18", "S-1-5-32-544", "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"})
+"""SYSTEM, Administrators, TrustedInstaller. What administrators make belongs to Administrators on Windows Server."""
+_BUILT_IN_ADMINISTRATOR = re.compile(r"S-1-5-21-[0-9-]+-500|LA")
+_OWNER = re.compile(r"O:([A-Z]{2}|S-1-[0-9-]+)")
+WRITE = 0x2 | 0x4 | 0x40000 | 0x80000 | _GENERIC["GA"] | _GENERIC["GW"]
+"""Rights to change a file: write, append, change its list or its owner."""
+REPLACE = 0x40 | 0x10000 | 0x40000 | 0x80000 | _GENERIC["GA"]
+"""Rights to put something else into the place of a folder or of what is in it: delete (and so rename), delete children,
+change its list or its owner."""
 _DACL = re.compile(r"D:([A-Z_]*)((?:\([^()]*\))*)")
 
 Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
@@ -49,9 +58,38 @@ def parse(sddl: str) -> Acl | None:
     return "P" in re.sub("A[IR]", "", control.upper()), frozenset(own)
 
 
-def same(one: str, other: str) -> bool:
-    """Whether two descriptors grant the same, as far as their discretionary access lists go."""
-    return parse(one) == parse(other)
+def owner(sddl: str) -> str | None:
+    """The SID of the owner; None where the descriptor names none."""
+    found = _OWNER.match(sddl)
+    return _TRUSTEES.get(found[1], found[1]) if found else None
+
+
+def same(wanted: str, found: str) -> bool:
+    """Whether a descriptor grants what is wanted: the same access list, and the owner where one is wanted."""
+    return parse(wanted) == parse(found) and owner(wanted) in (None, owner(found))
+
+
+def is_administrative(sid: str | None) -> bool:
+    """Whether this owner is SYSTEM, Administrators, TrustedInstaller or the built-in administrator."""
+    return sid is not None and (sid in _TRUSTED or bool(_BUILT_IN_ADMINISTRATOR.fullmatch(sid)))
+
+
+def others(sddl: str, rights: int) -> tuple[str, ...]:
+    """Who, beside those, holds any of these rights on the thing itself, by inherited entries too, or owns it."""
+    found = {sid for sid in (owner(sddl),) if sid}
+    listed = _DACL.search(sddl)
+    for entry in re.findall(r"\(([^()]*)\)", listed[2] if listed else ""):
+        kind, flags, mask, dummy_object, dummy_inherited, trustee = (*entry.split(";"), *[""] * 6)[:6]
+        names = {flags[index : index + 2] for index in range(0, len(flags), 2)}
+        if kind.upper() == "A" and "IO" not in names and _mask(mask) & rights:
+            found.add(_TRUSTEES.get(trustee.upper(), trustee.upper()))
+    return tuple(sorted(sid for sid in found if not is_administrative(sid)))
+
+
+def _mask(text: str) -> int:
+    """Rights as a number; of what cannot be read, all."""
+    rights = _rights(text)
+    return int(rights, 16) if rights.startswith("0x") else 0xFFFFFFFF
 
 
 def _rights(text: str) -> str:

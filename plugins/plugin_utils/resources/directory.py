@@ -7,12 +7,20 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, Json
-from . import _sddl
+from ..calls import Call, CallResult, Json
+from . import _sddl, _untrusted
 from ._base import Change, Resource, ResourceError, Results
-from ._paths import make_directory, remove_path, set_acl
-from ._state import create, only, remove, update
-from .file import check_acl
+from ._paths import ancestors, make_closed, make_directory, remove_path, set_acl
+from ._state import create, objects, only, remove, update
+from .file import check_acl, refuse_link
+
+CLOSED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+"""SYSTEM and Administrators, and nobody else."""
+READABLE = f"{CLOSED}(A;OICI;0x1200a9;;;BU)"
+r"""All users read and run what is in it, as Azure's nodes have it in C:\k (Azure/aks-engine#4633)."""
+SHARED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
+r"""What Windows Server's C:\ hands down to new folders (moby/buildkit#4731): all users read, and make things of their
+own. With Administrators as owner nobody else renames or deletes what is in it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,9 +28,40 @@ class Directory(Resource):
     """A folder, made with its parents."""
 
     type: t.ClassVar[str] = "Directory"
+    builds_on = frozenset({"Directory"})
     name: str = dataclasses.field(metadata={"help": "Its path on the node."})
     acl: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its access list in SDDL, such as `D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)`."}
+        default=None,
+        metadata={
+            "help": "Its access list in SDDL, and its owner where that is named, such as "
+            "`O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)`. A junction or symbolic link on the path is refused."
+        },
+    )
+    guard_parents: bool = dataclasses.field(
+        default=False,
+        metadata={
+            "help": "Nobody but administrators may rename or replace the folders above it: those that others own or "
+            "may delete get Administrators as owner and the list that Windows gives to folders in C:\\. Those that do "
+            "not exist are made so. With `acl` only."
+        },
+    )
+    move_aside: _untrusted.Which = dataclasses.field(
+        default="nothing",
+        metadata={
+            "help": "What of its content is not trusted, and is moved into a folder `.untrusted-TIME` in it, with a "
+            "warning: `foreign` what others than administrators own, `writable` also what others may write. "
+            "With `acl` only."
+        },
+    )
+    shallow: bool = dataclasses.field(
+        default=False, metadata={"help": "`move_aside` looks only at what lies directly in it."}
+    )
+    open_folders: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Names of folders in it that stay open to all users: before it is closed they are made, with the "
+            "list that Windows gives to folders in C:\\. With `acl` only."
+        },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether it exists. `absent` removes it with all in it."}
@@ -32,10 +71,41 @@ class Directory(Resource):
         check_acl(self.acl)
         if self.state == "absent" and len(self.name.rstrip("\\/ ")) < 3:
             raise ResourceError("name", self.name, "wanted a folder; a whole drive is not removed")
+        for option in ("guard_parents", "move_aside", "open_folders"):
+            if getattr(self, option) not in (False, "nothing", ()) and not self._owned:
+                raise ResourceError(option, getattr(self, option), "wanted an acl with owner (O:) beside it")
+
+    def joined(self, other: t.Self) -> t.Self | None:
+        """Roles name the same folder with more or less care; what they forbid must not contradict."""
+        for one, more in ((self, other), (other, self)):
+            if one == type(self)(name=one.name) and more.state == "present":
+                return more
+        strictest = max(self, other, key=lambda one: _untrusted.STRICTNESS.index(one.move_aside))
+        deepest = min(self, other, key=lambda one: one.shallow).shallow
+        alike = {dataclasses.replace(one, name=self.name, move_aside="nothing", shallow=False) for one in (self, other)}
+        return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
+
+    @property
+    def path(self) -> str:
+        """Its path, without a backslash at its end."""
+        return self.name.replace("/", "\\").rstrip("\\")
+
+    @property
+    def _owned(self) -> bool:
+        """Whether the wanted list names an owner."""
+        return _sddl.owner(self.acl or "") is not None
+
+    @property
+    def _open(self) -> list[str]:
+        return [f"{self.path}\\{name}" for name in self.open_folders]
 
     def observe(self) -> tuple[Call, ...]:
-        parameters: dict[str, Json] = {"paths": [self.name]} | ({"acl": True} if self.acl else {})
-        return (Call(id="directory", command="@read-file", parameters=parameters, on_error="continue"),)
+        above: list[Json] = [*ancestors(self.name)] if self.guard_parents else []
+        parameters: dict[str, Json] = {"paths": [self.name, *above, *self._open]} | ({"acl": True} if self.acl else {})
+        look = Call(id="directory", command="@read-file", parameters=parameters, on_error="continue")
+        if self.move_aside == "nothing":
+            return (look,)
+        return (look, *_untrusted.questions(self.path, shallow=self.shallow))
 
     def plan(self, seen: Results) -> Change | None:
         found = only(self, seen, "directory")
@@ -44,9 +114,104 @@ class Directory(Resource):
             raise ResourceError(self.title, "a file", "at this path is a file, wanted a directory or nothing")
         if self.state == "absent":
             return remove(self, {"path": self.name}, [remove_path(self.name)]) if exists else None
-        acl = [set_acl(self.name, self.acl)] if self.acl else []
+        if self.acl is None:
+            return None if exists else create(self, {"path": self.name}, [make_directory(self.name)])
+        refuse_link(self.title, found)
+        above = [*self._parents(seen)]
         if not exists:
-            return create(self, {"path": self.name, "acl": self.acl}, [make_directory(self.name), *acl])
-        if self.acl is None or _sddl.same(self.acl, str(found.get("sddl") or "")):
-            return None
-        return update(self, {"acl": found.get("sddl")}, {"acl": self.acl}, acl)
+            inside = [make_closed(path, SHARED, f"open-{number}") for number, path in enumerate(self._open)]
+            return create(self, {"path": self.name, "acl": self.acl}, [*above, *self._make(self.acl), *inside])
+        return self._close(self.acl, found, above, seen)
+
+    def _close(self, acl: str, found: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results) -> Change | None:
+        """Owner and list of a folder that exists, then what is in it."""
+        before: dict[str, t.Any] = {}
+        after: dict[str, t.Any] = {}
+        calls = [*above]
+        if above:
+            before, after = {"parents": "others may replace them"}, {"parents": "closed"}
+        opened = [*self._keep_open(seen)]
+        if opened:
+            before, after = {**before, "open_folders": "not open"}, {**after, "open_folders": [*self.open_folders]}
+            calls += opened
+        if not _sddl.same(acl, str(found.get("sddl") or "")):
+            before, after = {**before, "acl": found.get("sddl")}, {**after, "acl": acl}
+            calls.append(set_acl(self.name, acl))
+        items = [] if self.move_aside == "nothing" else _untrusted.found(self.path, self.move_aside, seen)
+        if not items:
+            return update(self, before, after, calls)
+        target = _untrusted.aside(self.path, seen)
+        before["untrusted"], after["untrusted"] = [item.path for item in items], []
+        change = update(self, before, after, [*calls, *_untrusted.moves(self.path, items, target, acl)])
+        warning = _untrusted.warning(items, target)
+        return dataclasses.replace(change, look_again=True, warnings=(warning,)) if change else None
+
+    def _make(self, acl: str) -> tuple[Call, ...]:
+        if self._owned:
+            return (make_closed(self.name, acl, existing="empty"),)
+        return make_directory(self.name), set_acl(self.name, acl)
+
+    def _parents(self, seen: Results) -> t.Iterator[Call]:
+        """Closes those above that others could replace; the outermost first."""
+        if not self.guard_parents:
+            return
+        for number, path in enumerate(ancestors(self.name)):
+            item = self._seen(seen, path)
+            if not item.get("exists"):
+                # Another resource may have made it by then.
+                yield make_closed(path, SHARED, f"parent-{number}", existing="leave")
+            elif _sddl.others(str(item.get("sddl") or ""), _sddl.REPLACE):
+                yield set_acl(path, SHARED, f"parent-{number}")
+
+    def _keep_open(self, seen: Results) -> t.Iterator[Call]:
+        for number, path in enumerate(self._open):
+            if not _sddl.same(SHARED, str(self._seen(seen, path).get("sddl") or "")):
+                yield make_closed(path, SHARED, f"open-{number}")
+
+    def _seen(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
+        known = {str(item.get("path")).casefold(): item for item in objects(self, seen, "directory")}
+        return known.get(path.casefold(), {})
+
+    def explain(self, call_id: str, result: CallResult) -> str | None:
+        if call_id.startswith("aside"):
+            return (
+                f"{self.name} holds what others than administrators own or can change. Something uses it: stop what "
+                "runs from there (reset the node if it has joined), and run this again"
+            )
+        if result.error is not None and "FolderNotEmpty" in result.error.id:
+            return "Somebody filled it since the node was looked at: look at what is in it, and run this again"
+        return None
+
+
+_OF_WINDOWS = ("c:\\windows", "c:\\program files", "c:\\program files (x86)", "c:\\programdata", "c:\\users")
+
+
+def closed(
+    folders: t.Iterable[str],
+    *,
+    users: t.Literal["none", "read"] = "none",
+    content: _untrusted.Which = "foreign",
+    only_below: str = "",
+    **properties: t.Any,
+) -> list[dict[str, t.Any]]:
+    """Resources for folders in which only SYSTEM and administrators write.
+
+    Whole drives, Windows' own folders and what lies in C:\\Windows and C:\\Program Files stay as Windows has them.
+
+    Args:
+        folders: Windows paths.
+        users: what all other users may do.
+        content: what of their content is not trusted; see `move_aside`.
+        only_below: elsewhere folders are only made: they may be shared with others.
+        properties: further properties.
+    """
+    guard = {"acl": CLOSED if users == "none" else READABLE, "guard_parents": True, "move_aside": content}
+    resources: list[dict[str, t.Any]] = []
+    for folder in dict.fromkeys(folders):
+        low = folder.replace("/", "\\").rstrip("\\").casefold()
+        windows = (
+            low.count("\\") == 0 or low in _OF_WINDOWS or low.startswith(tuple(f"{own}\\" for own in _OF_WINDOWS[:3]))
+        )
+        outside = bool(only_below) and not low.startswith(f"{only_below.casefold()}\\")
+        resources.append({"type": "Directory", "name": folder, **({} if windows or outside else guard | properties)})
+    return resources

@@ -37,7 +37,11 @@ class File(Resource):
         default="as_is", metadata={"help": "How lines of `content` end."}
     )
     acl: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its access list in SDDL, such as `D:P(A;;FA;;;SY)(A;;FA;;;BA)`."}
+        default=None,
+        metadata={
+            "help": "Its access list in SDDL, and its owner where that is named, such as "
+            "`O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)`. A junction or symbolic link on the path is refused."
+        },
     )
     create_only: bool = dataclasses.field(
         default=False, metadata={"help": "A seed: a file that exists keeps its content."}
@@ -87,6 +91,7 @@ class File(Resource):
         data = self.data()
         if self.state == "absent":
             return remove(self, {"path": self.name}, [remove_path(self.name)]) if exists else None
+        refuse_link(self.title, found)
         if data is not None and not exists:
             return create(self, {**self._shown(data), "acl": self.acl}, [self._write(data)])
         if not exists:
@@ -134,3 +139,19 @@ def check_acl(acl: str | None) -> None:
     """Refuses what is no access list."""
     if acl is not None and _sddl.parse(acl) is None:
         raise ResourceError("acl", acl, "wanted SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")
+
+
+def refuse_link(title: str, found: t.Mapping[str, t.Any]) -> None:
+    """Refuses a path that leads elsewhere: content and access list would go there.
+
+    Args:
+        title: of the resource.
+        found: what @read-file says of the path, with its access list.
+
+    Raises:
+        ResourceError: there is a junction or symbolic link on the path.
+    """
+    if found.get("link"):
+        link = str(found["link"])
+        expected = "expected a path without junctions and symbolic links; see who made it, and remove it"
+        raise ResourceError(title, link, expected)

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import IO
 
-# The access list that a new file in C:\ inherits: https://learn.microsoft.com/windows/win32/secauthz/sid-strings
-DEFAULT_FILE_SDDL = "O:BAG:SYD:AI(A;ID;FA;;;SY)(A;ID;FA;;;BA)(A;ID;0x1200a9;;;BU)"
-DEFAULT_FOLDER_SDDL = "O:BAG:SYD:AI(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;0x1200a9;;;BU)"
+from simulator.machine import access_lists
+from simulator.machine.access_lists import AccessLists, Descriptor
+
 GIGABYTE = 1 << 30
 # Seconds for which a measured drive is believed.
 MEASURED_FOR = 5.0
@@ -72,7 +72,7 @@ class Files:
         self._root = root
         self._capacity = capacity
         self._drives = {letter.upper() for letter in drives}
-        self._sddl: dict[str, str] = {}
+        self._access = AccessLists(self.is_directory)
         self._lock = threading.RLock()
         self._reserved = 12 * GIGABYTE
         # By how much drive C: has grown since the machine was set up.
@@ -166,9 +166,15 @@ class Files:
         """Write a file as UTF-8 without a byte-order mark."""
         self.write_bytes(path, text.encode())
 
-    def make_directory(self, path: str) -> None:
-        """Make a folder and its parents."""
+    def make_directory(self, path: str, sddl: str | None = None) -> None:
+        """Make a folder and its parents; with SDDL, all that are made have that owner and list from the beginning.
+
+        https://learn.microsoft.com/dotnet/api/system.io.directory.createdirectory
+        """
+        missing = [place for place in _ancestry(normalise(path)) if sddl and not self.exists(place)]
         self.real(path).mkdir(parents=True, exist_ok=True)
+        for place in missing:
+            self.set_sddl(place, sddl or "")
 
     def delete(self, path: str) -> None:
         """Delete a file, or a folder with all that is in it. Raises FileNotFoundError."""
@@ -180,26 +186,32 @@ class Files:
                 shutil.rmtree(real)
             else:
                 real.unlink()
-            below = self._key(path)
-            self._sddl = {
-                key: value for key, value in self._sddl.items() if key != below and not key.startswith(below + "\\")
-            }
+            self._access.deleted(self._key(path))
 
     def move(self, path: str, destination: str) -> None:
         """Move a file or folder, over a file that is there. Raises FileNotFoundError."""
         source, target = self.real(path), self.real(destination)
+        before = self.descriptor(path)
         with self._lock:
             if target.exists() and source.is_file() and target.is_file():
                 source.replace(target)
             else:
                 shutil.move(source, target)
-            old, new = self._key(path), self._key(destination)
-            moved = {key: value for key, value in self._sddl.items() if key == old or key.startswith(old + "\\")}
-            for key, value in moved.items():
-                del self._sddl[key]
-                self._sddl[new + key[len(old) :]] = value
+            self._access.moved(self._key(path), self._key(destination), before)
         for told in self.on_move:
             told(path, destination)
+
+    def replace(self, path: str, destination: str) -> None:
+        """Move a file over another, which keeps its owner and list; or where nothing is. Raises PermissionError.
+
+        https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
+        """
+        if self.is_directory(destination):
+            raise PermissionError(f"Access to the path '{destination}' is denied.")
+        kept = self.sddl(destination) if self.exists(destination) else None
+        self.move(path, destination)
+        if kept is not None:
+            self.set_sddl(destination, kept)
 
     def copy(self, path: str, destination: str) -> None:
         """Copy a file or a folder with all that is in it. Raises FileNotFoundError, DiskFullError."""
@@ -232,18 +244,42 @@ class Files:
                     found.append(entry)
         return sorted(found, key=lambda entry: entry.path.casefold())
 
+    def descriptor(self, path: str) -> Descriptor:
+        """Return owner and access list of a file or folder, with the inherited entries."""
+        return self._access.descriptor(self._key(path))
+
     def sddl(self, path: str) -> str:
-        """Return the access list of a file or folder, in SDDL."""
-        own = self._sddl.get(self._key(path))
-        if own is not None:
-            return own
-        return DEFAULT_FOLDER_SDDL if self.is_directory(path) else DEFAULT_FILE_SDDL
+        """Return owner and access list of a file or folder, in SDDL."""
+        return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str) -> None:
-        """Set the access list of a file or folder. Raises FileNotFoundError."""
+        """Set what the SDDL names, owner or access list, of a file or folder. Raises FileNotFoundError, ValueError."""
         if not self.exists(path):
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
-        self._sddl[self._key(path)] = sddl
+        self._access.set(self._key(path), sddl)
+
+    def link_on(self, path: str) -> str | None:
+        """Return the first junction or symbolic link on a path; None where there is none."""
+        for place in _ancestry(normalise(path)):
+            if self.drive_exists(place) and self.real(place).is_symlink():
+                return place
+        return None
+
+    def who_may_read(self, path: str) -> set[str]:
+        """Return who may read a file or list a folder, beside SYSTEM, Administrators and TrustedInstaller."""
+        return access_lists.holders(self.descriptor(path), access_lists.READ)
+
+    def who_may_write(self, path: str) -> set[str]:
+        """Return who may change what lies at a path, beside SYSTEM, Administrators and TrustedInstaller.
+
+        Those, too, who may put something else into its place, or into that of a folder above it.
+        """
+        found = access_lists.holders(self.descriptor(path), access_lists.WRITE)
+        above = PureWindowsPath(normalise(path)).parent
+        while len(above.parts) > 1:
+            found |= access_lists.holders(self.descriptor(str(above)), access_lists.REPLACE_CHILD)
+            above = above.parent
+        return found
 
     @property
     def capacity(self) -> int:
@@ -297,7 +333,7 @@ class Files:
             shutil.copytree(
                 other._root / letter.lower(), self._root / letter.lower(), dirs_exist_ok=True, symlinks=True
             )
-        self._sddl = dict(other._sddl)
+        self._access.copy_from(other._access)
 
     def _key(self, path: str) -> str:
         return normalise(path).casefold()
@@ -310,6 +346,12 @@ def _child(folder: Path, name: str) -> Path:
         return exact
     wanted = name.casefold()
     return next((child for child in folder.iterdir() if child.name.casefold() == wanted), exact)
+
+
+def _ancestry(normal: str) -> list[str]:
+    """Return the folders from below the drive down to a path, and the path."""
+    parts = normal[3:].split("\\")
+    return [normal[:3] + "\\".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _size(place: Path) -> int:

@@ -103,7 +103,7 @@ def _inheritance(sddl: str, letter: str) -> str:
     """Return the list without inherited entries (r), or with copies of them (d), both protected; e inherits again."""
     head, entries = _entries(sddl)
     if letter == "e":
-        return head.replace("D:P", "D:") + "".join(entries)
+        return re.sub(r"D:P?(?:AI)?", "D:", head) + "".join(entries)
     kept = [entry for entry in entries if "ID" not in entry.split(";")[1]] if letter == "r" else entries
     copied = [
         ";".join([parts[0], parts[1].replace("ID", ""), *parts[2:]]) for parts in (entry.split(";") for entry in kept)

@@ -345,7 +345,8 @@ def test_a_pod_links_its_volume_anew_each_time(node: Node, cluster: Admin) -> No
     join(node, cluster)
     node.machine.files.make_directory(r"C:\k\kube-proxy")
     volume = {"name": "access", "emptyDir": {}}
-    line = r"rmdir C:\k\kube-proxy\access & mklink /J C:\k\kube-proxy\access C:\var\lib\kubelet\pods\$(POD_UID)\volumes"
+    folder = r"cd /d C:\k\kube-proxy"
+    line = rf"{folder}&& rmdir access & {folder}&& mklink /J access C:\var\lib\kubelet\pods\$(POD_UID)\volumes"
     container = {
         "name": "c",
         "image": manifests.BASE,

@@ -27,6 +27,7 @@ def one(session: Session, verb: str, **parameters: object) -> dict[str, Any]:
         "sha256",
         "content",
         "sddl",
+        "link",
         "name",
         "key_exists",
         "value",
@@ -53,7 +54,7 @@ def test_files_by_verb(session: Session) -> None:
     assert (written["sha256"], written["size"]) == (wanted, 5)
     looked = one(session, "@read-file", paths=[r"c:\K\A\X.TXT"], hash=True, content=True, acl=True)["first"]
     assert (looked["exists"], looked["type"], looked["content"]) == (True, "file", "hello")
-    assert (looked["sddl"], looked["sha256"]) == ("D:P(A;;FA;;;SY)", wanted)
+    assert (looked["sddl"], looked["link"], looked["sha256"]) == ("O:BAG:SYD:PAI(A;;FA;;;SY)", None, wanted)
     missing = one(session, "@read-file", paths=[r"C:\nope"], hash=True)["first"]
     assert (missing["exists"], missing["type"], missing["sha256"]) == (False, None, None)
     one(session, "@write-file", path=r"C:\k\b", content="AAEC", encoding="base64")
@@ -62,8 +63,8 @@ def test_files_by_verb(session: Session) -> None:
         one(session, "@write-file", path=r"C:\k\b", content="!", encoding="base64")["error"]["category"]
         == "InvalidArgument"
     )
-    assert one(session, "@set-acl", path=r"C:\k\b", sddl="D:(A;;FA;;;BA)")["ok"]
-    assert session.machine.files.sddl(r"C:\k\b") == "D:(A;;FA;;;BA)"
+    assert one(session, "@set-acl", path=r"C:\k\b", sddl="D:P(A;;FA;;;BA)")["ok"]
+    assert session.machine.files.sddl(r"C:\k\b") == "O:BAG:SYD:PAI(A;;FA;;;BA)"
     one(session, "@write-file", path=r"C:\new\f", content="new")
     assert one(session, "@move-path", path=r"C:\new", destination=r"C:\k")["ok"]
     assert [entry.name for entry in session.machine.files.listing(r"C:\k")] == ["f"]

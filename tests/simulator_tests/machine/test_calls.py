@@ -257,7 +257,7 @@ def test_a_key_is_claimed_once(session: Session) -> None:
     assert collected["state"] == "finished"
     assert collected["calls"]["a"]["ok"]
     assert observe(session, mode="collect", key="batch-0002")["state"] == "unknown"
-    assert session.machine.files.sddl(detached.FOLDER) == detached.FOLDER_SDDL
+    assert session.machine.files.sddl(detached.FOLDER) == "O:BAG:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
     observe(session, forget=["batch-0001"])
     assert session.machine.files.listing(detached.FOLDER) == []
     assert observe(session, write, key="batch-0001")["state"] == "finished"

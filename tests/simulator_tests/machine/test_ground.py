@@ -73,7 +73,7 @@ def test_access_lists_follow_their_file(files: Files) -> None:
     default = files.sddl(r"C:\a\x")
     files.set_sddl(r"C:\a\X", "D:P(A;;FA;;;SY)")
     files.move(r"C:\a", r"C:\b")
-    assert files.sddl(r"C:\b\x") == "D:P(A;;FA;;;SY)"
+    assert files.sddl(r"C:\b\x") == "O:BAG:SYD:PAI(A;;FA;;;SY)"
     files.delete(r"C:\b")
     files.make_directory(r"C:\b")
     files.write_text(r"C:\b\x", "")

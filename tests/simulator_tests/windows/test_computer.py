@@ -98,7 +98,7 @@ def test_access_lists(shell: Any) -> None:
     shell.machine.files.write_text(r"C:\x", "")
     arguments = (r"C:\x", "/inheritance:r", "/grant:r", "Administrators:F", "SYSTEM:(OI)(CI)F")
     assert shell.program("icacls.exe", *arguments).exit_code == 0
-    assert set(shell.machine.files.sddl(r"C:\x").partition("D:")[2].strip("P").split(")")) == {
+    assert set(shell.machine.files.sddl(r"C:\x").partition("D:")[2].strip("PAI").split(")")) == {
         "(A;;FA;;;BA",
         "(A;OICI;FA;;;SY",
         "",

@@ -24,6 +24,7 @@ VERBS = (
     "@move-path",
     "@copy-file",
     "@set-acl",
+    "@make-directory",
     "@free-space",
     "@port-pools",
 )

@@ -18,7 +18,7 @@ from simulator.machine.processes import Process
 from simulator.machine.text import iso_utc
 
 FOLDER = r"C:\ProgramData\winkube\batches"
-FOLDER_SDDL = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+FOLDER_SDDL = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 KEPT = timedelta(days=7)
 # Seconds to wait for a claim that is not there yet.
 UNCLAIMED = 5.0

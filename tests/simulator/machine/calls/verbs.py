@@ -12,14 +12,16 @@ import re
 import socket
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from simulator.machine.calls import checksums
+from simulator.machine.calls import access_verbs, checksums
+from simulator.machine.calls.access_verbs import set_security
+from simulator.machine.calls.verb_parameters import Handler, failure, missing, text
 from simulator.machine.files import DiskFullError, Entry
 from simulator.machine.machine import ENVIRONMENT, Machine
-from simulator.machine.objects import CmdletError, PSObject, custom_object
+from simulator.machine.objects import PSObject, custom_object
 from simulator.machine.processes import Process
 from simulator.machine.registry import Value
 
@@ -35,34 +37,13 @@ class Warned(list[object]):
         self.warnings = list(warnings)
 
 
-Handler = Callable[[Machine, Mapping[str, Any], list[object], Process, float], list[object]]
-
-
-def _failure(category: str, error_id: str, message: str, kind: str = "System.IO.IOException") -> CmdletError:
-    return CmdletError(category, error_id, message, kind)
-
-
-def _missing(path: str) -> CmdletError:
-    kind = "System.Management.Automation.ItemNotFoundException"
-    return CmdletError("ObjectNotFound", "PathNotFound", f"Cannot find path '{path}' because it does not exist.", kind)
-
-
-def _text(parameters: Mapping[str, Any], name: str) -> str:
-    value = parameters.get(name)
-    if not isinstance(value, str) or not value:
-        raise _failure(
-            "InvalidArgument", "ParameterMissing", f"the verb needs the parameter {name}", "System.ArgumentException"
-        )
-    return value
-
-
 def _require_unused(machine: Machine, path: str) -> None:
     """Refuse to replace what runs: ReplaceFile answers ERROR_UNABLE_TO_REMOVE_REPLACED.
 
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
     """
     if machine.processes.executing(path):
-        raise _failure("WriteError", "IOException", "Unable to remove the file to be replaced.")
+        raise failure("WriteError", "IOException", "Unable to remove the file to be replaced.")
 
 
 def read_file(
@@ -83,8 +64,11 @@ def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> PSO
         sha256=None,
         content=None,
         sddl=None,
+        link=None,
         modified=entry.modified if entry else None,
     )
+    if parameters.get("acl"):
+        found.properties["link"] = machine.files.link_on(path)
     if entry is None:
         return found
     if not entry.is_directory:
@@ -115,32 +99,39 @@ def write_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
     """Write a file whole or not at all."""
-    path = _text(parameters, "path")
+    path = text(parameters, "path")
     content = parameters.get("content", "")
     encoding = parameters.get("encoding", "utf-8")
     if encoding not in ("utf-8", "base64"):
-        raise _failure(
-            "InvalidArgument", "UnknownEncoding", f"unknown encoding: {encoding}", "System.ArgumentException"
-        )
+        raise failure("InvalidArgument", "UnknownEncoding", f"unknown encoding: {encoding}", "System.ArgumentException")
     try:
         data = base64.b64decode(content, validate=True) if encoding == "base64" else str(content).encode()
     except binascii.Error:
         message = "The input is not a valid Base-64 string."
-        raise _failure("InvalidArgument", "FormatException", message, "System.FormatException") from None
+        raise failure("InvalidArgument", "FormatException", message, "System.FormatException") from None
     parent = path.rsplit("\\", 1)[0]
     _require_unused(machine, path)
+    part = f"{path}.{uuid.uuid4().hex}.part"
     try:
         machine.files.make_directory(parent)
         process.check()
-        machine.files.write_bytes(path, data)
+        machine.files.write_bytes(part, b"")
+        if parameters.get("sddl"):
+            # Before there is any content.
+            for place in (part, path):
+                if machine.files.exists(place):
+                    set_security(machine, place, str(parameters["sddl"]))
+        machine.files.write_bytes(part, data)
+        machine.files.replace(part, path)
     except DiskFullError as error:
-        raise _failure("WriteError", "IOException", str(error.strerror)) from None
+        raise failure("WriteError", "IOException", str(error.strerror)) from None
     except OSError as error:
-        raise _failure(
+        raise failure(
             "WriteError", "UnauthorizedAccessException", str(error), "System.UnauthorizedAccessException"
         ) from None
-    if parameters.get("sddl"):
-        machine.files.set_sddl(path, str(parameters["sddl"]))
+    finally:
+        if machine.files.exists(part):
+            machine.files.delete(part)
     return [custom_object(path=path, sha256=digest(machine, path), size=len(data))]
 
 
@@ -148,21 +139,21 @@ def commit_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
     """Check what was downloaded and move it into place."""
-    path, destination = _text(parameters, "path"), _text(parameters, "destination")
+    path, destination = text(parameters, "path"), text(parameters, "destination")
     if not machine.files.is_file(path):
-        raise _missing(path)
+        raise missing(path)
     algorithm, expected = checksums.expected(machine, parameters)
     actual = digest(machine, path, algorithm.lower())
     if expected is not None and actual != expected.lower():
         machine.files.delete(path)
         message = f"wrong {algorithm} of {path}: expected {expected.lower()}, but it has {actual}; the file was deleted"
-        raise _failure("InvalidData", "ChecksumMismatch", message, "System.IO.InvalidDataException")
+        raise failure("InvalidData", "ChecksumMismatch", message, "System.IO.InvalidDataException")
     sha256 = digest(machine, path)
     size = machine.files.real(path).stat().st_size
     machine.files.make_directory(destination.rsplit("\\", 1)[0])
     process.check()
     _require_unused(machine, destination)
-    machine.files.move(path, destination)
+    machine.files.replace(path, destination)
     if parameters.get("manifest") is not None:
         time_ = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         manifest = {**parameters["manifest"], "sha256": sha256, "size": size, "time": time_}
@@ -181,7 +172,7 @@ def read_registry(
         try:
             exists = machine.registry.key_exists(path)
         except KeyError:
-            raise _missing(path) from None
+            raise missing(path) from None
         if name is not None:
             value = machine.registry.get(path, str(name))
             found.append(
@@ -211,12 +202,10 @@ def set_environment(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
     """Set or remove a variable of the machine."""
-    name, value = _text(parameters, "name"), parameters.get("value")
+    name, value = text(parameters, "name"), parameters.get("value")
     kind = parameters.get("kind", "String")
     if kind not in ("String", "ExpandString"):
-        raise _failure(
-            "InvalidArgument", "UnknownKind", f"unknown kind of variable: {kind}", "System.ArgumentException"
-        )
+        raise failure("InvalidArgument", "UnknownKind", f"unknown kind of variable: {kind}", "System.ArgumentException")
     if value is None:
         machine.registry.delete(ENVIRONMENT, name)
     else:
@@ -229,7 +218,7 @@ def wait_port(
 ) -> list[object]:
     """Wait until a TCP port answers."""
     end = time.monotonic() + float(parameters.get("timeout", timeout))
-    address = (_text(parameters, "host"), int(parameters["port"]))
+    address = (text(parameters, "host"), int(parameters["port"]))
     while True:
         process.check()
         if machine.network.is_up:
@@ -254,15 +243,15 @@ def move_path(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
     """Move a file or folder over another, which is deleted."""
-    path, destination = _text(parameters, "path"), _text(parameters, "destination")
+    path, destination = text(parameters, "path"), text(parameters, "destination")
     if not machine.files.exists(path):
-        raise _missing(path)
+        raise missing(path)
     process.check()
     moved: list[object] = [custom_object(path=path, destination=destination)]
     busy = machine.processes.executing(destination)
     if busy and machine.files.is_directory(destination):
         message = f"Access to the path '{destination}' is denied."
-        raise _failure("PermissionDenied", "IOException", message)
+        raise failure("PermissionDenied", "IOException", message)
     machine.files.make_directory(destination.rsplit("\\", 1)[0])
     if busy:
         # What runs may be renamed, not deleted: https://superuser.com/q/488127
@@ -310,24 +299,13 @@ def _copy(machine: Machine, wanted: Mapping[str, Any], process: Process) -> PSOb
     return done
 
 
-def set_acl(
-    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
-) -> list[object]:
-    """Set the access list of what exists."""
-    path = _text(parameters, "path")
-    if not machine.files.exists(path):
-        raise _missing(path)
-    machine.files.set_sddl(path, _text(parameters, "sddl"))
-    return []
-
-
 def free_space(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
     """Return a volume's free and total bytes."""
-    path = _text(parameters, "path")
+    path = text(parameters, "path")
     if not machine.files.drive_exists(path):
-        raise _missing(path)
+        raise missing(path)
     return [custom_object(free=machine.files.free_space(path[0]), total=machine.files.size(path[0]))]
 
 
@@ -353,7 +331,8 @@ VERB_HANDLERS: Mapping[str, Handler] = {
     "@stop-if": stop_if,
     "@move-path": move_path,
     "@copy-file": copy_file,
-    "@set-acl": set_acl,
+    "@set-acl": access_verbs.set_acl,
+    "@make-directory": access_verbs.make_directory,
     "@free-space": free_space,
     "@port-pools": port_pools,
 }

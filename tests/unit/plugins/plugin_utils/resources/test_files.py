@@ -82,6 +82,20 @@ def test_only_the_access_list_differs() -> None:
     )
 
 
+def test_the_owner_counts_where_one_is_wanted() -> None:
+    theirs = answer(file(PATH, "a", sddl="O:S-1-5-21-1-2-3-1001D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"))
+    assert planned(text(acl="D:P(A;;FA;;;SY)(A;;FA;;;BA)"), file=theirs) is None
+    change = must(text(acl="O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"), file=theirs)
+    assert commands(change) == ["@set-acl"]
+
+
+def test_a_link_on_the_path_is_refused() -> None:
+    for resource in (text(content="a", acl=ACL), one(type="Directory", name=PATH, acl=ACL)):
+        seen = {resource.observe()[0].id: answer(file(PATH, link="C:\\etc"))}
+        with pytest.raises(ResourceError, match="junctions"):
+            planned(resource, **seen)
+
+
 def test_absence() -> None:
     assert planned(text(state="absent"), file=answer(file(PATH))) is None
     assert commands(must(text(state="absent"), file=answer(file(PATH, "x")))) == ["Remove-Item"]
@@ -135,6 +149,7 @@ def test_access_lists_that_grant_the_same(one_acl: str, other: str) -> None:
         ("D:(A;;FA;;;SY)", "D:(D;;FA;;;SY)"),
         ("D:(A;;FA;;;SY)", "D:(A;;FR;;;SY)"),
         ("D:P", ""),
+        ("O:BAD:P", "O:SYD:P"),
     ],
 )
 def test_access_lists_that_do_not(one_acl: str, other: str) -> None:

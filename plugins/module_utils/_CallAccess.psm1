@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Owners and access lists of files and folders. Private to the collection.
+
+# The first junction or symbolic link on a path: what is set behind one is set somewhere else.
+function Get-Link([string]$Path) {
+    $link = $null
+    for ($at = [System.IO.Path]::GetFullPath($Path); $at; $at = [System.IO.Path]::GetDirectoryName($at)) {
+        if (-not ([System.IO.File]::Exists($at) -or [System.IO.Directory]::Exists($at))) { continue }
+        if ([System.IO.File]::GetAttributes($at) -band [System.IO.FileAttributes]::ReparsePoint) { $link = $at }
+    }
+    return $link
+}
+
+function Assert-NoLink([string]$Path) {
+    $link = Get-Link $Path
+    if ($link) { throw (New-Failure 'SecurityError' 'LinkOnPath' "$link is a junction or symbolic link") }
+}
+
+function New-Security([bool]$Folder, [string]$Sddl, [string]$Sections) {
+    if ($Folder) { $acl = [System.Security.AccessControl.DirectorySecurity]::new() }
+    else { $acl = [System.Security.AccessControl.FileSecurity]::new() }
+    $acl.SetSecurityDescriptorSddlForm($Sddl, $Sections)
+    return $acl
+}
+
+# What the SDDL names. The owner first: who owns a thing may always set its list.
+function Set-Sddl([string]$Path, [string]$Sddl) {
+    Assert-NoLink $Path
+    $item = Get-Item -LiteralPath $Path -Force
+    foreach ($section in @(@('O:', 'Owner'), @('D:', 'Access'))) {
+        if ($Sddl -cnotmatch $section[0]) { continue }
+        $acl = New-Security $item.PSIsContainer $Sddl $section[1]
+        # .NET Framework has it as a method, .NET as an extension. Set-Acl would write the group as well.
+        if ($PSVersionTable.PSVersion.Major -lt 6) { $item.SetAccessControl($acl) }
+        else { [System.IO.FileSystemAclExtensions]::SetAccessControl($item, $acl) }
+    }
+    # Whoever owned it until now could put a link into its place meanwhile.
+    Assert-NoLink $Path
+}
+
+# A new folder has its owner and list from its first moment: nobody can put something in before.
+function New-Folder([string]$Path, [string]$Sddl, [string]$Existing) {
+    Assert-NoLink $Path
+    if (-not [System.IO.Directory]::Exists($Path)) {
+        $acl = New-Security $true $Sddl 'Owner, Access'
+        if ($PSVersionTable.PSVersion.Major -lt 6) { $null = [System.IO.Directory]::CreateDirectory($Path, $acl) }
+        else { [System.IO.FileSystemAclExtensions]::Create([System.IO.DirectoryInfo]::new($Path), $acl) }
+    }
+    elseif ($Existing -eq 'leave') { return }
+    # It may have been there before, or come meanwhile.
+    Set-Sddl $Path $Sddl
+    if ($Existing -eq 'empty' -and [System.IO.Directory]::GetFileSystemEntries($Path).Length) {
+        throw (New-Failure 'ResourceExists' 'FolderNotEmpty' "$Path was made meanwhile, and is not empty")
+    }
+}
+
+Export-ModuleMember -Function 'Get-Link', 'Set-Sddl', 'New-Folder'

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""What is wrong with the paths of folders and files on nodes, told before any node is touched.
+
+One of them stands on a command line of cmd.exe (the DaemonSet of kube-proxy makes a junction), others in the machine's
+PATH: characters that mean something there are refused everywhere.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .variables import Problem
+
+_SUFFIXES = ("_dir", "_log_file", "_artifact_cache")
+_ON_THE_CONTROLLER = frozenset({"node_prepare_bundle_dir"})
+_PATH = re.compile(r"[A-Za-z]:([\\/][^\\/:*?\"<>|&^%!;\x00-\x1f]+)+[\\/]?")
+_EXPECTED = (
+    'accepted is a whole path on the node, such as C:\\k, without any of : * ? " < > | & ^ % ! ; and without .. in it'
+)
+
+
+def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Paths that cannot be used.
+
+    Args:
+        values: templated values of all roles' options. Empty ones, and those that are no text, are left to others.
+    """
+    return [
+        Problem(name, value, _EXPECTED)
+        for name, value in values.items()
+        if name.endswith(_SUFFIXES)
+        and name not in _ON_THE_CONTROLLER
+        and isinstance(value, str)
+        and value
+        and not is_path(value)
+    ]
+
+
+def is_path(path: str) -> bool:
+    """Whether this is a whole Windows path of which no program takes a part for something else."""
+    return bool(_PATH.fullmatch(path)) and ".." not in re.split(r"[\\/]", path)

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a user put on a server before its first run is not used, though it proves itself right by its own words."""
+
+from __future__ import annotations
+
+import hashlib
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from integration.caching import CACHE, TOOL, archive, machine_of, offer
+from unit.direct_node import DirectNode
+from unit.users import USER, own, plant
+
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache, locations
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from simulator.artifacts import ArtifactServer
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("untrusted_content")]
+
+FOLDER = rf"{CACHE}\tool\1.0.0"
+GOOD, TROJAN = archive("1.0.0"), archive("trojan")
+GUARD = [*directory.closed([r"C:\ProgramData\winkube"], shallow=True), *directory.closed([CACHE], content="writable")]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ArtifactServer]:
+    with ArtifactServer() as server:
+        offer(server, "1.0.0", GOOD)
+        yield server
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[DirectNode]:
+    yield from machine_of(tmp_path, "2022")
+
+
+def run(node: DirectNode, resources: list[dict[str, t.Any]]) -> Outcome:
+    node.remote_commands = 0
+    outcome = Convergence(node, load(resources)).run()
+    assert outcome.failures == []
+    return outcome
+
+
+def test_the_cache_does_not_vouch_for_what_a_user_put_there(node: DirectNode, server: ArtifactServer) -> None:
+    files, checksum = node.machine.files, hashlib.sha256(TROJAN).hexdigest()
+    plant(files, rf"{FOLDER}\tool.tar.gz", TROJAN)
+    plant(files, rf"{FOLDER}\tool.tar.gz.checksum", checksum.encode())
+    options = {"cache_dir": CACHE, "kinds": TOOL, "mirror": server.url, "upstream": False}
+    resources = [*GUARD, *cache.wanted({"tool": ["1.0.0"]}, **options)]
+    outcome = run(node, resources)
+    assert files.read_bytes(rf"{FOLDER}\tool.tar.gz") == GOOD
+    (warning,) = [text for text in outcome.warnings if "not trusted" in text]
+    assert USER in warning
+    for path in (r"C:\ProgramData\winkube", CACHE, rf"{FOLDER}\tool.tar.gz", rf"{FOLDER}\tool.tar.gz.checksum"):
+        assert files.who_may_write(path) == set(), path
+    again = run(node, resources)
+    assert (again.changes, again.remote_commands) == ([], 1)
+
+
+def test_a_record_of_what_was_unpacked_does_not_vouch_either(node: DirectNode, server: ArtifactServer) -> None:
+    """A user who made C:\\k first can write what the collection writes: program, and record of the program's hash."""
+    files = node.machine.files
+    artifact = locations.resource("tool", "1.0.0", cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
+    programs = [*GUARD, *directory.closed([r"C:\k"], users="read"), artifact]
+    programs.append({"type": "Archive", "name": r"C:\k", "path": artifact["path"], "check": ["tool.exe"]})
+    run(node, programs)
+    honest = files.read_bytes(r"C:\k\tool.exe")
+    files.write_bytes(r"C:\k\tool.exe", b"trojan")
+    for entry in files.walk(r"C:\k"):
+        if (
+            not entry.is_directory
+            and files.read_bytes(entry.path).strip() == hashlib.sha256(honest).hexdigest().encode()
+        ):
+            files.write_text(entry.path, hashlib.sha256(b"trojan").hexdigest())
+    own(files, r"C:\k", *(entry.path for entry in files.walk(r"C:\k")))
+    outcome = run(node, programs)
+    assert files.read_bytes(r"C:\k\tool.exe") == honest
+    assert [text for text in outcome.warnings if r"C:\k\tool.exe" in text]
+    assert files.who_may_write(r"C:\k\tool.exe") == set()
+    assert run(node, programs).changes == []

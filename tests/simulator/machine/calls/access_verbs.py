@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The verbs of docs/wire.md that set owners and access lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simulator.machine.calls.verb_parameters import failure, missing, text
+from simulator.machine.machine import Machine
+from simulator.machine.processes import Process
+
+
+def require_no_link(machine: Machine, path: str) -> None:
+    """Refuse a path with a junction or symbolic link on it."""
+    link = machine.files.link_on(path)
+    if link is not None:
+        message = f"{link} is a junction or symbolic link"
+        raise failure("SecurityError", "LinkOnPath", message)
+
+
+def set_security(machine: Machine, path: str, sddl: str) -> None:
+    """Set owner and list, as far as the SDDL names them."""
+    require_no_link(machine, path)
+    try:
+        machine.files.set_sddl(path, sddl)
+    except ValueError as error:
+        raise failure("NotSpecified", "ArgumentException", str(error), "System.ArgumentException") from None
+
+
+def set_acl(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Set owner and access list of what exists, as far as the SDDL names them."""
+    path = text(parameters, "path")
+    if not machine.files.exists(path):
+        raise missing(path)
+    set_security(machine, path, text(parameters, "sddl"))
+    return []
+
+
+def make_directory(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Make a folder that has its owner and list from its first moment, or give them to one that exists."""
+    path, sddl = text(parameters, "path"), text(parameters, "sddl")
+    require_no_link(machine, path)
+    existed = machine.files.exists(path)
+    process.check()
+    try:
+        machine.files.make_directory(path, sddl)
+    except OSError as error:
+        raise failure("WriteError", "IOException", str(error)) from None
+    if existed and parameters.get("existing") == "leave":
+        return []
+    set_security(machine, path, sddl)
+    if existed and parameters.get("existing") == "empty" and machine.files.listing(path):
+        message = f"{path} was made meanwhile, and is not empty"
+        raise failure("ResourceExists", "FolderNotEmpty", message)
+    return []

@@ -1,0 +1,247 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Folders in which only administrators write, on a simulated machine where users were before, or are meanwhile."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+from unit.users import USER, plant
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import join_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from simulator.machine.files import Files
+from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError
+from simulator.machine.settings import Settings
+
+USERS = "BU"
+
+
+class Attacked(DirectNode):
+    """A node on which somebody does something between the look at it and the first change."""
+
+    def __init__(self, machine: Machine, attack: Callable[[Files], None]) -> None:
+        super().__init__(machine)
+        self._attack: Callable[[Files], None] | None = attack
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+        if self.remote_commands == 1 and self._attack is not None:
+            self._attack(self.machine.files)
+            self._attack = None
+        return super().run(batch)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    machine = Machine(Settings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022"}), tmp_path / "m")
+    machine.power_on()
+    yield machine
+    machine.power.power_off()
+
+
+def link(files: Files, path: str, target: str) -> None:
+    """Makes a junction."""
+    files.make_directory(target)
+    files.real(path).symlink_to(files.real(target))
+
+
+def converge(node: DirectNode, *resources: dict[str, t.Any], check_mode: bool = False) -> Outcome:
+    return Convergence(node, load(resources), check_mode=check_mode).run()
+
+
+def settled(node: DirectNode, *resources: dict[str, t.Any]) -> Outcome:
+    """Converges; afterwards nothing differs."""
+    outcome = converge(node, *resources)
+    assert outcome.failures == []
+    assert [change.planned.change for change in converge(node, *resources, check_mode=True).changes] == []
+    return outcome
+
+
+ETC = directory.closed([r"C:\etc\kubernetes"])
+CACHE = directory.closed([r"C:\ProgramData\winkube\cache"], content="writable")
+KUBELET = directory.closed([r"C:\var\lib\kubelet"], users="read", open_folders=["pods"], shallow=True)
+
+
+def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[str]] = []
+    make = Files.make_directory
+
+    def watched(files: Files, path: str, sddl: str | None = None) -> None:
+        make(files, path, sddl)
+        if path.startswith(r"C:\etc\kubernetes"):
+            seen.append(files.who_may_write(path) | files.who_may_read(path))
+
+    monkeypatch.setattr(Files, "make_directory", watched)
+    manifests = {"type": "Directory", "name": r"C:\etc\kubernetes\manifests"}
+    outcome = settled(DirectNode(machine), *ETC, manifests)
+    assert outcome.remote_commands == 2
+    assert seen
+    assert set().union(*seen) == set()
+    # Others go on making their own things beside it, and cannot replace it.
+    assert machine.files.who_may_read(r"C:\etc") == {USERS}
+
+
+def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> None:
+    files = machine.files
+    plant(files, r"C:\etc\kubernetes\manifests\evil.yaml")
+    assert USER in files.who_may_write(r"C:\etc\kubernetes")
+    planned = converge(DirectNode(machine), *ETC, check_mode=True)
+    assert files.exists(r"C:\etc\kubernetes\manifests\evil.yaml")
+    outcome = settled(DirectNode(machine), *ETC)
+    for path in (r"C:\etc", r"C:\etc\kubernetes"):
+        assert files.who_may_write(path) - {USERS} == set(), path
+    assert files.who_may_write(r"C:\etc\kubernetes") == set()
+    assert not files.exists(r"C:\etc\kubernetes\manifests")
+    (aside,) = [entry for entry in files.listing(r"C:\etc\kubernetes") if entry.name.startswith(".untrusted-")]
+    assert files.read_text(rf"{aside.path}\manifests\evil.yaml") == "evil"
+    for warnings in (planned.warnings, outcome.warnings):
+        (warning,) = [text for text in warnings if "not trusted" in text]
+        assert warning.startswith(r"node-1: Directory C:\etc\kubernetes: ")
+        assert USER in warning
+        assert r"C:\etc\kubernetes\manifests" in warning
+
+
+def test_what_was_seen_of_others_is_looked_at_anew(machine: Machine) -> None:
+    # The planted file is just what is wanted: without a second look nobody would write it.
+    plant(machine.files, r"C:\etc\kubernetes\x.conf", b"good\n")
+    wanted = {"type": "File", "name": r"C:\etc\kubernetes\x.conf", "content": "good\n"}
+    outcome = settled(DirectNode(machine), *ETC, wanted)
+    assert [change.planned.resource.type for change in outcome.changes] == ["Directory", "File"]
+    assert machine.files.who_may_write(r"C:\etc\kubernetes\x.conf") == set()
+
+
+@pytest.mark.parametrize(("target", "named"), [(r"C:\etc", r"C:\etc"), (r"C:\etc\kubernetes", r"C:\etc\kubernetes")])
+def test_a_junction_on_the_path_is_refused(machine: Machine, target: str, named: str) -> None:
+    machine.files.make_directory(target.rpartition("\\")[0] or "C:\\")
+    link(machine.files, target, r"C:\Users\eve")
+    with pytest.raises(NodeError) as refused:
+        converge(DirectNode(machine), *ETC)
+    assert repr(named) in str(refused.value)
+    assert "junctions" in str(refused.value)
+    assert machine.files.listing(r"C:\Users\eve") == []
+
+
+def test_a_junction_that_comes_meanwhile_is_refused(machine: Machine) -> None:
+    before = machine.files.sddl(r"C:\Users")
+    node = Attacked(machine, lambda files: link(files, r"C:\etc", r"C:\Users\eve"))
+    outcome = converge(node, *ETC)
+    assert len(outcome.failures) == 1
+    assert r"C:\etc is a junction or symbolic link" in outcome.failures[0]
+    assert machine.files.sddl(r"C:\Users") == before
+    assert machine.files.listing(r"C:\Users\eve") == []
+
+
+def test_a_folder_that_is_filled_meanwhile_fails_the_run_and_the_next_one_clears_it(machine: Machine) -> None:
+    node = Attacked(machine, lambda files: plant(files, r"C:\etc\kubernetes\manifests\evil.yaml"))
+    outcome = converge(node, *ETC)
+    assert "was made meanwhile, and is not empty" in outcome.failures[0]
+    settled(DirectNode(machine), *ETC)
+    assert not machine.files.exists(r"C:\etc\kubernetes\manifests")
+
+
+def test_folders_above_are_closed_where_others_could_replace_them(machine: Machine) -> None:
+    # As on Azure's images (Azure/aks-engine#4633): Authenticated Users may modify all of C:\.
+    machine.files.set_sddl("C:\\", machine.files.sddl("C:\\") + "(A;OICIIO;0x1301bf;;;AU)(A;;LC;;;AU)")
+    machine.files.make_directory(r"C:\etc\kubernetes")
+    assert "AU" in machine.files.who_may_write(r"C:\etc\kubernetes")
+    settled(DirectNode(machine), *ETC)
+    assert machine.files.who_may_write(r"C:\etc\kubernetes") == set()
+
+
+def test_volumes_of_pods_stay_open(machine: Machine) -> None:
+    files, volume = machine.files, r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~empty-dir\x"
+    settled(DirectNode(machine), *KUBELET)
+    assert files.who_may_write(r"C:\var\lib\kubelet") == set()
+    files.make_directory(volume)
+    assert files.who_may_write(volume) == {USERS}
+
+
+def test_volumes_of_pods_that_run_are_open_at_every_moment(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, volume = machine.files, r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~empty-dir\x"
+    files.make_directory(volume)
+    seen: list[set[str]] = []
+    set_sddl = Files.set_sddl
+
+    def watched(files: Files, path: str, sddl: str) -> None:
+        set_sddl(files, path, sddl)
+        seen.append(files.who_may_write(volume))
+
+    monkeypatch.setattr(Files, "set_sddl", watched)
+    settled(DirectNode(machine), *KUBELET)
+    assert seen
+    assert all(who == {USERS} for who in seen)
+
+
+def test_what_administrators_left_in_the_cache_stays(machine: Machine) -> None:
+    files, kept = machine.files, r"C:\ProgramData\winkube\cache\kubernetes\1.37.1\node.tar.gz"
+    files.make_directory(kept.rpartition("\\")[0])
+    files.write_text(kept, "seed")
+    outcome = settled(DirectNode(machine), *CACHE)
+    assert [text for text in outcome.warnings if "not trusted" in text] == []
+    assert files.read_text(kept) == "seed"
+    assert files.who_may_write(kept) == set()
+
+
+def test_what_others_could_write_in_the_cache_does_not(machine: Machine) -> None:
+    files, kept = machine.files, r"C:\ProgramData\winkube\cache\kubernetes\1.37.1\node.tar.gz"
+    files.make_directory(kept.rpartition("\\")[0])
+    files.write_text(kept, "seed")
+    files.set_sddl(kept, f"D:(A;;0x1301bf;;;{USERS})")
+    settled(DirectNode(machine), *CACHE)
+    assert not files.exists(kept)
+
+
+def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs make temporary files; only what is there and cannot be looked at counts as others'."""
+    files = machine.files
+    files.make_directory(r"C:\ProgramData\winkube\cache")
+    for name in ("a-passing", "hidden"):
+        files.write_text(rf"C:\ProgramData\winkube\cache\{name}", "x")
+    sddl = Files.sddl
+
+    def asked(files: Files, path: str) -> str:
+        if path.endswith("passing") and files.exists(path):
+            files.delete(path)
+        if path.endswith("hidden") or not files.exists(path):
+            raise CmdletError("PermissionDenied", "GetAcl_UnauthorizedAccessException", "unauthorized", "System.X")
+        return sddl(files, path)
+
+    monkeypatch.setattr(Files, "sddl", asked)
+    outcome = converge(DirectNode(machine), *CACHE, check_mode=True)
+    (warning,) = [text for text in outcome.warnings if "not trusted" in text]
+    assert r"cache\hidden" in warning
+    assert "passing" not in warning
+
+
+def test_a_join_closes_what_older_images_left_open(machine: Machine) -> None:
+    machine.files.make_directory(r"C:\etc\kubernetes\manifests")
+    seen = DirectNode(machine).run(Batch(calls=join_calls("token", r"C:\k\kubeadm.exe", 1.0)))
+    assert seen.stopped is not None
+    assert seen.stopped.id == "join"
+    for path in (r"C:\etc\kubernetes\manifests", r"C:\var\lib\kubelet\pki"):
+        assert machine.files.who_may_read(path) | machine.files.who_may_write(path) == set()
+    assert machine.files.who_may_write(r"C:\var\lib\kubelet") == {USERS}
+
+
+def test_whole_drives_and_what_windows_protects_stay_as_they_are() -> None:
+    folders = ["D:\\", r"C:\Windows", r"c:\program files\containerd", r"C:\ProgramData", r"D:\logs"]
+    assert directory.closed(folders, only_below=r"C:\var\log") == [
+        {"type": "Directory", "name": folder} for folder in folders
+    ]
+
+
+def test_two_roles_may_name_a_folder_with_more_or_less_care() -> None:
+    (strict,) = directory.closed([r"C:\x"], content="writable")
+    for other in (*directory.closed([r"C:\x"]), {"type": "Directory", "name": r"C:\X"}):
+        for pair in ([strict, other], [other, strict]):
+            (one,) = load(pair)
+            assert one.move_aside == "writable"  # type: ignore[attr-defined]

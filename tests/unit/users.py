@@ -1,0 +1,27 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What an ordinary user of a simulated server can do."""
+
+from __future__ import annotations
+
+from simulator.machine.files import Files
+
+USER = "S-1-5-21-1-2-3-1001"
+
+
+def plant(files: Files, path: str, content: bytes = b"evil") -> None:
+    """A file with the folders above it, all his own."""
+    folder = path.rpartition("\\")[0]
+    mine = [path]
+    while not files.exists(folder):
+        mine.append(folder)
+        folder = folder.rpartition("\\")[0]
+    files.make_directory(path.rpartition("\\")[0])
+    files.write_bytes(path, content)
+    own(files, *mine)
+
+
+def own(files: Files, *paths: str) -> None:
+    """Makes things the user's, as if he had made them."""
+    for path in paths:
+        files.set_sddl(path, f"O:{USER}")
