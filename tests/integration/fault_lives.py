@@ -231,7 +231,10 @@ class Round:
                 if changed := self._subject.changed(self._site, run, host):
                     problems[host].append(f"a further run changed {changed}")
         look = functools.partial(self._subject.state, self._site)
-        for host in self._lives:
+        # Where a run has failed, its message says more than a state that never comes.
+        for host in self._lives if not problems[UNHURT] else ():
+            if problems[host]:
+                continue
             if different := lasting_differences(functools.partial(look, host), functools.partial(look, UNHURT)):
                 problems[host].append(f"another state: {different}")
         return problems
