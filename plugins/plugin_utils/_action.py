@@ -20,7 +20,8 @@ from ._link import plain
 from .answers.typed import MISREAD
 from .connection import checks
 from .connection.host import settings_of_connection
-from .converge import Convergence, NodeLike, Outcome
+from .converge import Convergence, NodeLike
+from .engine.outcome import Outcome
 from .node import Node, NodeError
 from .patience import Patience
 from .resources._base import Resource, ResourceError

@@ -14,7 +14,8 @@ import typing as t
 
 from . import registries
 from .calls import Call, Observation, Progress
-from .converge import NodeLike, Outcome
+from .converge import NodeLike
+from .engine.outcome import Outcome
 from .resources._base import Resource, ResourceError
 from .resources._image_store import Held, Store, repository
 from .resources._load import load

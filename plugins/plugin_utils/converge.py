@@ -15,6 +15,7 @@ from . import header as node_header
 from . import room
 from .answers.typed import MISREAD, BadAnswer
 from .calls import Batch, Call, CallResult, Observation, Progress
+from .engine.outcome import Done, Outcome
 from .header import Header
 from .live.deferral import split
 from .node import BatchLost, NodeError
@@ -38,77 +39,6 @@ class NodeLike(t.Protocol):
     def run(self, batch: Batch, *, step: str = ..., private: bool = ...) -> Observation: ...
 
     def reboot(self, *, step: str = ...) -> None: ...
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Done:
-    """A change that was made, or in check mode would be."""
-
-    planned: Planned
-    seconds: float = 0.0
-
-    def to_result(self) -> dict[str, t.Any]:
-        return {**self.planned.to_result(), "seconds": round(self.seconds, 3)}
-
-
-@dataclasses.dataclass(kw_only=True)
-class Outcome:
-    """What came of it."""
-
-    header: Header | None = None
-    changes: list[Done] = dataclasses.field(default_factory=list)
-    planned: list[Planned] = dataclasses.field(default_factory=list)
-    """The last plan, whole."""
-    deferred: list[Planned] = dataclasses.field(default_factory=list)
-    """What was left for later, since it disturbs pods or follows what does."""
-    failures: list[str] = dataclasses.field(default_factory=list)
-    """Each names node, resource and step."""
-    warnings: list[str] = dataclasses.field(default_factory=list)
-    rebooted: bool = False
-    reboot_required: bool = False
-    remote_commands: int = 0
-    clock_skew: float | None = None
-    """Seconds by which the node's clock was ahead of the controller's at its last answer; None: it did not say."""
-
-    @property
-    def pending(self) -> list[Planned]:
-        """What was planned and is not done."""
-        done = {id(planned) for planned in (*(change.planned for change in self.changes), *self.deferred)}
-        return [planned for planned in self.planned if id(planned) not in done]
-
-    def to_result(self, *, diff: bool) -> dict[str, t.Any]:
-        """The result as Ansible wants it.
-
-        Parameters:
-            diff: whether before and after are part of it.
-        """
-        result: dict[str, t.Any] = {
-            "changed": bool(self.changes) or self.rebooted,
-            "changes": [done.to_result() for done in self.changes],
-            "deferred": [planned.to_result() for planned in self.deferred],
-            "rebooted": self.rebooted,
-            "reboot_required": self.reboot_required,
-            "remote_commands": self.remote_commands,
-        }
-        if self.header is not None:
-            result["windows"] = {
-                "version": self.header.version,
-                "build": self.header.build,
-                "ubr": self.header.ubr,
-                "product": self.header.product,
-                "pending_reboot": list(self.header.pending_reboot),
-            }
-        if self.clock_skew is not None:
-            result["clock_skew"] = round(self.clock_skew, 3)
-        if diff:
-            result["diff"] = [done.planned.diff() for done in self.changes]
-        if self.warnings:
-            result["warnings"] = list(dict.fromkeys(self.warnings))
-        if self.failures:
-            result["failed"] = True
-            result["msg"] = "\n".join(self.failures)
-            result["pending"] = [planned.resource.title for planned in self.pending]
-        return result
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ from unit.direct_node import DirectNode
 from unit.users import USER, own, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache, locations
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.artifacts import ArtifactServer

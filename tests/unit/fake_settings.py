@@ -10,7 +10,8 @@ import typing as t
 from unit.fake_node import FakeAction, FakeTime, Fault, Machine, error_result, header_output
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
 from ansible_collections.winkube.node.plugins.plugin_utils.header import CALL_ID
 from ansible_collections.winkube.node.plugins.plugin_utils.node import Node, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import (

@@ -83,7 +83,7 @@ def write(
             name = members.get(member.name.removeprefix("./"))
             if name is None:
                 continue
-            with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=temporary) as clean:
+            with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(temporary) if temporary else None) as clean:
                 if name.endswith(".evtx"):
                     shutil.copyfileobj(content, clean, _COPY)
                 elif not redaction.stream(t.cast("t.BinaryIO", content), t.cast("t.BinaryIO", clean)):

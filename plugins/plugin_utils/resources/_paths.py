@@ -56,7 +56,9 @@ def make_closed(
         call_id: of the call.
         existing: a folder that exists gets them (`set`), too, but has to be empty (`empty`), or stays as it is.
     """
-    parameters: dict[str, Json] = {"path": path, "sddl": sddl} | ({} if existing == "set" else {"existing": existing})
+    parameters: dict[str, Json] = {"path": path, "sddl": sddl}
+    if existing != "set":
+        parameters["existing"] = existing
     return Call(id=call_id, command="@make-directory", parameters=parameters, select=())
 
 

@@ -13,7 +13,8 @@ from unit.direct_node import DirectNode
 from unit.users import USER, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
 from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import join_calls
 from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory

@@ -12,7 +12,8 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import catalogue, locations
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.catalogue import ArtifactError
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence, Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import artifacts as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
