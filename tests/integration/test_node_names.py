@@ -53,7 +53,8 @@ def failures(folder: Path, *parts: tuple[str, str], limit: str = "all") -> dict[
     play = {"hosts": "all", "gather_facts": False, "tasks": imports}
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": HOSTS}}), encoding="utf-8")
     (folder / "play.json").write_text(json.dumps([play]), encoding="utf-8")
-    variables = {"cni_plugin": "cni", "node_join_cluster": {"nodes": NODES, "api_server": ""}}
+    variables: dict[str, Any] = {"cni_plugin": "cni", "node_join_cluster": {"nodes": NODES, "api_server": ""}}
+    variables["node_join_kubeconfig"] = str(folder / "no-such-file")
     program = str(Path(sys.executable).with_name("ansible-playbook"))
     command = [program, "-i", "hosts.json", "play.json", "--limit", limit, "-e", json.dumps(variables)]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible"), "ANSIBLE_NOCOLOR": "1"}
@@ -73,3 +74,9 @@ def test_names_of_others_are_refused_and_nothing_of_theirs_is_changed(tmp_path: 
 
 def test_a_host_that_is_not_in_the_play_keeps_its_name(tmp_path: Path) -> None:
     assert set(failures(tmp_path, ("node_join", "names"), limit="winb")) == {"winb"}
+
+
+def test_a_host_that_gets_no_token_is_told_why(tmp_path: Path) -> None:
+    """The task that makes tokens shows nothing of its own."""
+    found = failures(tmp_path, ("node_join", "join"), limit="fresh")
+    assert "no-such-file' cannot be used" in found["fresh"]
