@@ -35,7 +35,9 @@ PLAY = [{"name": "Join", "hosts": "node-windows", "gather_facts": False, "tasks"
 def site(start_site: SiteFactory) -> Site:
     """Prepared machines that have not joined, named in the cluster as they are, and a cluster without nodes."""
     hosts = ("one", "two", "three")
-    site = start_site(*(server(host) for host in hosts), cluster={"kind": "memory"}, kubernetes_node_version="1.37.1")
+    # A node whose kubelet was stopped counts as Ready for long.
+    cluster = {"kind": "memory", "node_grace_period": 900.0}
+    site = start_site(*(server(host) for host in hosts), cluster=cluster, kubernetes_node_version="1.37.1")
     for host in hosts:
         prepare(site, host)
         site.host_variables[host] = {"kubernetes_node_hostname": host}
