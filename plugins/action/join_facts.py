@@ -34,6 +34,7 @@ class ActionModule(NodeAction):
             "prepared": state.prepared,
             "computer_name": state.computer_name,
             "node_name": options["node_name"] or state.computer_name.lower(),
+            "self_named": not options["node_name"],
             "clock_skew": round(state.clock_skew, 3),
             "cni": dict(state.cni),
             "uplink_at_risk": state.uplink_at_risk,

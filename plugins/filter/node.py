@@ -13,6 +13,7 @@ from ..plugin_utils import containerd_config as containerd
 from ..plugin_utils import kubeadm, proxies, registry_fixes, versions
 from ..plugin_utils._link import plain
 from ..plugin_utils.artifacts import locations
+from ..plugin_utils.joining import names
 from ..plugin_utils.resources import directory
 
 
@@ -91,6 +92,25 @@ def as_resources(names: list[str], resource_type: str, **properties: t.Any) -> l
     return [{"type": resource_type, "name": name, **properties} for name in names]
 
 
+def node_name_problems(
+    hosts: list[str],
+    *,
+    given: t.Sequence[t.Sequence[str]],
+    addresses: list[str],
+    facts: list[t.Mapping[str, t.Any]],
+    nodes: t.Mapping[str, t.Mapping[str, t.Any]],
+) -> dict[str, str]:
+    """Why hosts may not be called in the cluster what they say, by host; the lists are parallel."""
+    claims = []
+    for host, own, address, fact in zip(plain(hosts), plain(given), plain(addresses), plain(facts), strict=True):
+        name, joined = str(fact.get("node_name") or ""), bool(fact.get("joined"))
+        inventory = next((str(one) for one in own if one), "")
+        # What a role or play names is not in a host's own variables.
+        named = inventory if not fact else "" if fact.get("self_named") else name
+        claims.append(names.Claim(host=host, given=named, name=name, address=str(address or host), joined=joined))
+    return names.problems(claims, plain(nodes))
+
+
 class FilterModule:
     """The collection's filters."""
 
@@ -105,4 +125,5 @@ class FilterModule:
             "plain_version": plain_version,
             "source_vip": source_vip,
             "as_resources": as_resources,
+            "node_name_problems": node_name_problems,
         }

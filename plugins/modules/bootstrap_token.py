@@ -1,153 +1,205 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A bootstrap token for one run."""
+"""Bootstrap tokens for joining nodes."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: bootstrap_token
-short_description: Make or delete a bootstrap token for joining nodes
+short_description: Make or delete bootstrap tokens for joining nodes
 version_added: "0.1.0"
 description:
-  - Makes a bootstrap token with a short life as a Secret of the kube-system namespace, or deletes one.
-  - The token is returned in RV(token); use C(no_log) on the task.
+  - Makes bootstrap tokens with a short life as Secrets of the kube-system namespace, or deletes them.
+  - The tokens are returned in RV(tokens) or RV(token); use C(no_log) on the task.
+  - A token belongs to the group C(system:bootstrappers:winkube:node-token). The module binds that group to what
+    C(kubeadm join) needs, where it is not bound yet, but not to the cluster's automatic approval of certificates.
+    Somebody has to approve the certificate of each node; M(winkube.node.node_csr_approval) does.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - O(kubeconfig) is of an account that may write Secrets of the kube-system namespace.
+  - The account of O(kubeconfig) needs what C(docs/rbac.yaml) of this collection grants.
 options:
   state:
-    description: Whether a new token is made, or the one named by O(token_id) deleted.
+    description: Whether new tokens are made, or those named by O(token_ids) deleted.
     type: str
     choices: [present, absent]
     default: present
-  token_id:
-    description: The six characters before the dot of the token to delete.
-    type: str
+  nodes:
+    description: Names of nodes. Each gets a token of its own, in RV(tokens). Without any, one token is made, RV(token).
+    type: list
+    elements: str
+    default: []
+  auto_approved:
+    description:
+      - Puts the tokens into kubeadm's own group C(system:bootstrappers:kubeadm:default-node-token) instead. The cluster
+        then approves every certificate that is asked for with them, at once and under any node's name.
+      - Whoever reads such a token can become any node of the cluster. Use it only where nobody can approve.
+    type: bool
+    default: false
+  token_ids:
+    description: The six characters before the dot of the tokens to delete.
+    type: list
+    elements: str
+    aliases: [token_id]
+    default: []
   ttl:
-    description: Seconds after which the cluster deletes the token by itself.
+    description: Seconds after which the cluster deletes the tokens by itself.
     type: int
     default: 1800
   description:
-    description: What the token says of itself to C(kubeadm token list).
+    description: What the tokens say of themselves to C(kubeadm token list).
     type: str
     default: winkube.node run
 extends_documentation_fragment:
   - winkube.node.cluster_options
 attributes:
   check_mode:
-    description: Makes no token, and returns an empty one.
+    description: Makes no token, and returns empty ones.
     support: full
+seealso:
+  - module: winkube.node.node_csr_approval
 author:
   - winkube.node contributors (@winkube)
 """
 
 EXAMPLES = r"""
-- name: Make a token for this run
+- name: Make a token for each node of this run
   winkube.node.bootstrap_token:
     kubeconfig: ~/.kube/config
+    nodes: [windows01, windows02]
     ttl: 900
   delegate_to: localhost
   run_once: true
   no_log: true
   register: made
 
-- name: Delete it
+- name: Delete them
   winkube.node.bootstrap_token:
     kubeconfig: ~/.kube/config
     state: absent
-    token_id: "{{ made.token_id }}"
+    token_ids: "{{ made.token_ids.values() | list }}"
   delegate_to: localhost
   run_once: true
 """
 
 RETURN = r"""
-token:
-  description: The token.
-  type: str
+tokens:
+  description: The token of each of O(nodes), by name.
+  type: dict
   returned: when O(state=present)
+token_ids:
+  description: The public half of each of RV(tokens), by name.
+  type: dict
+  returned: when O(state=present)
+token:
+  description: The token that was made where O(nodes) names none.
+  type: str
+  returned: when O(state=present) and O(nodes) is empty
 token_id:
   description: Its public half.
   type: str
-  returned: always
+  returned: when O(state=present) and O(nodes) is empty
 expires:
-  description: When the cluster deletes it, in UTC.
+  description: When the cluster deletes them, in UTC.
   type: str
   returned: when O(state=present)
   sample: "2026-11-21T12:30:00Z"
+deleted:
+  description: Public halves of the tokens that were there.
+  type: list
+  elements: str
+  returned: when O(state=absent)
 """
 
 import datetime
-import secrets
-import string
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils import bootstrap_tokens
+from ..module_utils.approval_api import ApprovalApi
 from ..module_utils.cluster_client import Cluster, cluster_arguments
+from ..module_utils.drain import ApiError
 
-NAMESPACE = "kube-system"
-GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""The group to which kubeadm's RBAC gives what joining nodes need."""
-ALPHABET = string.ascii_lowercase + string.digits
+MIN_TTL = 60
 
 
-def secret(token_id: str, token_secret: str, expires: str, description: str) -> dict[str, t.Any]:
-    """The Secret that is a bootstrap token (kubernetes.io: Authenticating with Bootstrap Tokens)."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "bootstrap.kubernetes.io/token",
-        "metadata": {"name": f"bootstrap-token-{token_id}", "namespace": NAMESPACE},
-        "stringData": {
-            "token-id": token_id,
-            "token-secret": token_secret,
-            "expiration": expires,
-            "description": description,
-            "usage-bootstrap-authentication": "true",
-            "usage-bootstrap-signing": "true",
-            "auth-extra-groups": GROUP,
-        },
-    }
+def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
+    """Sees that the tokens' group can join, and that somebody can approve it.
+
+    Returns:
+        Whether anything was changed.
+    """
+    if not api.may_approve():
+        module.fail_json(
+            msg="kubeconfig: expected an account that may approve certificates of kubelets, got one that may not; "
+            "grant it the ClusterRole of docs/rbac.yaml, or let the cluster approve (auto_approved: true; "
+            "node_join_approval: cluster of the role node_join)"
+        )
+    changed = api.ensure_bindings()
+    if api.approves_by_itself():
+        module.warn(
+            "the cluster approves every certificate that a bootstrap token asks for: its group system:bootstrappers is "
+            "bound to the ClusterRole system:certificates.k8s.io:certificatesigningrequests:nodeclient. Whoever reads "
+            "a token of this run while it is valid can become any node; bind that role to kubeadm's group only"
+        )
+    return changed
 
 
-def make(module: AnsibleModule) -> dict[str, t.Any]:
-    """Makes a token; in check mode none."""
-    if module.check_mode:
-        return {"changed": True, "token": "", "token_id": "", "expires": ""}
-    token_id, token_secret = ("".join(secrets.choice(ALPHABET) for dummy in range(length)) for length in (6, 16))
+def make(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
+    """Makes tokens; in check mode none."""
+    auto_approved, nodes = module.params["auto_approved"], module.params["nodes"]
     end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=module.params["ttl"])
     expires = end.strftime("%Y-%m-%dT%H:%M:%SZ")
-    cluster = Cluster(module)
-    body = secret(token_id, token_secret, expires, module.params["description"])
-    cluster.request(cluster.core.create_namespaced_secret, NAMESPACE, body)
-    return {"changed": True, "token": f"{token_id}.{token_secret}", "token_id": token_id, "expires": expires}
+    tokens = dict.fromkeys(nodes or [""], "")
+    if not module.check_mode:
+        if not auto_approved:
+            prepare(module, api)
+        group = bootstrap_tokens.AUTO_APPROVED_GROUP if auto_approved else bootstrap_tokens.GROUP
+        for name in tokens:
+            tokens[name] = bootstrap_tokens.new_token()
+            about = f"{module.params['description']}: {name}" if name else module.params["description"]
+            api.create_token(bootstrap_tokens.secret(tokens[name], expires, about, group))
+    token_ids = {name: token.partition(".")[0] for name, token in tokens.items()}
+    result = {"changed": True, "expires": expires if not module.check_mode else "", "tokens": {}, "token_ids": {}}
+    if nodes:
+        return {**result, "tokens": tokens, "token_ids": token_ids}
+    return {**result, "token": tokens[""], "token_id": token_ids[""]}
 
 
-def delete(module: AnsibleModule) -> dict[str, t.Any]:
-    """Deletes a token, if it is still there."""
-    cluster = Cluster(module)
-    name = f"bootstrap-token-{module.params['token_id']}"
-    if module.check_mode:
-        found = cluster.find(cluster.core.read_namespaced_secret, name, NAMESPACE)
-    else:
-        found = cluster.find(cluster.core.delete_namespaced_secret, name, NAMESPACE)
-    return {"changed": found is not None, "token_id": module.params["token_id"]}
+def delete(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
+    """Deletes tokens, those that are still there."""
+    found = [one for one in module.params["token_ids"] if one and api.delete_token(one, dry=module.check_mode)]
+    return {"changed": bool(found), "deleted": found}
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec=cluster_arguments(
             state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-            token_id={"type": "str"},
+            nodes={"type": "list", "elements": "str", "default": []},
+            auto_approved={"type": "bool", "default": False},
+            token_ids={
+                "type": "list",
+                "elements": "str",
+                "default": [],
+                "aliases": ["token_id"],
+                # They are the public halves, which kubectl shows as well.
+                "no_log": False,
+            },
             ttl={"type": "int", "default": 1800},
             description={"type": "str", "default": "winkube.node run"},
         ),
-        required_if=[("state", "absent", ["token_id"])],
+        required_if=[("state", "absent", ["token_ids"])],
         supports_check_mode=True,
     )
-    if module.params["ttl"] < 60:
-        module.fail_json(msg=f"ttl: {module.params['ttl']} is not accepted; at least 60 seconds")
-    module.exit_json(**(make(module) if module.params["state"] == "present" else delete(module)))
+    if module.params["ttl"] < MIN_TTL:
+        module.fail_json(msg=f"ttl: expected at least {MIN_TTL} seconds, got {module.params['ttl']}")
+    cluster = Cluster(module)
+    try:
+        result = (make if module.params["state"] == "present" else delete)(module, ApprovalApi(cluster))
+    except (ApiError, ValueError) as error:
+        module.fail_json(msg=f"the API server {cluster.server} did not answer as needed: {error}")
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

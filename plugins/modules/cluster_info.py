@@ -19,6 +19,14 @@ options:
     description: Names of the nodes to describe; all by default.
     type: list
     elements: str
+  verify_ca:
+    description:
+      - Whether the cluster's CA, which nodes are told to trust, has to be one that O(kubeconfig) trusts. Whoever may
+        write the ConfigMap C(kube-public/cluster-info) could name another.
+      - Turn it off only where the API server is reached through a proxy with a certificate of another CA. Without a CA
+        in the kubeconfig there is nothing to compare.
+    type: bool
+    default: true
 extends_documentation_fragment:
   - winkube.node.cluster_options
 attributes:
@@ -113,6 +121,10 @@ nodes:
     unschedulable:
       description: Whether the node is cordoned.
       type: bool
+    addresses:
+      description: All addresses and names that its kubelet has told.
+      type: list
+      elements: str
     internal_ip:
       description: The node's first internal address; empty until its kubelet has told one.
       type: str
@@ -125,6 +137,7 @@ import base64
 import hashlib
 import typing as t
 import urllib.parse
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -147,6 +160,27 @@ def ca_hash(certificate: bytes) -> str:
     return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
 
+def keys(certificates: bytes) -> set[bytes]:
+    """The public keys of PEM certificates, DER."""
+    return {
+        one.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        for one in x509.load_pem_x509_certificates(certificates)
+    }
+
+
+def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
+    """Refuses a CA of cluster-info that the kubeconfig does not trust."""
+    settings = cluster.api_client.configuration
+    if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
+        return
+    if not keys(certificates) <= keys(Path(settings.ssl_ca_cert).read_bytes()):
+        module.fail_json(
+            msg="the ConfigMap kube-public/cluster-info: expected the CA of the kubeconfig, got another one. Nodes "
+            "would trust whoever has its key. Find out who changed it; if the API server is only reached through "
+            "a proxy with a certificate of another CA, set node_join_verify_ca: false (verify_ca: false)"
+        )
+
+
 def describe_node(node: t.Any) -> dict[str, t.Any]:
     """What matters of a V1Node."""
     conditions = {item.type: item.status for item in node.status.conditions or ()}
@@ -156,6 +190,7 @@ def describe_node(node: t.Any) -> dict[str, t.Any]:
         "os": (node.metadata.labels or {}).get("kubernetes.io/os", ""),
         "version": node.status.node_info.kubelet_version if node.status.node_info else "",
         "unschedulable": bool(node.spec.unschedulable),
+        "addresses": [item.address for item in node.status.addresses or ()],
         "internal_ip": next((item.address for item in node.status.addresses or () if item.type == "InternalIP"), ""),
         "runtime_label": (node.metadata.labels or {}).get(RUNTIME_LABEL, ""),
     }
@@ -188,6 +223,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         )
     entry = info["clusters"][0]["cluster"]
     certificate = base64.b64decode(entry["certificate-authority-data"])
+    check_ca(module, cluster, certificate)
     kubeadm = document(cluster, "kube-system", "kubeadm-config", "ClusterConfiguration")
     kubelet = document(cluster, "kube-system", "kubelet-config", "kubelet")
     networking = kubeadm.get("networking") or {}
@@ -210,7 +246,10 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=cluster_arguments(nodes={"type": "list", "elements": "str"}), supports_check_mode=True
+        argument_spec=cluster_arguments(
+            nodes={"type": "list", "elements": "str"}, verify_ca={"type": "bool", "default": True}
+        ),
+        supports_check_mode=True,
     )
     module.exit_json(changed=False, **read(module, Cluster(module)))
 

@@ -37,6 +37,12 @@ options:
         reported before it; with this, such a node counts only once the kubelet has reported anew.
     type: dict
     default: {}
+  required:
+    description:
+      - Whether the task fails where a node does not get there. With V(false) such nodes are in RV(waiting), and it is
+        for later tasks to fail their hosts only.
+    type: bool
+    default: true
   timeout:
     description: Seconds to wait.
     type: int
@@ -189,12 +195,13 @@ def main() -> None:
             pod_cidr={"type": "bool", "default": False},
             host_process={"type": "bool", "default": False},
             before={"type": "dict", "default": {}},
+            required={"type": "bool", "default": True},
             timeout={"type": "int", "default": 600},
         ),
         supports_check_mode=True,
     )
     result = wait(module, NodeApi(Cluster(module)))
-    if result["waiting"] and not module.check_mode:
+    if result["waiting"] and module.params["required"] and not module.check_mode:
         reasons = "; ".join(f"{name}: {result['nodes'][name]['reason'] or 'no pod CIDR'}" for name in result["waiting"])
         module.fail_json(
             msg=f"not {module.params['condition']} after {module.params['timeout']} seconds: {reasons}", **result

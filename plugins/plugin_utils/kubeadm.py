@@ -12,7 +12,7 @@ import typing as t
 
 import yaml
 
-from .calls import Call, Input, Observation
+from .calls import Call, Input, Json, Observation
 from .resources._paths import make_closed
 from .resources.directory import CLOSED, SHARED
 from .versions import Version, kubeadm_api
@@ -25,6 +25,9 @@ _PRIVATE_FOLDERS = ("C:\\etc\\kubernetes", "C:\\var\\lib\\kubelet\\pki")
 """What kubeadm and the kubelet keep the token and the node's key in. Images of earlier versions left them open."""
 _BOOTSTRAP = "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"
 _KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
+_KEY = "C:\\var\\lib\\kubelet\\pki\\kubelet-client.key.tmp"
+"""The key for which a kubelet has no certificate yet. It would ask with it again, and find its former request, which
+was made with a token of another run (kubernetes/kubernetes, pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = "C:\\etc\\kubernetes\\pki\\ca.crt"
 LEFTOVERS = (CONFIGURATION, _BOOTSTRAP)
 """Files with the token that stay where a machine goes down inside kubeadm; the role node_join keeps them away."""
@@ -93,17 +96,19 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
 def join_calls(configuration: str, kubeadm: str, timeout: float) -> tuple[Call, ...]:
     """The batch that joins a machine, once: it stops at its first barrier where the machine has joined already.
 
-    What a join that stopped half-way left (kubeadm refuses to go on over it) is removed first.
+    A join that an interrupted run has left behind is ended first: its token is gone, and two would be in each other's
+    way. What a join that stopped half-way left (kubeadm refuses to go on over it) is removed.
 
     Args:
         configuration: JoinConfiguration as YAML; secret.
         kubeadm: Windows path of kubeadm.exe.
         timeout: seconds that kubeadm may take.
     """
-    leftovers = {"paths": [_BOOTSTRAP, _CA]}
+    leftovers = {"paths": [_BOOTSTRAP, _CA, _KEY]}
     return (
         Call(id="joined", command="@read-file", parameters={"paths": [_KUBELET_CONF]}, select=("path", "exists")),
         Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),
+        *_end_former(),
         Call(id="leftovers", command="@read-file", parameters=leftovers, select=("path", "exists")),
         Call(
             id="clear",
@@ -129,6 +134,45 @@ def join_calls(configuration: str, kubeadm: str, timeout: float) -> tuple[Call, 
             always=True,
             on_error="continue",
             select=(),
+        ),
+    )
+
+
+def _end_former() -> tuple[Call, ...]:
+    """Ends a kubeadm that is still at work, with the kubelet that it started, which waits for a certificate.
+
+    It goes on when the former batch has removed its configuration file, which ours has too. kubeadm refuses to begin
+    while a kubelet has its port.
+    """
+    processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
+    running = Input(calls=("former",), parameter="Id", property="Id")
+    return (
+        Call(id="former", command="Get-Process", parameters=processes, select=("Id",), on_error="continue"),
+        Call(
+            id="end-former",
+            command="Stop-Process",
+            parameters={"Force": True},
+            input=running,
+            select=(),
+            on_error="continue",
+        ),
+        Call(
+            id="stop-kubelet",
+            command="Stop-Service",
+            parameters={"Name": "kubelet", "Force": True, "ErrorAction": "SilentlyContinue"},
+            select=(),
+            on_error="continue",
+        ),
+        # One that stays was left by a machine that went down.
+        Call(
+            id="former-ended",
+            command="@read-file",
+            parameters={"paths": [CONFIGURATION]},
+            select=("exists",),
+            until={"exists": False},
+            retries=20,
+            delay=0.5,
+            on_error="continue",
         ),
     )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import datetime
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,8 +16,9 @@ from integration.playbooks import ROOT
 from kubernetes import client, config
 from unit.direct_node import DirectNode
 
+from ansible_collections.winkube.node.plugins.module_utils import bootstrap_tokens
 from ansible_collections.winkube.node.plugins.plugin_utils import join_state, kubeadm
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.cluster import Cluster, start_cluster
@@ -69,21 +69,22 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
     machine.power.power_off()
 
 
-@pytest.fixture
-def token(cluster: Cluster) -> str:
-    name, secret = uuid.uuid4().hex[:6], uuid.uuid4().hex[:16]
-    data = {"token-id": name, "token-secret": secret, "usage-bootstrap-authentication": "true"}
-    data |= {"usage-bootstrap-signing": "true", "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token"}
+def new_token(cluster: Cluster, group: str) -> str:
+    token = bootstrap_tokens.new_token()
     with config.new_client_from_config(str(cluster.kubeconfig)) as api:
-        client.CoreV1Api(api).create_namespaced_secret(
-            "kube-system",
-            client.V1Secret(
-                metadata=client.V1ObjectMeta(name=f"bootstrap-token-{name}"),
-                type="bootstrap.kubernetes.io/token",
-                string_data=data,
-            ),
-        )
-    return f"{name}.{secret}"
+        body = bootstrap_tokens.secret(token, "2099-01-01T00:00:00Z", "of a test", group)
+        client.CoreV1Api(api).create_namespaced_secret("kube-system", body)
+    return token
+
+
+def join_calls(cluster: Cluster, token: str, seconds: float = 60) -> tuple[Call, ...]:
+    join = kubeadm.Join(
+        api_server=cluster.server.removeprefix("https://"),
+        token=token,
+        ca_cert_hashes=(cluster.ca_hash,),
+        node_name="cut",
+    )
+    return kubeadm.join_calls(kubeadm.join_configuration("1.37.1", join), r"C:\k\kubeadm.exe", seconds)
 
 
 def holding(machine: Machine, text: str) -> set[str]:
@@ -92,27 +93,19 @@ def holding(machine: Machine, text: str) -> set[str]:
     return {path for path in files if text.encode() in machine.files.read_bytes(path)}
 
 
-def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(
-    node: DirectNode, cluster: Cluster, token: str
-) -> None:
+def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: DirectNode, cluster: Cluster) -> None:
     machine = node.machine
+    token = new_token(cluster, bootstrap_tokens.AUTO_APPROVED_GROUP)
 
     def cut() -> None:
         # The last that kubeadm writes before it starts the kubelet.
         wait_for(lambda: machine.files.is_file(FLAGS), "kubeadm never came so far")
         machine.power.reset()
 
-    join = kubeadm.Join(
-        api_server=cluster.server.removeprefix("https://"),
-        token=token,
-        ca_cert_hashes=(cluster.ca_hash,),
-        node_name="cut",
-    )
-    calls = kubeadm.join_calls(kubeadm.join_configuration("1.37.1", join), r"C:\k\kubeadm.exe", 60)
     button = threading.Thread(target=cut)
     button.start()
     with pytest.raises(ProcessEndedError):
-        node.run(Batch(calls=calls))
+        node.run(Batch(calls=join_calls(cluster, token)))
     button.join()
     wait_for(lambda: usable(machine, join_state.KUBELET_CONF), "the kubelet did not join by itself")
 
@@ -123,3 +116,32 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(
     outcome = Convergence(node, load(role["node_join_leftover_resources"])).run()
     assert outcome.failures == []
     assert holding(machine, token) == set()
+
+
+def test_a_join_that_an_interrupted_run_has_left_is_ended(node: DirectNode, cluster: Cluster) -> None:
+    """Nobody approves it any more; the next run's own token and key count."""
+    machine = node.machine
+    with config.new_client_from_config(str(cluster.kubeconfig)) as api:
+        rbac = client.RbacAuthorizationV1Api(api)
+        for body in bootstrap_tokens.bindings(kube_proxy=True):
+            if body["kind"] == "RoleBinding":
+                rbac.create_namespaced_role_binding("kube-system", body)
+            else:
+                rbac.create_cluster_role_binding(body)
+    calls = join_calls(cluster, new_token(cluster, bootstrap_tokens.GROUP), 600)
+    former: list[Observation] = []
+    thread = threading.Thread(target=lambda: former.append(node.run(Batch(calls=calls))))
+    thread.start()
+    key = r"C:\var\lib\kubelet\pki\kubelet-client.key.tmp"
+    wait_for(lambda: machine.files.is_file(key), "the kubelet never asked for its certificate")
+    assert machine.files.is_file(kubeadm.CONFIGURATION)
+
+    token = new_token(cluster, bootstrap_tokens.AUTO_APPROVED_GROUP)
+    seen = node.run(Batch(calls=join_calls(cluster, token)))
+
+    assert kubeadm.join_problem(seen) is None
+    assert usable(machine, join_state.KUBELET_CONF)
+    assert holding(machine, token) == set()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert kubeadm.join_problem(former[0])

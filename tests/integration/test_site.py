@@ -11,9 +11,20 @@ from typing import Any
 import pytest
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
-from integration.playbooks import ROOT, PlayRun, Site, bootstrap_tokens, cluster_nodes, link_variables, node_name
+from integration.limited_account import limited_kubeconfig
+from integration.playbooks import (
+    ROOT,
+    PlayRun,
+    Site,
+    bootstrap_tokens,
+    cluster_api,
+    cluster_nodes,
+    link_variables,
+    node_name,
+)
 from integration.states import state_of
 from integration.watching import secrets_written
+from kubernetes import client
 from unit.users import plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
@@ -50,6 +61,10 @@ def site(cluster_kind: str, start_site: SiteFactory) -> Site:
     nodes = [{"name": name, "windows": windows} for name, windows in HOSTS.items()]
     site = start_site(*nodes, cluster={"kind": cluster_kind})
     site.host_variables = {host: link_variables(*link) for host, link in LINKS[cluster_kind].items()}
+    if cluster_kind == "real":
+        assert site.world.cluster is not None
+        # The account of the runs has no more than the rights that the documentation names.
+        site.variables["kubeconfig"] = str(limited_kubeconfig(site.world.cluster, site.folder))
     return site
 
 
@@ -109,10 +124,15 @@ def test_the_nodes_are_ready(site: Site, first: PlayRun) -> None:
         assert node["runtime"] == "containerd://2.3.7"
 
 
-def test_the_bootstrap_token_is_gone(site: Site, own_tokens: dict[str, str], first: PlayRun) -> None:
-    # The task that makes it says nothing: it has no_log.
-    assert "winkube.node.node_join : Delete the bootstrap token" in first.changed_tasks("win19")
+def test_the_run_approved_the_nodes_and_its_tokens_are_gone(
+    site: Site, own_tokens: dict[str, str], first: PlayRun
+) -> None:
     assert bootstrap_tokens(site) == own_tokens
+    requests = client.CertificatesV1Api(cluster_api(site)).list_certificate_signing_request().items
+    approved = [one for one in requests if one.spec.username.startswith("system:bootstrap:")]
+    assert [[condition.reason for condition in one.status.conditions] for one in approved] == [
+        ["ApprovedByWinkube"] for _ in HOSTS
+    ]
 
 
 @pytest.mark.parametrize("host", HOSTS)

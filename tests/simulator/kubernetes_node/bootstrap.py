@@ -2,22 +2,31 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """TLS bootstrap: a key, a certificate signing request, the kubelet's own kubeconfig.
 
-https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/
+https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/; for the key and the request's name
+kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
+k8s.io/client-go/util/certificate/csr (RequestCertificate).
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import NameOID
 
 from simulator.kubernetes_node.api import ApiError, Client, KubeconfigError, read_kubeconfig
@@ -26,6 +35,8 @@ from simulator.kubernetes_node.kubelet_settings import KubeletSettings
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
+_KEY = "kubelet-client.key.tmp"
+"""In the certificates' folder: a key for which there is no certificate yet. The next start asks with it again."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
@@ -56,7 +67,7 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
         access = read_kubeconfig(machine, path)
     except KubeconfigError as error:
         raise BootstrapError(f"unable to load bootstrap kubeconfig: {error}") from error
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = _key(machine, settings)
     name = x509.Name([
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
         x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
@@ -65,7 +76,7 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
     client = Client(machine, access)
     try:
-        certificate = _ask(client, request.public_bytes(Encoding.PEM), alive)
+        certificate = _ask(client, request.public_bytes(Encoding.PEM), _request_name(key, node), alive)
     except ApiError as error:
         raise BootstrapError(f"failed to run Kubelet: cannot create certificate signing request: {error}") from error
     finally:
@@ -73,13 +84,39 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
     if certificate is None:
         raise BootstrapError("failed to run Kubelet: timed out waiting for the certificate")
     _write(machine, settings, access.server, access.ca or "", certificate + pem)
+    if machine.files.is_file(f"{settings.cert_dir}\\{_KEY}"):
+        machine.files.delete(f"{settings.cert_dir}\\{_KEY}")
 
 
-def _ask(client: Client, request: bytes, alive: Callable[[float], bool]) -> str | None:
+def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivateKey:
+    """Return the key that an earlier start has left, or a new one."""
+    path = f"{settings.cert_dir}\\{_KEY}"
+    if machine.files.is_file(path):
+        try:
+            found = load_pem_private_key(machine.files.read_bytes(path), None)
+        except ValueError as error:
+            raise BootstrapError(f"failed to run Kubelet: error loading key from {path}: {error}") from error
+        assert isinstance(found, ec.EllipticCurvePrivateKey)
+        return found
+    key = ec.generate_private_key(ec.SECP256R1())
+    machine.files.make_directory(settings.cert_dir)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    machine.files.write_text(path, pem.decode())
+    return key
+
+
+def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
+    """Name the request by its key and subject: not with kubelet's own digest, but to the same effect."""
+    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    digest = hashlib.new("sha512_256", public + node.encode()).digest()
+    return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _ask(client: Client, request: bytes, wanted: str, alive: Callable[[float], bool]) -> str | None:
     document = {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
-        "metadata": {"generateName": "node-csr-"},
+        "metadata": {"name": wanted},
         "spec": {
             "request": base64.b64encode(request).decode(),
             "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
@@ -91,7 +128,7 @@ def _ask(client: Client, request: bytes, alive: Callable[[float], bool]) -> str 
     while time.monotonic() < deadline:
         try:
             if not name:
-                name = client.create(_CSRS, document)["metadata"]["name"]
+                name = _create(client, document)
             found = client.get(f"{_CSRS}/{name}").get("status") or {}
         except OSError:
             found = {}  # not reachable now: kubelet tries again, too
@@ -102,6 +139,17 @@ def _ask(client: Client, request: bytes, alive: Callable[[float], bool]) -> str 
         if not alive(0.2 if name else 1.0):
             return None
     return None
+
+
+def _create(client: Client, document: dict[str, Any]) -> str:
+    """Return the name of the request: one of that name is of the same key, and is used."""
+    name = str(document["metadata"]["name"])
+    try:
+        client.create(_CSRS, document)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+    return name
 
 
 def _write(machine: Machine, settings: KubeletSettings, server: str, authority: str, pair: str) -> None:

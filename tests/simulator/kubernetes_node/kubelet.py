@@ -138,13 +138,8 @@ class Kubelet:
             self._register(client)
         if reasons != self._reasons or moment - self._sent >= self.settings.heartbeat:
             self._status = node_status.status(self._machine, self.name, self.settings, runtime, self._status)
-            try:
-                client.patch(f"/api/v1/nodes/{self.name}/status", {"status": self._status}, STRATEGIC)
-            except ApiError as error:
-                if error.status != 404:
-                    raise
-                self._uid = ""  # somebody deleted the node: register again
-                return
+            # Where somebody has deleted the node it fails: a kubelet registers once (kubernetes/kubernetes#71398).
+            client.patch(f"/api/v1/nodes/{self.name}/status", {"status": self._status}, STRATEGIC)
             self._sent, self._reasons = moment, reasons
         if moment - self._renewed >= _LEASE:
             self._lease(client)

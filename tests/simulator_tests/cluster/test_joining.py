@@ -346,3 +346,40 @@ def test_the_add_ons_of_linux_stay_off_windows_nodes(admin: Client, new_node: Ne
     assert dns["spec"]["replicas"] == 2
     eventually(lambda: not taints(client.get(f"/api/v1/nodes/{name}")), "the node takes pods")
     assert client.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"] == []
+
+
+def test_only_who_may_approve_the_signer_approves(cluster: Cluster, admin: Client) -> None:
+    """The right to update `approval` alone is not enough."""
+    client = Client(cluster, token=bootstrap_token(admin, **{"auth-extra-groups": "system:bootstrappers:kept:apart"}))
+    rbac, group = "/apis/rbac.authorization.k8s.io/v1", "system:bootstrappers:kept:apart"
+    name = f"kept-apart-{uuid.uuid4().hex[:6]}"
+    certificates = {"apiGroups": ["certificates.k8s.io"]}
+    rules = [
+        certificates | {"resources": ["certificatesigningrequests"], "verbs": ["create", "get"]},
+        certificates | {"resources": ["certificatesigningrequests/approval"], "verbs": ["update"]},
+    ]
+    reference = {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"}
+    subjects = [{"kind": "Group", "name": group, "apiGroup": "rbac.authorization.k8s.io"}]
+    admin.request("POST", f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+    admin.request("POST", f"{rbac}/clusterrolebindings",
+                  {"metadata": {"name": name}, "roleRef": reference, "subjects": subjects})  # fmt: skip
+
+    def created() -> dict[str, Any] | None:
+        code, answer = client.request("POST", CSRS, signing_request("some-node")[1])
+        return answer if code == 201 else None
+
+    request = eventually(created, "the token's group has its rights")
+    path = f"{CSRS}/{request['metadata']['name']}/approval"
+    request["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "Me", "message": "me"}]}
+    code, answer = client.request("PUT", path, request)
+    assert code == 403, answer
+    assert 'user not permitted to approve requests with signerName "kubernetes.io/kube-apiserver' in answer["message"]
+    signers = certificates | {
+        "resources": ["signers"],
+        "verbs": ["approve"],
+        "resourceNames": [request["spec"]["signerName"]],
+    }
+    admin.request("PATCH", f"{rbac}/clusterroles/{name}", {"rules": [*rules, signers]}, MERGE)
+    eventually(lambda: client.request("PUT", path, request)[0] == 200, "now it may")
+    admin.request("DELETE", f"{rbac}/clusterrolebindings/{name}")
+    admin.request("DELETE", f"{rbac}/clusterroles/{name}")

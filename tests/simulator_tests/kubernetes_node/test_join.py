@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -192,6 +193,23 @@ def test_reset_undoes_a_join(node: Node, cluster: Admin) -> None:
     cluster.client.delete(f"/api/v1/nodes/{node.name}")
     node.join_configuration(cluster.cluster, cluster.token())
     assert node.join().exit_code == 0
+
+
+def test_a_node_that_was_deleted_stays_away_until_its_kubelet_starts_anew(node: Node, cluster: Admin) -> None:
+    node.install_cni()
+    joined(node, cluster)
+    cluster.wait_ready(node.name, "True")
+    path = f"/api/v1/nodes/{node.name}"
+    cluster.client.delete(path)
+    # It has something to report, and cannot.
+    node.machine.services.configure("kubelet", DependOnService=None)
+    node.machine.services.stop("containerd", force=True)
+    time.sleep(1.0)
+    assert cluster.client.find(path) is None
+    node.machine.services.start("containerd")
+    node.machine.services.stop("kubelet", force=True)
+    node.machine.services.start("kubelet")
+    cluster.wait_ready(node.name, "True")
 
 
 def test_a_joined_node_comes_back_after_a_reboot(node: Node, cluster: Admin) -> None:

@@ -12,11 +12,11 @@ from . import clock
 from .apply import server_side_apply
 from .authentication import Authenticator, ServiceAccountTokens
 from .authorization import Authorizer
-from .errors import invalid, method_not_allowed, required, unsupported_media_type
+from .errors import forbidden, invalid, method_not_allowed, required, unsupported_media_type
 from .json_patches import json_patch, merge_patch
 from .objects import Objects
 from .requests import Request, Response, Target, read_target
-from .resources import Object, ResourceType, api_group, api_groups, api_resources, api_versions, find_type
+from .resources import Object, ResourceType, api_group, api_groups, api_resources, api_versions, find_type, type_of
 from .reviews import Reviews
 from .store import Store
 from .strategic import strategic_merge
@@ -69,6 +69,8 @@ class Api:
             raise method_not_allowed()
         if kind.verbs == ("create",):
             return self._reviews.answer(kind, request)
+        if target.subresource == "approval" and request.method != "GET":
+            self._admit_approval(target, request)
         if target.subresource in STATUS_WRITERS and request.method in ("GET", "PUT", "PATCH"):
             return self._object(kind, target, request)
         if target.subresource == "scale" and request.method in ("PUT", "PATCH"):
@@ -76,6 +78,17 @@ class Api:
         if target.subresource:
             return self._subresources.handle(kind, target, request)
         return self._object(kind, target, request)
+
+    def _admit_approval(self, target: Target, request: Request) -> None:
+        """Let only those approve who may `approve` the signer: plugin/pkg/admission/certificates/approval."""
+        found = self.objects.read(type_of("certificatesigningrequests"), "", target.name)
+        signer = found["spec"]["signerName"]
+        for name in (signer, f"{signer.partition('/')[0]}/*"):
+            asked = Target("approve", "", target.group, target.version, "signers", name=name)
+            if self._authorizer.decide(request.user, asked)[0]:
+                return
+        why = f'user not permitted to approve requests with signerName "{signer}"'
+        raise forbidden(target.resource, target.group, target.name, why)
 
     def _document(self, target: Target) -> Response:
         path = target.path.rstrip("/") or "/"

@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.winkube.node.plugins.modules import nodes_ready
 from ansible_collections.winkube.node.plugins.modules.nodes_ready import describe, look
 
 
@@ -88,3 +89,36 @@ def test_pods_are_looked_at_only_where_asked_for() -> None:
 
 def test_a_node_that_nobody_knows() -> None:
     assert describe(None)["reason"] == "the node is not registered"
+
+
+class End(Exception):
+    """The module's end, with what it says."""
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_one_missing_node_need_not_fail_all(monkeypatch: pytest.MonkeyPatch, required: bool) -> None:
+    """Of many nodes one has a wrong name: its own host is to fail, not that of the task."""
+    params = {"nodes": ["n", "no-such-node"], "host_process": False, "before": {}, "condition": "registered"}
+    params |= {"pod_cidr": False, "timeout": 0, "required": required}
+
+    class Fake:
+        check_mode = False
+
+        def __init__(self, **_: t.Any) -> None:
+            self.params = params
+
+        def exit_json(self, **result: t.Any) -> None:
+            raise End({"failed": False, **result})
+
+        def fail_json(self, **result: t.Any) -> None:
+            raise End({"failed": True, **result})
+
+    monkeypatch.setattr(nodes_ready, "AnsibleModule", Fake)
+    monkeypatch.setattr(nodes_ready, "Cluster", lambda _: None)
+    monkeypatch.setattr(nodes_ready, "NodeApi", lambda _: Api())
+    with pytest.raises(End) as end:
+        nodes_ready.main()
+    result = end.value.args[0]
+    assert result["failed"] is required
+    assert result["waiting"] == ["no-such-node"]
+    assert result["nodes"]["n"]["registered"]

@@ -53,7 +53,9 @@ _LABEL_TEXT = (
     " an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is"
     " '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
-_FREE_NAMES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
+# A name of these need only fit into a path. Kubelets name a request by a digest in base64
+# (pkg/apis/certificates/validation: ValidateCertificateRequestName accepts all).
+_FREE_NAMES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "certificatesigningrequests")
 
 
 def prepare_create(context: Context, kind: ResourceType, obj: Object) -> None:

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Bootstrap tokens as Secrets, their groups, and the bindings that let a group's tokens join. Pure.
+
+Private to the collection. kubernetes.io: Authenticating with Bootstrap Tokens; TLS bootstrapping.
+"""
+
+from __future__ import annotations
+
+import secrets
+import string
+import typing as t
+
+NAMESPACE = "kube-system"
+GROUP = "system:bootstrappers:winkube:node-token"
+"""Of tokens whose certificate requests the run approves: nothing in the cluster approves them by itself."""
+AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
+"""The group that kubeadm binds to all that a join needs, and to the automatic approval of any node's name."""
+_ALPHABET = string.ascii_lowercase + string.digits
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def new_token() -> str:
+    """A token, `ID.SECRET`."""
+    return ".".join("".join(secrets.choice(_ALPHABET) for dummy in range(length)) for length in (6, 16))
+
+
+def secret_name(token_id: str) -> str:
+    """The name of a token's Secret."""
+    return f"bootstrap-token-{token_id}"
+
+
+def secret(token: str, expires: str, description: str, group: str) -> dict[str, t.Any]:
+    """The Secret that is a bootstrap token.
+
+    Args:
+        token: `ID.SECRET`.
+        expires: when the cluster deletes it, in UTC, ISO 8601.
+        description: for `kubeadm token list`.
+        group: of whoever logs in with it, beside `system:bootstrappers`.
+    """
+    token_id, dummy, token_secret = token.partition(".")
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "bootstrap.kubernetes.io/token",
+        "metadata": {"name": secret_name(token_id), "namespace": NAMESPACE},
+        "stringData": {
+            "token-id": token_id,
+            "token-secret": token_secret,
+            "expiration": expires,
+            "description": description,
+            "usage-bootstrap-authentication": "true",
+            "usage-bootstrap-signing": "true",
+            "auth-extra-groups": group,
+        },
+    }
+
+
+def bindings(*, kube_proxy: bool) -> list[dict[str, t.Any]]:
+    """What GROUP needs for `kubeadm join`: the roles that kubeadm binds to its own group, but not the auto-approver's.
+
+    kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
+    phases/kubelet/config.go name the roles.
+
+    Args:
+        kube_proxy: whether the Role `kube-proxy` is there; kubeadm makes it with its kube-proxy.
+    """
+    cluster = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
+    roles = ["kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config", *(["kube-proxy"] if kube_proxy else [])]
+    return [
+        *(_binding("ClusterRole", role, {"name": name}) for name, role in cluster.items()),
+        *(
+            _binding("Role", role, {"name": f"winkube:{role.rpartition(':')[2]}", "namespace": NAMESPACE})
+            for role in roles
+        ),
+    ]
+
+
+def _binding(kind: str, role: str, metadata: t.Mapping[str, str]) -> dict[str, t.Any]:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": dict(metadata),
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role},
+        "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": GROUP}],
+    }
+
+
+def changed_subjects(found: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> list[t.Any] | None:
+    """The subjects that a binding has to get; None where it has them.
+
+    Args:
+        found: as the API's JSON has it.
+        wanted: one of `bindings`.
+
+    Raises:
+        ValueError: it binds another role, which cannot be changed.
+    """
+    role, other = wanted["roleRef"]["name"], (found.get("roleRef") or {}).get("name")
+    if role != other:
+        name = wanted["metadata"]["name"]
+        raise ValueError(f"{wanted['kind']} {name}: expected the role {role}, got {other}; delete it")
+    subjects = [dict(one) for one in found.get("subjects") or ()]
+    missing = [one for one in wanted["subjects"] if one not in subjects]
+    return [*subjects, *missing] if missing else None

@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which certificate signing requests of joining kubelets may be approved. Pure.
+
+Private to the collection. A request is a mapping as the API's JSON has it. A bootstrap token is made for one node, and
+may be used for that node's certificate only: whoever holds it becomes that node and no other.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import typing as t
+
+try:
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+    from cryptography.x509.oid import NameOID
+except ImportError:
+    HAS_CRYPTOGRAPHY = False
+else:
+    HAS_CRYPTOGRAPHY = True
+
+Request = t.Mapping[str, t.Any]
+
+SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
+"""Signs the client certificates of kubelets (kubernetes.io: Certificates and Certificate Signing Requests)."""
+USERNAME = "system:bootstrap:"
+"""What the API server puts before a token's id (kubernetes.io: Authenticating with Bootstrap Tokens)."""
+_USAGES = (
+    frozenset({"client auth", "digital signature"}),
+    # Of kubelets with RSA keys.
+    frozenset({"client auth", "digital signature", "key encipherment"}),
+)
+
+
+class Verdict(t.NamedTuple):
+    """What is to be done with a request that one of our tokens made."""
+
+    request: str
+    """Name of the CertificateSigningRequest."""
+    node: str
+    """The node that the token was made for."""
+    decision: t.Literal["approve", "approved", "refuse"]
+    """`approved`: somebody has done so already."""
+    reason: str = ""
+    """Why it is refused."""
+
+
+class Subject(t.NamedTuple):
+    """What a request asks for."""
+
+    key: bytes
+    """The public key, DER, of a request for the expected name: tells keys apart. Empty for other requests."""
+    problems: tuple[str, ...]
+    """Why it is not what a kubelet of the expected name would ask for."""
+
+
+def decide(requests: t.Iterable[Request], expected: t.Mapping[str, str], ready: t.Collection[str]) -> list[Verdict]:
+    """Says what is to be done with the requests that our tokens made; those of others are left out.
+
+    Args:
+        requests: CertificateSigningRequests, as the API's JSON has them.
+        expected: the id of the token that was made for a node, by the node's name.
+        ready: names of the nodes that the cluster has as Ready.
+
+    Raises:
+        ValueError: two nodes share a token.
+    """
+    nodes = {USERNAME + token_id: node for node, token_id in expected.items()}
+    if len(nodes) != len(expected):
+        raise ValueError("a bootstrap token is for one node")
+    own = [(nodes[user], request) for request in requests if (user := _spec(request).get("username")) in nodes]
+    asked = [(node, request, read(request, node)) for node, request in own]
+    keys: dict[str, set[bytes]] = {}
+    for node, dummy, subject in asked:
+        if subject.key:
+            keys.setdefault(node, set()).add(subject.key)
+    return [_judge(node, request, subject, len(keys.get(node, ())), ready) for node, request, subject in asked]
+
+
+def read(request: Request, node: str) -> Subject:
+    """Reads what a request asks for, and holds it against what the kubelet of a node asks for.
+
+    kube-controller-manager's own approver checks the same, but not the name (kubernetes/kubernetes,
+    pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions at all, so any
+    is refused, subject alternative names among them.
+
+    Args:
+        request: as the API's JSON has it.
+        node: the name that it may ask for.
+    """
+    spec = _spec(request)
+    problems = []
+    if spec.get("signerName") != SIGNER:
+        problems.append(f"its signer is {spec.get('signerName')!r}, expected {SIGNER!r}")
+    usages = spec.get("usages")
+    if not isinstance(usages, list) or frozenset(map(str, usages)) not in _USAGES:
+        problems.append("its usages are not those of a kubelet's client certificate")
+    try:
+        parsed = x509.load_pem_x509_csr(base64.b64decode(str(spec.get("request") or ""), validate=True))
+        key = parsed.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        commons = [one.value for one in parsed.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+        problems += _content_problems(parsed, node)
+    except (binascii.Error, InvalidSignature, TypeError, UnsupportedAlgorithm, ValueError):
+        return Subject(b"", (*problems, "it cannot be read"))
+    return Subject(key if f"system:node:{node}" in commons else b"", tuple(problems))
+
+
+def _content_problems(parsed: x509.CertificateSigningRequest, node: str) -> t.Iterator[str]:
+    names = [(one.oid, one.value) for one in parsed.subject]
+    commons = [value for oid, value in names if oid == NameOID.COMMON_NAME]
+    organizations = [value for oid, value in names if oid == NameOID.ORGANIZATION_NAME]
+    if commons != [f"system:node:{node}"]:
+        yield f"its common name is {_shown(commons)}, expected 'system:node:{node}'"
+    if organizations != ["system:nodes"]:
+        yield f"its organization is {_shown(organizations)}, expected 'system:nodes'"
+    if len(names) != len(commons) + len(organizations):
+        yield "its subject has more than a common name and an organization"
+    if len(parsed.extensions):
+        yield "it asks for subject alternative names or other extensions"
+    if not parsed.is_signature_valid:
+        yield "it is not signed by its key"
+
+
+def _judge(node: str, request: Request, subject: Subject, keys: int, ready: t.Collection[str]) -> Verdict:
+    name = str(request["metadata"]["name"])
+    if keys > 1:
+        why = f"{keys} different keys asked for a certificate of {node} with the token that this run made for it"
+        return Verdict(name, node, "refuse", f"{why}; none of them is approved")
+    if subject.problems:
+        return Verdict(name, node, "refuse", f"request {name}: {'; '.join(subject.problems)}")
+    conditions = _conditions(request)
+    if conditions & {"Denied", "Failed"}:
+        return Verdict(name, node, "refuse", f"request {name} was denied in the cluster, or could not be signed")
+    if "Approved" in conditions:
+        return Verdict(name, node, "approved")
+    if node in ready:
+        return Verdict(name, node, "refuse", f"the cluster has {node} as a Ready node; delete the node first")
+    return Verdict(name, node, "approve")
+
+
+def is_issued(request: Request) -> bool:
+    """Whether the certificate is there."""
+    return bool((request.get("status") or {}).get("certificate"))
+
+
+def approval(request: Request, message: str, now: str) -> dict[str, t.Any]:
+    """The request with the condition that approves it, as the subresource `approval` takes it.
+
+    Args:
+        request: as the API's JSON has it.
+        message: says who approved it and why.
+        now: the time, in UTC, ISO 8601.
+    """
+    status = dict(request.get("status") or {})
+    condition = {"type": "Approved", "status": "True", "reason": "ApprovedByWinkube", "message": message}
+    status["conditions"] = [*(status.get("conditions") or ()), {**condition, "lastUpdateTime": now}]
+    return {**request, "status": status}
+
+
+def _spec(request: Request) -> t.Mapping[str, t.Any]:
+    spec = request.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
+def _conditions(request: Request) -> set[str]:
+    return {str(one.get("type")) for one in (request.get("status") or {}).get("conditions") or ()}
+
+
+def _shown(values: t.Sequence[t.Any]) -> str:
+    """Names that a node chose, for a message: short, and without control characters."""
+    return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

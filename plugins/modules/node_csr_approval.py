@@ -1,0 +1,220 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Approve the certificates of joining nodes."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_csr_approval
+short_description: Approve the client certificates of nodes that join
+version_added: "0.1.0"
+description:
+  - Waits for the certificate signing requests of kubelets that join with tokens of M(winkube.node.bootstrap_token), and
+    approves exactly those. Other requests are left alone.
+  - A request is approved if it was made with the token of a node that is not Ready, for the signer
+    C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:) and
+    that node's name, the organization C(system:nodes) only, and without subject alternative names.
+  - If two different keys ask for one node's name, neither is approved.
+  - Deletes the token of each node that has registered with its certificate. The task ends when all nodes have, when
+    somebody else has deleted the tokens, or after O(timeout).
+  - Joining nodes wait for it, so it runs beside them, with C(async).
+  - Runs on the controller or a control plane host, never on a Windows node.
+  - The account of O(kubeconfig) needs what C(docs/rbac.yaml) of this collection grants.
+options:
+  token_ids:
+    description: The id of the token that was made for a node, by the node's name.
+    type: dict
+    required: true
+  timeout:
+    description: Seconds after which no more requests are approved.
+    type: int
+    default: 1800
+extends_documentation_fragment:
+  - winkube.node.cluster_options
+requirements:
+  - cryptography (Python)
+attributes:
+  check_mode:
+    description: Approves nothing and does not wait.
+    support: full
+seealso:
+  - module: winkube.node.bootstrap_token
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = r"""
+- name: Approve the nodes that join, meanwhile
+  winkube.node.node_csr_approval:
+    kubeconfig: ~/.kube/config
+    token_ids: "{{ made.token_ids }}"
+    timeout: 900
+  delegate_to: localhost
+  run_once: true
+  async: 900
+  poll: 0
+  register: approver
+"""
+
+RETURN = r"""
+approved:
+  description: The name of the request that was approved, by node.
+  type: dict
+  returned: always
+registered:
+  description: Names of the nodes that have registered with their certificate.
+  type: list
+  elements: str
+  returned: always
+refused:
+  description: Why a node's requests were not approved, by node.
+  type: dict
+  returned: always
+"""
+
+import time
+import traceback
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ..module_utils.approval_api import ApprovalApi
+from ..module_utils.cluster_client import Cluster, cluster_arguments
+from ..module_utils.drain import ApiError
+from ..module_utils.node_csr import HAS_CRYPTOGRAPHY, decide, is_issued
+
+POLL_SECONDS = 1.0
+
+
+def mark(node: t.Mapping[str, t.Any] | None) -> tuple[str, str]:
+    """What changes of a Node object when its kubelet registers or reports: the object itself, the last heartbeat."""
+    if node is None:
+        return ("", "")
+    beats = (str(one.get("lastHeartbeatTime")) for one in conditions(node) if one.get("type") == "Ready")
+    return (str(node["metadata"].get("uid")), next(beats, ""))
+
+
+def is_ready(node: t.Mapping[str, t.Any] | None) -> bool:
+    """Whether the cluster has a node as Ready."""
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions(node or {}))
+
+
+def conditions(node: t.Mapping[str, t.Any]) -> t.Sequence[t.Mapping[str, t.Any]]:
+    """The conditions of a node."""
+    return (node.get("status") or {}).get("conditions") or ()
+
+
+class Approver:
+    """Approves, look by look.
+
+    Args:
+        api: the cluster.
+        token_ids: by node.
+    """
+
+    def __init__(self, api: ApprovalApi, token_ids: t.Mapping[str, str]) -> None:
+        self._api = api
+        self._token_ids = token_ids
+        self._before: dict[str, tuple[str, str]] | None = None
+        self.approved: dict[str, str] = {}
+        self.registered: list[str] = []
+        self.refused: dict[str, str] = {}
+
+    def look(self) -> bool:
+        """Looks once, and approves what is to be approved.
+
+        Returns:
+            Whether there is more to wait for.
+
+        Raises:
+            ApiError: the cluster cannot be asked.
+        """
+        if self._before is None:
+            self._before = {node["metadata"]["name"]: mark(node) for node in self._api.nodes()}
+        requests = self._api.requests()
+        by_name = {request["metadata"]["name"]: request for request in requests}
+        # What the requests ask for comes first: it costs no question to the cluster.
+        asking = {one.node for one in decide(requests, self._token_ids, ()) if one.decision == "approve"}
+        nodes = {name: self._api.node(name) for name in sorted(asking)}
+        ready = {name for name, node in nodes.items() if is_ready(node)}
+        issued = set()
+        for verdict in decide(requests, self._token_ids, ready):
+            if verdict.decision == "refuse":
+                self.refused[verdict.node] = verdict.reason
+                continue
+            if verdict.decision == "approve":
+                self._approve(by_name[verdict.request])
+            elif is_issued(by_name[verdict.request]):
+                issued.add(verdict.node)
+            self.approved[verdict.node] = verdict.request
+        self._retire(issued, self._before)
+        return self._is_awaited()
+
+    def _approve(self, request: t.Mapping[str, t.Any]) -> None:
+        try:
+            self._api.approve(request)
+        except ApiError as error:
+            # Changed or deleted meanwhile: the next look sees what it is now.
+            if error.status not in (404, 409):
+                raise
+
+    def _retire(self, issued: set[str], before: t.Mapping[str, tuple[str, str]]) -> None:
+        """Deletes the tokens of nodes whose kubelet has used its certificate: it needs the token no more."""
+        for name in sorted(issued - set(self.registered)):
+            if mark(self._api.node(name)) not in (("", ""), before.get(name)):
+                self._api.delete_token(self._token_ids[name])
+                self.registered.append(name)
+
+    def _is_awaited(self) -> bool:
+        """Whether a node may still come; whoever ends the run deletes all tokens, so one of them tells."""
+        left = [token_id for name, token_id in self._token_ids.items() if name not in self.registered]
+        return bool(left) and self._api.delete_token(left[0], dry=True)
+
+    def result(self) -> dict[str, t.Any]:
+        """What the module returns."""
+        found = {"approved": self.approved, "registered": self.registered, "refused": self.refused}
+        return {"changed": bool(self.approved), **found}
+
+
+def wait(approver: Approver, timeout: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
+    """Looks until there is nothing to wait for, or the time is up.
+
+    Raises:
+        ApiError: the cluster refuses, or was not reached at the end.
+    """
+    end = clock() + timeout
+    while True:
+        try:
+            if not approver.look() or clock() >= end:
+                return
+        except ApiError as error:
+            if not error.passing or clock() >= end:
+                raise
+        sleep(POLL_SECONDS)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=cluster_arguments(
+            # They are the public halves, which kubectl shows as well.
+            token_ids={"type": "dict", "required": True, "no_log": False},
+            timeout={"type": "int", "default": 1800},
+        ),
+        supports_check_mode=True,
+    )
+    cluster = Cluster(module)
+    if not HAS_CRYPTOGRAPHY:
+        module.fail_json(msg=missing_required_lib("cryptography"), exception=traceback.format_exc())
+    approver = Approver(ApprovalApi(cluster), module.params["token_ids"])
+    try:
+        if not module.check_mode:
+            wait(approver, module.params["timeout"], time.monotonic, time.sleep)
+    except (ApiError, ValueError) as error:
+        message = f"the API server {cluster.server} did not answer as needed: {error}"
+        module.fail_json(msg=message, **approver.result())
+    module.exit_json(**approver.result())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whether a machine may be called in the cluster what it says that it is called.
+
+Private to the collection. A machine without a name in the inventory, such as one that started from an image, joins
+under its computer's own name. A compromised machine can say any name, so that name must not be anybody else's.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing as t
+
+_REMEDY = "set kubernetes_node_hostname of this host"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A host of the inventory, and what it is called in the cluster."""
+
+    host: str
+    """Its name in the inventory."""
+    given: str = ""
+    """The node's name by the inventory; empty: the machine's own word counts."""
+    name: str = ""
+    """The node's name; empty for hosts that this run does not look at."""
+    address: str = ""
+    """Where the inventory reaches it."""
+    joined: bool = False
+    """Whether it says that it has joined."""
+
+
+def problems(claims: t.Sequence[Claim], nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, str]:
+    """Says which hosts may not be called what they say.
+
+    Args:
+        claims: all hosts of the inventory.
+        nodes: the cluster's, by name, as cluster_info describes them.
+
+    Returns:
+        Why not, by host.
+    """
+    owners: dict[str, str] = {}
+    for claim in claims:
+        for name in (claim.host, claim.given):
+            if name:
+                owners.setdefault(name.lower(), claim.host)
+    said = collections.Counter(claim.name for claim in claims if claim.name and not claim.given)
+    found = {}
+    for claim in claims:
+        why = "" if claim.given or not claim.name else _objection(claim, owners.get(claim.name), said, nodes)
+        if why:
+            found[claim.host] = f"the machine says that its name is {claim.name}, but {why}; {_REMEDY}"
+    return found
+
+
+def _objection(
+    claim: Claim, owner: str | None, said: t.Mapping[str, int], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
+) -> str:
+    node = nodes.get(claim.name)
+    if owner is not None and owner != claim.host:
+        return f"that is the name of the inventory's host {owner}"
+    if said[claim.name] > 1:
+        return "another host says the same"
+    if node is None:
+        return ""
+    if node.get("os") not in ("windows", "", None):
+        return f"that is a node with {node['os']}"
+    if not claim.joined and not is_at(node, claim):
+        where = ", ".join(node.get("addresses") or ()) or "an unknown address"
+        return f"that is a node at {where}, not at {claim.address}"
+    return ""
+
+
+def is_at(node: t.Mapping[str, t.Any], claim: Claim) -> bool:
+    """Whether a node has reported the address, or the name, by which the inventory reaches a host."""
+    return bool({claim.address, claim.host} & set(node.get("addresses") or ()))

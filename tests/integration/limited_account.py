@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""An account with the rights of docs/rbac.yaml and no others."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import yaml
+from integration.playbooks import ROOT
+from kubernetes import client, config, utils
+
+from simulator.cluster import Cluster
+
+
+def limited_kubeconfig(cluster: Cluster, folder: Path) -> Path:
+    """Apply docs/rbac.yaml and write a kubeconfig of its service account.
+
+    Parameters:
+        folder: where the kubeconfig is written.
+    """
+    api = config.new_client_from_config(str(cluster.kubeconfig))
+    utils.create_from_yaml(api, str(ROOT / "docs" / "rbac.yaml"))
+    asked = {"spec": {"audiences": [], "expirationSeconds": 7200}}
+    made = client.CoreV1Api(api).create_namespaced_service_account_token("winkube", "kube-system", asked)
+    authority = base64.b64encode(cluster.ca_certificate.encode()).decode()
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": cluster.server, "certificate-authority-data": authority}}],
+        "users": [{"name": "u", "user": {"token": made.status.token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "c",
+    }
+    file = folder / "limited.conf"
+    file.touch(mode=0o600)
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return file

@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A machine gets a token and a certificate for its own name only, whatever it says and whatever it asks for."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.conftest import SiteFactory
+from integration.joined_nodes import prepare, server, wait_for
+from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api
+from kubernetes import client
+from simulator_tests.cluster.node_client import Client, conditions, signing_request
+
+from simulator.machine.machine import Machine
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("join_approval")]
+
+CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+CONFIGURATION = r"C:\ProgramData\winkube\join.yaml"
+KUBELET_CONF = r"C:\etc\kubernetes\kubelet.conf"
+JOIN = [
+    {"name": part, "ansible.builtin.import_role": {"name": "winkube.node.node_join", "tasks_from": part}}
+    for part in ("check", "facts", "resources", "names", "join")
+]
+PLAY = [{"name": "Join", "hosts": "node-windows", "gather_facts": False, "tasks": JOIN}]
+
+
+@pytest.fixture(scope="module")
+def site(start_site: SiteFactory) -> Site:
+    """Prepared machines that have not joined, named in the cluster as they are, and a cluster without nodes."""
+    hosts = ("one", "two", "three")
+    # A node whose kubelet was stopped counts as Ready for long.
+    cluster = {"kind": "memory", "node_grace_period": 900.0}
+    site = start_site(*(server(host) for host in hosts), cluster=cluster, kubernetes_node_version="1.37.1")
+    for host in hosts:
+        prepare(site, host)
+        site.host_variables[host] = {"kubernetes_node_hostname": host}
+    return site
+
+
+@pytest.fixture(scope="module")
+def joined(site: Site) -> PlayRun:
+    return join(site, "one,two").expect()
+
+
+def join(site: Site, hosts: str, variables: Mapping[str, Any] | None = None) -> PlayRun:
+    return site.run(PLAY, "--limit", hosts, variables=variables)
+
+
+def registered(site: Site) -> set[str]:
+    return {node.metadata.name for node in client.CoreV1Api(cluster_api(site)).list_node().items}
+
+
+def requests(site: Site) -> list[Any]:
+    """The cluster's certificate signing requests."""
+    items: list[Any] = client.CertificatesV1Api(cluster_api(site)).list_certificate_signing_request().items
+    return items
+
+
+def reasons(request: Any) -> list[str]:
+    return [condition.reason for condition in request.status.conditions or ()]
+
+
+def held_by(machine: Machine) -> str:
+    """The token that a machine is joining with; waits until it has one."""
+    text = wait_for(
+        lambda: machine.files.is_file(CONFIGURATION) and machine.files.read_text(CONFIGURATION), "a token", 90
+    )
+    found = re.search(r"token: (\w{6}\.\w{16})", text)
+    assert found
+    return found[1]
+
+
+def test_nodes_join_and_the_run_approves_them(site: Site, joined: PlayRun) -> None:
+    wait_for(lambda: {"one", "two"} <= registered(site), "both nodes are registered")
+    made = requests(site)
+    assert [reasons(request) for request in made] == [["ApprovedByWinkube"]] * 2
+    assert len({request.spec.username for request in made}) == 2, "one token served two nodes"
+    for request in made:
+        assert "system:bootstrappers:winkube:node-token" in request.spec.groups
+        assert "system:bootstrappers:kubeadm:default-node-token" not in request.spec.groups
+    assert bootstrap_tokens(site) == {}
+
+
+def test_a_further_run_makes_no_token(site: Site, joined: PlayRun) -> None:
+    assert join(site, "one,two").expect().recap["one"]["changed"] == 0
+    assert len(requests(site)) == 2
+
+
+def test_a_member_that_says_it_has_not_joined_gets_no_token(site: Site, joined: PlayRun) -> None:
+    core = client.CoreV1Api(cluster_api(site))
+    machine = site.machine("two")
+    # As after a reset: the cluster takes it for Ready for a while.
+    machine.services.stop("kubelet", force=True)
+    machine.files.delete(KUBELET_CONF)
+    core.patch_node_status("two", {"status": {"conditions": conditions(True)}})
+    run = join(site, "one,two").expect(2)
+    assert "the cluster has two as a Ready node" in run.messages("two")
+    assert run.recap["one"]["failed"] == 0
+    assert len(requests(site)) == 2
+    assert bootstrap_tokens(site) == {}
+
+    # The machine was reset indeed: its node is deleted, and it becomes another one.
+    before = core.read_node("two").metadata.uid
+    join(site, "two", {"node_join_rejoin": True}).expect()
+    wait_for(lambda: "two" in registered(site), "it joins anew")
+    assert core.read_node("two").metadata.uid != before
+
+
+def test_a_token_is_good_for_one_name(site: Site, joined: PlayRun, tmp_path: Path) -> None:
+    """Whoever reads the token of a machine that joins asks for another node's certificate with it."""
+    assert site.world.cluster is not None
+    stolen: list[str] = []
+
+    def steal() -> None:
+        assert site.world.cluster is not None
+        stolen.append(held_by(site.machine("three")))
+        thief = Client(site.world.cluster, token=stolen[0])
+        for name in ("ubuntu01", "one"):
+            code, answer = thief.request("POST", CSRS, signing_request(name)[1])
+            assert code == 201, answer
+
+    thread = threading.Thread(target=steal)
+    thread.start()
+    run = join(site, "three").expect(2)
+    thread.join()
+    assert "expected 'system:node:three'" in run.messages("three")
+    assert stolen[0] not in run.output
+    by_name = {request.metadata.name: request for request in requests(site)}
+    others = [request for request in by_name.values() if request.spec.username.endswith(stolen[0][:6])]
+    assert len(others) == 3
+    assert sorted(map(reasons, others)) == [[], [], ["ApprovedByWinkube"]]
+    assert not any(request.status.certificate for request in others if not reasons(request))

@@ -1,0 +1,221 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a bootstrap token of a run is good for; docs/rbac.yaml suffices to make and to use it."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+from integration.limited_account import limited_kubeconfig
+from integration.playbooks import ROOT
+from simulator_tests.cluster.node_client import (
+    MERGE,
+    Client,
+    admin_client,
+    bootstrap_token,
+    eventually,
+    signing_request,
+)
+
+from simulator.cluster import Cluster, start_cluster
+
+pytestmark = pytest.mark.integration
+
+CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+Run = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def cluster(cluster_kind: Any) -> Iterator[Cluster]:
+    with start_cluster(cluster_kind) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rights")
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: Cluster, folder: Path) -> Client:
+    return admin_client(cluster, folder)
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(cluster: Cluster, folder: Path) -> Path:
+    """The kubeconfig of an account that has no more than docs/rbac.yaml."""
+    return limited_kubeconfig(cluster, folder)
+
+
+def play(playbook: str, folder: Path, *options: str) -> str:
+    """Run a playbook on the implicit localhost, which has the interpreter of this environment; return its output."""
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), playbook, *options]
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible")}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def run(tmp_path: Path, kubeconfig: Path) -> Run:
+    """A function that runs a module on the controller: returns its exit code and its result."""
+
+    def run_module(name: str, **arguments: Any) -> tuple[int, dict[str, Any]]:
+        arguments = {"kubeconfig": str(kubeconfig), **arguments}
+        task: Mapping[str, Any] = {
+            "name": "Run",
+            f"winkube.node.{name}": arguments,
+            "register": "it",
+            "ignore_errors": True,
+        }
+        keep = {"content": "{{ it | to_json }}", "dest": str(tmp_path / "result.json"), "mode": "0600"}
+        tasks = [task, {"name": "Keep", "ansible.builtin.copy": keep, "no_log": True}]
+        (tmp_path / "play.json").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
+        play("play.json", tmp_path)
+        result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+        return int(bool(result.get("failed"))), result
+
+    return run_module
+
+
+def ask(cluster: Cluster, token: str, name: str) -> str:
+    """Ask for a node's certificate; return the request's path."""
+    client = Client(cluster, token=token)
+
+    def accepted() -> str | None:
+        # A real API server looks tokens up in a copy of its own that may be behind.
+        code, answer = client.request("POST", CSRS, signing_request(name)[1])
+        assert code in (201, 401), answer
+        return f"{CSRS}/{answer['metadata']['name']}" if code == 201 else None
+
+    return eventually(accepted, "the token is known")
+
+
+def conditions(admin: Client, path: str) -> list[str]:
+    return [one["reason"] for one in admin.get(path).get("status", {}).get("conditions", [])]
+
+
+def test_a_token_is_good_for_its_own_node_only(cluster: Cluster, admin: Client, run: Run) -> None:
+    failed, made = run("bootstrap_token", nodes=["win1", "win2"])
+    assert not failed, made
+    assert not made.get("warnings")
+    token = made["tokens"]["win1"]
+    stolen, own = ask(cluster, token, "ubuntu01"), ask(cluster, token, "win1")
+    # One that the cluster approves comes last: when it is approved, the others have been looked at.
+    control = ask(cluster, bootstrap_token(admin), "anybody")
+    eventually(lambda: conditions(admin, control) == ["AutoApproved"], "kubeadm's own group is approved")
+    assert conditions(admin, stolen) == []
+    assert conditions(admin, own) == []
+
+    failed, result = run("node_csr_approval", token_ids=made["token_ids"], timeout=3)
+    assert not failed, result
+    assert list(result["approved"]) == ["win1"]
+    assert "expected 'system:node:win1'" in result["refused"]["win1"]
+    assert conditions(admin, own) == ["ApprovedByWinkube"]
+    eventually(lambda: admin.get(own)["status"].get("certificate"), "it is signed")
+    assert conditions(admin, stolen) == []
+
+    # What kubeadm join reads.
+    client = Client(cluster, token=token)
+    for name in ("kubeadm-config", "kubelet-config", "kube-proxy"):
+        client.get(f"/api/v1/namespaces/kube-system/configmaps/{name}")
+    assert client.request("GET", "/api/v1/nodes/nobody")[0] == 404
+
+    failed, gone = run("bootstrap_token", state="absent", token_ids=list(made["token_ids"].values()))
+    assert not failed, gone
+    assert sorted(gone["deleted"]) == sorted(made["token_ids"].values())
+    eventually(lambda: client.request("GET", "/api/v1/nodes/nobody")[0] == 401, "the token is worth nothing any more")
+
+
+def test_whoever_waits_for_nobody_ends(run: Run) -> None:
+    failed, result = run("node_csr_approval", token_ids={"win1": "aaaaaa"}, timeout=600)
+    assert not failed
+    assert result["approved"] == {}
+
+
+def test_an_account_that_may_not_approve_makes_no_token(cluster: Cluster, admin: Client, run: Run) -> None:
+    binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/winkube:run"
+    kept = admin.get(binding)
+    admin.request("DELETE", binding)
+    try:
+        eventually(lambda: run("bootstrap_token", nodes=["win3"])[0], "the account has lost its rights")
+        failed, result = run("bootstrap_token", nodes=["win3"])
+        assert failed
+        assert "kubeconfig: expected an account that may approve certificates of kubelets" in result["msg"]
+        assert "node_join_approval: cluster" in result["msg"]
+    finally:
+        del kept["metadata"]["resourceVersion"]
+        del kept["metadata"]["uid"]
+        admin.request("POST", binding.rpartition("/")[0], kept)
+
+
+def test_a_cluster_that_approves_everybody_is_warned_of(cluster: Cluster, admin: Client, run: Run) -> None:
+    role = "system:certificates.k8s.io:certificatesigningrequests:nodeclient"
+    subject = {"kind": "Group", "name": "system:bootstrappers", "apiGroup": "rbac.authorization.k8s.io"}
+    reference = {"kind": "ClusterRole", "name": role, "apiGroup": "rbac.authorization.k8s.io"}
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    code, body = admin.request("POST", path, {"metadata": {"name": "all"}, "roleRef": reference, "subjects": [subject]})
+    assert code == 201, body
+    try:
+        failed, made = run("bootstrap_token", nodes=["win4"])
+        assert not failed
+        assert any("the cluster approves every certificate" in one for one in made["warnings"])
+    finally:
+        admin.request("DELETE", f"{path}/all")
+
+
+def test_a_ca_that_the_kubeconfig_does_not_trust_is_refused(cluster: Cluster, admin: Client, run: Run) -> None:
+    failed, found = run("cluster_info")
+    assert not failed, found
+    path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+    kept = admin.get(path)["data"]["kubeconfig"]
+    own = base64.b64encode(cluster.ca_certificate.encode()).decode()
+    assert own in kept
+    false = kept.replace(own, base64.b64encode((cluster.ca_certificate + another_ca()).encode()).decode())
+    assert admin.request("PATCH", path, {"data": {"kubeconfig": false}}, MERGE)[0] == 200
+    try:
+        failed, found = run("cluster_info")
+        assert failed
+        assert "kube-public/cluster-info: expected the CA of the kubeconfig, got another one" in found["msg"]
+        assert not run("cluster_info", verify_ca=False)[0]
+    finally:
+        admin.request("PATCH", path, {"data": {"kubeconfig": kept}}, MERGE)
+
+
+def another_ca() -> str:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(now).not_valid_after(now + datetime.timedelta(days=1))
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+def test_a_token_for_machines_without_a_controller(
+    cluster: Cluster, admin: Client, kubeconfig: Path, tmp_path: Path
+) -> None:
+    """The playbook join_token writes one for its owner; nobody has to approve its nodes."""
+    file = tmp_path / "token.json"
+    variables = {"kubeconfig": str(kubeconfig), "winkube_token_file": str(file), "winkube_token_ttl": 60}
+    playbook = str(ROOT / "playbooks" / "join_token.yml")
+    output = play(playbook, tmp_path, "-v", "-e", json.dumps(variables))
+    made = json.loads(file.read_text(encoding="utf-8"))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert made["token"].partition(".")[2] not in output
+    assert made["ca_cert_hashes"] == [cluster.ca_hash]
+    request = ask(cluster, made["token"], "autoscaled")
+    eventually(lambda: conditions(admin, request) == ["AutoApproved"], "nobody has to approve it")

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a machine says of itself decides on no other machine's node: its name, and the network that it had."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+NODES = {
+    "wina": {"os": "windows", "ready": True, "addresses": ["192.0.2.1"], "runtime_label": "docker"},
+    "own": {"os": "windows", "ready": True, "addresses": ["192.0.2.3"], "runtime_label": ""},
+    "moved": {"os": "windows", "ready": True, "addresses": ["10.0.0.4"], "runtime_label": "docker"},
+    "elsewhere": {"os": "windows", "ready": True, "addresses": ["192.0.2.8"], "runtime_label": ""},
+    "ubuntu01": {"os": "linux", "ready": False, "addresses": ["192.0.2.9"], "runtime_label": ""},
+}
+
+
+def says(name: str, *, joined: bool = True, self_named: bool = True, plugin: str = "") -> dict[str, Any]:
+    """What a machine answers to join_facts."""
+    return {"node_name": name, "computer_name": name, "joined": joined, "self_named": self_named,
+            "cni": {"plugin": plugin, "network": ""} if plugin else {}}  # fmt: skip
+
+
+HOSTS = {
+    "wina": {"ansible_host": "192.0.2.1", "kubernetes_node_hostname": "wina",
+             "node_join_facts": says("wina", self_named=False), "container_runtime": "docker"},
+    "winb": {"ansible_host": "192.0.2.2", "node_join_facts": says("wina")},
+    "linux": {"ansible_host": "192.0.2.5", "node_join_facts": says("ubuntu01", joined=False)},
+    "honest": {"ansible_host": "192.0.2.3", "node_join_facts": says("own")},
+    "fresh": {"ansible_host": "192.0.2.6", "node_join_facts": says("fresh", joined=False)},
+    # Behind address translation: nothing of its node is changed by its own word.
+    "moved": {"ansible_host": "203.0.113.4", "node_join_facts": says("moved")},
+    # It says that it had flannel, which others still have.
+    "liar": {"ansible_host": "192.0.2.7", "kubernetes_node_hostname": "liar",
+             "node_join_facts": says("liar", self_named=False, plugin="flannel")},
+}  # fmt: skip
+
+
+def failures(folder: Path, *parts: tuple[str, str], limit: str = "all") -> dict[str, str]:
+    """Run parts of roles over hosts that nobody connects to; return what each host failed with."""
+    imports = [{"name": part, "ansible.builtin.import_role": {"name": f"winkube.node.{role}", "tasks_from": part}}
+               for role, part in (("node_join", "resources"), *parts)]  # fmt: skip
+    play = {"hosts": "all", "gather_facts": False, "tasks": imports}
+    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": HOSTS}}), encoding="utf-8")
+    (folder / "play.json").write_text(json.dumps([play]), encoding="utf-8")
+    variables: dict[str, Any] = {"cni_plugin": "cni", "node_join_cluster": {"nodes": NODES, "api_server": ""}}
+    variables["node_join_kubeconfig"] = str(folder / "no-such-file")
+    program = str(Path(sys.executable).with_name("ansible-playbook"))
+    command = [program, "-i", "hosts.json", "play.json", "--limit", limit, "-e", json.dumps(variables)]
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible"), "ANSIBLE_NOCOLOR": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert "PLAY RECAP" in done.stdout, done.stdout + done.stderr
+    return dict(re.findall(r'^fatal: \[(\w+)\]: FAILED! => .*"msg": "(.*?)"\}?', done.stdout, re.MULTILINE))
+
+
+def test_names_of_others_are_refused_and_nothing_of_theirs_is_changed(tmp_path: Path) -> None:
+    found = failures(tmp_path, ("node_join", "names"), ("cni", "cluster"), ("cni", "change"))
+    assert set(found) == {"winb", "linux", "moved", "liar"}
+    assert "the machine says that its name is wina, but that is the name of the inventory's host wina" in found["winb"]
+    assert "a node with linux" in found["linux"]
+    assert "is not changed by the machine's own word. Set kubernetes_node_hostname of this host" in found["moved"]
+    assert "but elsewhere may need it" in found["liar"]
+
+
+def test_a_host_that_is_not_in_the_play_keeps_its_name(tmp_path: Path) -> None:
+    assert set(failures(tmp_path, ("node_join", "names"), limit="winb")) == {"winb"}
+
+
+def test_a_host_that_gets_no_token_is_told_why(tmp_path: Path) -> None:
+    """The task that makes tokens shows nothing of its own."""
+    found = failures(tmp_path, ("node_join", "join"), limit="fresh")
+    assert "no-such-file' cannot be used" in found["fresh"]
