@@ -59,6 +59,18 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
+def texts(value: Any) -> Iterator[str]:
+    """All texts in a value of JSON, names included."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from (str(key), *texts(item))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from texts(item)
+    else:
+        yield str(value)
+
+
 def run(machine: Machine, action: str, options: dict[str, Any], **more: Any) -> dict[str, Any]:
     with connect(machine, "psrp") as connection:
         return run_action(connection, action, {"timeout": 60, "reconnect_timeout": 10, **options}, **more)
@@ -79,7 +91,7 @@ def test_names_of_files_in_an_archive_are_never_the_node_s(
     assert "win/manifest.json" in found
     assert [name for name in found if not name.startswith("win/") or ".." in name or CONTROLS.search(name)] == []
     assert [name for name in found if "bashrc" in name or "pwned" in name] == []
-    assert not CONTROLS.search(str(result))
+    assert [text for text in texts(result) if CONTROLS.search(text)] == []
 
 
 def test_an_archive_that_announces_more_than_was_selected_is_not_fetched(
@@ -108,15 +120,15 @@ def test_no_escape_sequence_of_a_node_reaches_the_terminal(
         for result in observation["calls"].values():
             result["warnings"] = [f"careful {ESCAPES}"]
             for item in result.get("output") or ():
-                if isinstance(item, dict) and isinstance(item.get("value"), str):
+                if isinstance(item, dict) and item.get("name") == "ProductName":
                     item["value"] += ESCAPES
 
     alter(change)
-    resource = {"type": "Registry", "key": r"HKLM:\SYSTEM\CurrentControlSet\Control", "value_name": "SystemBootDevice"}
-    options = {"resources": [{**resource, "value": "x"}], "allow_unsupported_windows": True}
-    result = run(machine, "node_state", options, check_mode=check_mode)
-    assert not CONTROLS.search(str(result.get("msg"))), result
-    assert "\x1b" not in "".join(map(str, (result, *screen)))
+    resource = {"type": "Registry", "key": r"HKLM:\SOFTWARE\Example", "value_name": "a", "value": "x"}
+    result = run(machine, "node_state", {"resources": [resource]}, check_mode=check_mode)
+    assert not result.get("failed"), result
+    assert "\\x1b]0;OWNED" in result["windows"]["product"]
+    assert [text for text in (*texts(result), *screen) if CONTROLS.search(text)] == []
 
 
 def test_an_error_of_a_node_is_printed_without_its_escape_sequences(
