@@ -315,9 +315,7 @@ def _url(where: str, url: t.Any) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise RegistryError(f"{where}: wanted a URL without user, query and fragment; username and password are keys")
     if not good or not text.isprintable() or any(letter in " '\"" for letter in text):
-        raise RegistryError(
-            f"{where}: {shown(text)} is not accepted; wanted a URL, such as https://mirror.example:5000"
-        )
+        raise RegistryError(f"{where}: {shown(url)} is not accepted; wanted a URL, such as https://mirror.example:5000")
     return text.rstrip("/")
 
 

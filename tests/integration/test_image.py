@@ -15,7 +15,7 @@ from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, 
 from integration.states import state_at_rest, state_of
 
 from simulator.machine.executables import make
-from simulator.machine.machine import COMPLETE, GENERALIZED, SETUP_STATE
+from simulator.machine.machine import COMPLETE, ENVIRONMENT, GENERALIZED, SETUP_STATE
 from simulator.windows import certificate_store, winrm
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
@@ -52,6 +52,8 @@ def site(start_site: SiteFactory) -> Site:
     for host, more in (("private.example", "[header]\n  X-Token = 's3cret'\n"), ("public.example", "")):
         machine.files.make_directory(rf"{CERTS_D}\{host}")
         machine.files.write_text(rf"{CERTS_D}\{host}\hosts.toml", f"server = 'https://{host}'\n{more}")
+    machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://robot:s3cret@proxy.example:3128", "String")
+    machine.registry.set(ENVIRONMENT, "NO_PROXY", "localhost", "String")
     machine.services.create("cloudbase-init", rf'"{CLOUDBASE}\OpenStackService.exe" cloudbase-init', Start=2)
     return site
 
@@ -77,7 +79,8 @@ def cloudbase_init(site: Site) -> list[tuple[int, str, str]]:
 def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
     """The run that makes the image, over HTTPS and basic authentication; when it ends, the machine is going off."""
     site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
-    run = site.run("build_image.yml", variables={"winkube_image_hosts": BUILDER}).expect()
+    variables = {"winkube_image_hosts": BUILDER, "sysprep_proxy_credentials": "remove"}
+    run = site.run("build_image.yml", variables=variables).expect()
     end = time.monotonic() + 120
     while site.machine(BUILDER).power.state != "off" and time.monotonic() < end:
         time.sleep(0.1)
@@ -137,6 +140,13 @@ def test_the_image_has_registries_but_no_credentials_of_them(site: Site, built: 
     files = site.machine(BUILDER).files
     assert not files.exists(rf"{CERTS_D}\private.example\hosts.toml")
     assert files.exists(rf"{CERTS_D}\public.example\hosts.toml")
+
+
+def test_the_image_has_no_password_of_a_proxy(site: Site, built: PlayRun) -> None:
+    environment = site.machine(BUILDER).environment()
+    assert "HTTP_PROXY" not in environment
+    assert environment["NO_PROXY"] == "localhost"
+    assert "s3cret" not in built.output
 
 
 def test_the_image_is_prepared_and_knows_no_cluster(site: Site, built: PlayRun) -> None:

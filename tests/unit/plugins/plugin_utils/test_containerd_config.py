@@ -108,7 +108,7 @@ def test_whatever_is_accepted_is_toml_and_means_itself(value: str) -> None:
 
 
 def test_a_header_with_del_is_refused_without_being_shown() -> None:
-    given_ = {"r.example": {"server": {"url": "https://r.example", "headers": {"X-Token": "s3cret\x7f"}}}}
+    given_ = {"r.example": {"server": "https://r.example", "headers": {"X-Token": "s3cret\x7f"}}}
     with pytest.raises(registries.RegistryError, match=r"control character|one line") as refused:
         registries.hosts_toml(registries.read(given_)[0])
     assert "s3cret" not in str(refused.value)

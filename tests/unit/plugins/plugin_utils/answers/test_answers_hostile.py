@@ -135,8 +135,9 @@ class Probe(NodeAction):
 def result_of(answer: t.Any) -> dict[str, t.Any]:
     task = types.SimpleNamespace(args={}, async_val=0, check_mode=False, diff=False, delegate_to=None, action="probe")
     shell = types.SimpleNamespace(tmpdir=None)
-    connection = types.SimpleNamespace(_shell=shell, transport="local")
-    parts = dict.fromkeys(("loader", "templar", "shared_loader_obj"))
+    connection = types.SimpleNamespace(_shell=shell, transport="psrp", get_options=dict)
+    templar = types.SimpleNamespace(template=lambda value, **_: value)
+    parts: dict[str, t.Any] = {"loader": None, "templar": templar, "shared_loader_obj": None}
     action = Probe(task=task, connection=connection, play_context=types.SimpleNamespace(), **parts)
     return action.run(None, {"inventory_hostname": "win-1", "answer": answer})
 

@@ -113,9 +113,11 @@ def test_a_refused_resource_shows_no_secret(case: str) -> None:
 @pytest.mark.parametrize(
     "registry",
     [
-        {"server": {"url": "https://r", "capabilities": [LOGIN]}},
-        {"server": {"url": "https://r", "skip_verify": LOGIN}},
-        {"server": {"url": f"ftp://me:{SECRET}@r"}},
+        {"server": "https://r", "capabilities": [LOGIN]},
+        {"server": "https://r", "skip_verify": LOGIN},
+        {"server": {"url": "https://r", "x": SECRET}},
+        {"server": [SECRET]},
+        {"server": f"ftp://me:{SECRET}@r"},
         {"mirrors": [LOGIN]},
         {"mirrors": LOGIN},
         [SECRET],
