@@ -48,7 +48,7 @@ def _as_text(state: State, texts: t.Sequence[str]) -> str:
         if state.get(key) is not None:
             lines += [f"{key}:\n" if len(texts) > 1 else "", str(state[key])]
             if key != texts[-1] and not lines[-1].endswith("\n"):
-                lines.append("\n")
+                lines.append("\n\\ No newline at its end\n")
     return "".join(lines)
 
 

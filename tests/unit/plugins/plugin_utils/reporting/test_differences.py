@@ -69,8 +69,8 @@ def test_what_is_hidden_stays_hidden() -> None:
 
 def test_several_texts_have_their_names() -> None:
     before, after = shown({"one": "a\nb", "two": "c"}, {"one": "a\nx", "two": "c\nd", "number": 3})
-    assert before == "one:\na\nb\ntwo:\nc"
-    assert after == "number: 3\none:\na\nx\ntwo:\nc\nd"
+    assert before == "one:\na\nb\n\\ No newline at its end\ntwo:\nc"
+    assert after == "number: 3\none:\na\nx\n\\ No newline at its end\ntwo:\nc\nd"
 
 
 @given(st.dictionaries(st.sampled_from(["content", "acl", "state"]), st.text("ab\r\n\ufeff"), min_size=1), st.data())
