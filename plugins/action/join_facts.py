@@ -10,6 +10,7 @@ import typing as t
 from ..plugin_utils import join_state
 from ..plugin_utils._action import NodeAction
 from ..plugin_utils.node import Node
+from ..plugin_utils.preflight.cluster import name_to_resolve
 
 
 class ActionModule(NodeAction):
@@ -17,6 +18,8 @@ class ActionModule(NodeAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "cluster_server": {"type": "str", "default": ""},
+        "api_server": {"type": "str", "default": ""},
+        "hosts": {"type": "dict", "default": {}},
         "clock_skew_limit": {"type": "float", "default": 0.0},
         "refuse_joined": {"type": "bool", "default": False},
         "require_prepared": {"type": "bool", "default": False},
@@ -25,7 +28,10 @@ class ActionModule(NodeAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        seen = node.observe(join_state.calls(), step="look whether it has joined", private=True)
+        wanted = options["api_server"] or options["cluster_server"]
+        hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
+        calls = join_state.calls(name_to_resolve(wanted, hosts))
+        seen = node.observe(calls, step="look whether it has joined", private=True)
         state = join_state.read(seen, datetime.datetime.now(datetime.UTC))
         result: dict[str, t.Any] = {
             "changed": False,
@@ -41,10 +47,14 @@ class ActionModule(NodeAction):
             "unsupported_windows": "" if options["allow_unsupported_windows"] else state.windows.unsupported,
             "remote_commands": node.remote_commands,
         }
+        if state.joined and wanted and state.server != wanted:
+            result["warnings"] = [
+                f"{node.name}: its kubelet uses the API server at {state.server}, not {wanted}; a re-join changes that"
+            ]
         problems = list(
             join_state.problems(
                 state,
-                cluster_server=options["cluster_server"],
+                cluster_servers=[one for one in (options["cluster_server"], options["api_server"]) if one],
                 skew_limit=options["clock_skew_limit"],
                 refuse_joined=options["refuse_joined"],
                 require_prepared=options["require_prepared"],

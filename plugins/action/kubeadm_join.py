@@ -17,13 +17,16 @@ class ActionModule(NodeAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "configuration": {"type": "str", "required": True, "no_log": True},
+        "discovery": {"type": "str", "default": ""},
         "kubeadm": {"type": "str", "default": "C:\\k\\kubeadm.exe"},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         if self._task.check_mode:
             return {"changed": True, "remote_commands": 0}
-        calls = kubeadm.join_calls(options["configuration"], options["kubeadm"], options["timeout"])
+        calls = kubeadm.join_calls(
+            options["configuration"], options["kubeadm"], options["timeout"], options["discovery"]
+        )
         try:
             seen = node.run(Batch(calls=calls), step="kubeadm join", private=True)
         except BatchLost:

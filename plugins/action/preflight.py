@@ -16,7 +16,7 @@ from ..plugin_utils._controller_action import ControllerAction
 from ..plugin_utils._link import plain
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
-from ..plugin_utils.preflight import artifacts, container_images, folders, image, patches
+from ..plugin_utils.preflight import artifacts, cluster, container_images, folders, image, patches, shared_names
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.values.shown import text_without_secrets
 
@@ -45,8 +45,9 @@ class ActionModule(ControllerAction):
         """Returns `problems`, one sentence each, and fails where there are any, unless told not to."""
         roles = checks.roles()
         problems = checks.unknown_variables(variables, roles)
+        misspelt, warnings = shared_names.misspelt(variables)
         values, untemplated = self._values(variables, roles)
-        problems += untemplated + checks.mistyped_variables(values, roles)
+        problems += misspelt + untemplated + checks.mistyped_variables(values, roles)
         problems += artifacts.problems(values)
         if not problems:
             problems += artifacts.refused(values, values.get("node_prepare_roles") or ())
@@ -55,12 +56,11 @@ class ActionModule(ControllerAction):
         problems += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
         problems += checks.rollout_problems(values)
         problems += image.problems(variables, values, roles)
-        if options["kubernetes_version"] and options["container_runtime"] in ("docker", "moby"):
-            problems += checks.docker_problems(options["container_runtime"], options["kubernetes_version"], values)
-        elif options["kubernetes_version"] and options["containerd_version"]:
-            problems += checks.version_problems(options["kubernetes_version"], options["containerd_version"])
+        problems += self._version_problems(options, values, variables)
         given = checks.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
         problems += checks.network_problems(values, roles, given)
+        proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
+        warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
         problems += checks.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"], drains=options["drain"])
         told = [str(problem) for problem in problems] + self._connection_problems(variables)
@@ -72,7 +72,7 @@ class ActionModule(ControllerAction):
         # The same sentence for all hosts: Ansible shows it once.
         return {
             "problems": [],
-            "warnings": artifacts.warnings(values, values.get("node_prepare_roles") or ()),
+            "warnings": warnings + artifacts.warnings(values, values.get("node_prepare_roles") or ()),
         }
 
     def _connection_problems(self, variables: t.Mapping[str, t.Any]) -> list[str]:
@@ -82,6 +82,22 @@ class ActionModule(ControllerAction):
         allowed = boolean(template(variables.get(connection_checks.ALLOW, False)), strict=False)
         reason = connection_checks.problem(settings, allow_insecure=allowed)
         return [] if reason is None else [reason]
+
+    @staticmethod
+    def _version_problems(
+        options: t.Mapping[str, t.Any], values: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]
+    ) -> list[checks.Problem]:
+        """What is wrong with the versions of Kubernetes and the runtime, as far as they are known."""
+        kubernetes, runtime = options["kubernetes_version"], options["container_runtime"]
+        if kubernetes == "":
+            # Only a play with the role node_join asks the cluster, and only that role has this variable.
+            asks = "node_join_purposes" in variables and bool(values.get("node_join_kubeconfig"))
+            return [] if asks or options["join"] else [checks.NO_VERSION]
+        if kubernetes and runtime in ("docker", "moby"):
+            return checks.docker_problems(runtime, kubernetes, values)
+        if kubernetes and options["containerd_version"]:
+            return checks.version_problems(kubernetes, options["containerd_version"])
+        return []
 
     def _values(
         self, variables: t.Mapping[str, t.Any], roles: t.Sequence[checks.Role]

@@ -13,7 +13,7 @@ description:
   - Reads the C(cluster-info), C(kubeadm-config) and C(kubelet-config) ConfigMaps of a kubeadm cluster, its nodes,
     and the DaemonSets that would be scheduled on Windows nodes by mistake, through the Kubernetes API.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - O(kubeconfig) is of an account that may read the kube-system and kube-public namespaces and nodes.
+  - O(kubeconfig) is of an account that may read the kube-system, kube-public and kube-flannel namespaces and nodes.
 options:
   nodes:
     description: Names of the nodes to describe; all by default.
@@ -27,6 +27,18 @@ options:
         in the kubeconfig there is nothing to compare.
     type: bool
     default: true
+  purposes:
+    description:
+      - What the run is going to do in the cluster. The API server is asked whether the user of O(kubeconfig) may do
+        all of it, and the module fails with a list of what is missing.
+      - V(read) is what this module reads. V(join) makes and deletes bootstrap tokens and labels nodes.
+        V(approve) approves the certificates of the nodes that join. V(flannel)
+        applies flannel's and kube-proxy's DaemonSets. V(services) makes the accounts of nodes with Docker,
+        V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
+    type: list
+    elements: str
+    choices: [read, join, approve, flannel, services, services_read, drain]
+    default: []
 extends_documentation_fragment:
   - winkube.node.cluster_options
 attributes:
@@ -41,6 +53,7 @@ EXAMPLES = r"""
 - name: Read what joining nodes need to know
   winkube.node.cluster_info:
     kubeconfig: ~/.kube/config
+    purposes: [read, join]
   delegate_to: localhost
   run_once: true
   register: cluster
@@ -66,6 +79,22 @@ kubernetes_version:
   type: str
   returned: always
   sample: v1.37.1
+node_version:
+  description: Version of Kubernetes for nodes of the cluster, that of the API server without what vendors add to it.
+  type: str
+  returned: always
+  sample: 1.37.1
+flannel:
+  description: Configuration of flannel on Linux nodes; empty where the cluster has no ConfigMap C(kube-flannel-cfg).
+  type: dict
+  returned: always
+  contains:
+    config_map:
+      description: Namespace and name of the ConfigMap.
+      type: str
+    net_conf:
+      description: Its C(net-conf.json); empty where that cannot be read.
+      type: dict
 cluster_name:
   description: Name of the cluster in kubeadm's configuration.
   type: str
@@ -135,22 +164,37 @@ nodes:
 
 import base64
 import hashlib
+import json
+import re
+import traceback
 import typing as t
 import urllib.parse
 from pathlib import Path
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from ..module_utils.cluster_access import NEEDS, missing
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 try:
     import yaml
+except ImportError:
+    YAML_ERROR = traceback.format_exc()
+else:
+    YAML_ERROR = ""
+try:
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-except ImportError:  # the kubernetes package needs yaml; its absence is told by Cluster
-    x509 = None  # type: ignore[assignment]
+except ImportError:
+    CRYPTOGRAPHY_ERROR = traceback.format_exc()
+else:
+    CRYPTOGRAPHY_ERROR = ""
 
 
+FLANNEL = "kube-flannel-cfg"
+FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
+"""Where flannel's own manifest and kubespray, or older ones, put the ConfigMap."""
+RELEASE = re.compile(r"v?(\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)\.\d+)?)")
 RUNTIME_LABEL = "winkube.node/container-runtime"
 
 
@@ -207,14 +251,46 @@ def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
     return found
 
 
+def flannel(cluster: Cluster) -> dict[str, t.Any]:
+    """How flannel's Linux nodes are configured; empty where the cluster has no such ConfigMap."""
+    for namespace in FLANNEL_NAMESPACES:
+        found = cluster.find(cluster.core.read_namespaced_config_map, FLANNEL, namespace)
+        if found is not None:
+            try:
+                conf = json.loads((found.data or {}).get("net-conf.json") or "")
+            except ValueError:
+                conf = None
+            return {"config_map": f"{namespace}/{FLANNEL}", "net_conf": conf if isinstance(conf, dict) else {}}
+    return {}
+
+
+def node_version(version: str) -> str:
+    """Upstream's release of an API server's version, to which vendors add: `v1.34.4+k3s1`, `v1.34.4-eks-1a2b3c`."""
+    found = RELEASE.match(version)
+    return found[1] if found else ""
+
+
 def document(cluster: Cluster, namespace: str, name: str, key: str) -> dict[str, t.Any]:
     """A YAML document in a ConfigMap; empty where the ConfigMap does not exist."""
     found = cluster.find(cluster.core.read_namespaced_config_map, name, namespace)
     return (yaml.safe_load((found.data or {}).get(key) or "") or {}) if found else {}
 
 
+def require_access(module: AnsibleModule, cluster: Cluster) -> None:
+    """Ends the module where the kubeconfig's user may not do what the run is going to do."""
+    denied = missing(cluster, module.params["purposes"])
+    if denied:
+        lines = "\n".join(f"- {line}" for line in denied)
+        module.fail_json(
+            msg=f"the user of kubeconfig {module.params['kubeconfig']} may not do all that this run needs in the "
+            f"cluster at {cluster.server}. Allow it to:\n{lines}",
+            missing_access=denied,
+        )
+
+
 def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     """All that the module returns."""
+    require_access(module, cluster)
     info = document(cluster, "kube-public", "cluster-info", "kubeconfig")
     if not info:
         module.fail_json(
@@ -228,12 +304,15 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     kubelet = document(cluster, "kube-system", "kubelet-config", "kubelet")
     networking = kubeadm.get("networking") or {}
     names = module.params["nodes"]
+    version = cluster.version()
     nodes = {node.metadata.name: describe_node(node) for node in cluster.request(cluster.core.list_node).items}
     return {
         "api_server": urllib.parse.urlsplit(entry["server"]).netloc,
         "ca_cert_hash": ca_hash(certificate),
         "ca_certificate": certificate.decode(),
-        "kubernetes_version": cluster.version(),
+        "kubernetes_version": version,
+        "node_version": node_version(version),
+        "flannel": flannel(cluster),
         "cluster_name": kubeadm.get("clusterName") or "kubernetes",
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",
@@ -247,10 +326,15 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
 def main() -> None:
     module = AnsibleModule(
         argument_spec=cluster_arguments(
-            nodes={"type": "list", "elements": "str"}, verify_ca={"type": "bool", "default": True}
+            nodes={"type": "list", "elements": "str"},
+            verify_ca={"type": "bool", "default": True},
+            purposes={"type": "list", "elements": "str", "choices": list(NEEDS), "default": []},
         ),
         supports_check_mode=True,
     )
+    for library, error in (("PyYAML", YAML_ERROR), ("cryptography", CRYPTOGRAPHY_ERROR)):
+        if error:
+            module.fail_json(msg=missing_required_lib(library), exception=error)
     module.exit_json(changed=False, **read(module, Cluster(module)))
 
 

@@ -41,13 +41,24 @@ class JoinState:
     windows: header.Header
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """What CNI_NOTE says: `plugin`, `backend`, `network`; empty if it is not there."""
+    unresolved: str = ""
+    """Why the name of the control plane's endpoint cannot be resolved; empty where it can, or was not asked for."""
     uplink_at_risk: bool = False
     """Whether a card has a static address that the first network of a CNI may take (hns/guard.py)."""
 
 
-def calls() -> tuple[Call, ...]:
-    """What to ask. The kubeconfig may hold a key: its batch is private."""
+def calls(name: str = "") -> tuple[Call, ...]:
+    """What to ask. The kubeconfig may hold a key: its batch is private.
+
+    Args:
+        name: of the control plane's endpoint, where the machine has to resolve it; empty: none.
+    """
+    # As the system resolves names, its hosts file included (learn.microsoft.com: Resolve-DnsName).
+    resolve = Call(
+        id="resolve", command="Resolve-DnsName", parameters={"Name": name}, select=("Name",), on_error="continue"
+    )
     return (
+        *([resolve] if name else []),
         header.call(),
         Call(id="kubeconfig", command="@read-file", parameters={"paths": [KUBELET_CONF, CNI_NOTE], "content": True}),
         Call(
@@ -78,8 +89,15 @@ def read(seen: Observation, now: datetime.datetime) -> JoinState:
         clock_skew=seen.clock_skew(now) or 0.0,
         windows=about,
         cni=_note(notes),
+        unresolved=_unresolved(seen),
         uplink_at_risk=bool(uplink.read(seen.calls).at_risk),
     )
+
+
+def _unresolved(seen: Observation) -> str:
+    """Windows' words for a name that it cannot resolve."""
+    result = seen.calls.get("resolve")
+    return str(result.error) if result is not None and result.error is not None else ""
 
 
 def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
@@ -95,7 +113,7 @@ def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
 def problems(
     state: JoinState,
     *,
-    cluster_server: str,
+    cluster_servers: t.Sequence[str],
     skew_limit: float,
     refuse_joined: bool,
     require_prepared: bool,
@@ -106,7 +124,7 @@ def problems(
 
     Args:
         state: what it says of itself.
-        cluster_server: `host:port` of the cluster to join; empty: any.
+        cluster_servers: `host:port` of the cluster to join, by each of its addresses; empty: any cluster.
         skew_limit: seconds by which the clocks may differ; 0 does not check.
         refuse_joined: whether a cluster's node is refused.
         require_prepared: whether a machine without a kubelet is.
@@ -129,8 +147,14 @@ def problems(
         )
     if require_prepared and not state.prepared:
         yield "it is not prepared (there is no kubelet service); run site.yml, or start it from an image"
-    if cluster_server and state.joined and state.server and state.server != cluster_server:
-        yield f"it is a node of another cluster, at {state.server}; the cluster to join is at {cluster_server}"
+    if cluster_servers and state.joined and state.server and state.server not in cluster_servers:
+        yield f"it is a node of another cluster, at {state.server}; the cluster to join is at {cluster_servers[0]}"
+    if state.unresolved and not state.joined:
+        yield (
+            f"it cannot resolve the name of the control plane's endpoint ({state.unresolved}). Add it to its DNS, "
+            "set windows_settings_hosts to {NAME: ADDRESS} to add it to its hosts file, or set node_join_api_server to "
+            "a HOST:PORT of the control plane that it can reach"
+        )
     if skew_limit and abs(state.clock_skew) > skew_limit:
         yield (
             f"its clock is {abs(state.clock_skew):.0f} s {'ahead of' if state.clock_skew > 0 else 'behind'} the "

@@ -19,6 +19,11 @@ from .versions import Version, kubeadm_api
 
 CONFIGURATION = "C:\\ProgramData\\winkube\\join.yaml"
 """Holds the token while kubeadm runs; removed in the same batch whatever happens."""
+DISCOVERY = "C:\\ProgramData\\winkube\\discovery.conf"
+"""A kubeconfig without credentials: where the cluster is, while kubeadm runs."""
+_DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
+"""The same file for kubeadm, on the drive that it runs on. Of a whole path it takes the `C:` for the scheme of a URL,
+and refuses it (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
 PRIVATE = "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 """SDDL: SYSTEM and Administrators only."""
 _PRIVATE_FOLDERS = ("C:\\etc\\kubernetes", "C:\\var\\lib\\kubelet\\pki")
@@ -43,6 +48,9 @@ class Join:
     token: str
     ca_cert_hashes: tuple[str, ...]
     """`sha256:…` of the cluster CA's public key."""
+    discovery_file: bool = False
+    """Whether kubeadm finds the cluster by the file DISCOVERY, not by the ConfigMap cluster-info at `api_server`.
+    It goes on at the endpoint that this file, or this ConfigMap, names (cmd/kubeadm/app/discovery)."""
     node_name: str
     cri_socket: str = CRI_SOCKET
     kubelet_extra_args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -72,13 +80,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
     registration["taints"] = [dict(taint) for taint in join.taints]
     if join.ignore_preflight_errors:
         registration["ignorePreflightErrors"] = list(join.ignore_preflight_errors)
-    discovery: dict[str, t.Any] = {
-        "bootstrapToken": {
-            "apiServerEndpoint": join.api_server,
-            "token": join.token,
-            "caCertHashes": list(join.ca_cert_hashes),
-        }
-    }
+    discovery = _discovery(join)
     document: dict[str, t.Any] = {
         "apiVersion": f"kubeadm.k8s.io/{api}",
         "kind": "JoinConfiguration",
@@ -93,7 +95,20 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
     return yaml.safe_dump(document, sort_keys=False)
 
 
-def join_calls(configuration: str, kubeadm: str, timeout: float) -> tuple[Call, ...]:
+def _discovery(join: Join) -> dict[str, t.Any]:
+    """How kubeadm finds and trusts the cluster."""
+    if join.discovery_file:
+        return {"file": {"kubeConfigPath": _DISCOVERY_PATH}, "tlsBootstrapToken": join.token}
+    return {
+        "bootstrapToken": {
+            "apiServerEndpoint": join.api_server,
+            "token": join.token,
+            "caCertHashes": list(join.ca_cert_hashes),
+        }
+    }
+
+
+def join_calls(configuration: str, kubeadm: str, timeout: float, discovery: str = "") -> tuple[Call, ...]:
     """The batch that joins a machine, once: it stops at its first barrier where the machine has joined already.
 
     A join that an interrupted run has left behind is ended first: its token is gone, and two would be in each other's
@@ -103,6 +118,7 @@ def join_calls(configuration: str, kubeadm: str, timeout: float) -> tuple[Call, 
         configuration: JoinConfiguration as YAML; secret.
         kubeadm: Windows path of kubeadm.exe.
         timeout: seconds that kubeadm may take.
+        discovery: kubeconfig that says where the cluster is; empty: the configuration does.
     """
     leftovers = {"paths": [_BOOTSTRAP, _CA, _KEY]}
     return (
@@ -126,11 +142,16 @@ def join_calls(configuration: str, kubeadm: str, timeout: float) -> tuple[Call, 
             parameters={"path": CONFIGURATION, "content": configuration, "sddl": PRIVATE},
             secret=True,
         ),
+        *([_write_discovery(discovery)] if discovery else []),
         Call(id="join", command=kubeadm, arguments=("join", "--config", CONFIGURATION), timeout=timeout, long=True),
         Call(
             id="remove-configuration",
             command="Remove-Item",
-            parameters={"LiteralPath": CONFIGURATION, "Force": True, "ErrorAction": "SilentlyContinue"},
+            parameters={
+                "LiteralPath": [CONFIGURATION, DISCOVERY] if discovery else CONFIGURATION,
+                "Force": True,
+                "ErrorAction": "SilentlyContinue",
+            },
             always=True,
             on_error="continue",
             select=(),
@@ -175,6 +196,12 @@ def _end_former() -> tuple[Call, ...]:
             on_error="continue",
         ),
     )
+
+
+def _write_discovery(content: str) -> Call:
+    """Writes the kubeconfig that says where the cluster is."""
+    parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": PRIVATE}
+    return Call(id="discovery", command="@write-file", parameters=parameters)
 
 
 def had_joined(seen: Observation) -> bool:

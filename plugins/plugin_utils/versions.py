@@ -107,6 +107,27 @@ def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> st
     return None
 
 
+def skew_problem(kubelet: Version, server: Version) -> str | None:
+    """Why Kubernetes' version skew policy forbids a kubelet beside an API server, with what it allows; None if it does.
+
+    Patch releases do not matter to the policy.
+
+    Args:
+        kubelet: version of Kubernetes on the node.
+        server: version of the API server.
+    """
+    older = int(supported()["kubelet_skew"]["older_minors"])
+    newest, oldest = server.minor_version, f"{server.major}.{max(0, server.minor - older)}"
+    if within(kubelet.minor_version, {"oldest": oldest, "newest": newest}):
+        return None
+    newer = (kubelet.major, kubelet.minor) > (server.major, server.minor)
+    relation = "newer" if newer else f"more than {older} minor versions older"
+    return (
+        f"a kubelet must not be {relation} than the API server, which is {server} "
+        f"(kubernetes.io: Version Skew Policy); expected {oldest} to {newest}"
+    )
+
+
 def kubeadm_api(kubernetes: Version) -> str:
     """The version of kubeadm's configuration API to write for a kubeadm (contracts: v1beta4 from 1.31).
 

@@ -160,7 +160,8 @@ class Site:
         return {"node_windows": {"hosts": hosts, "vars": self._cluster_variables() | self.variables}}
 
     def _cluster_variables(self) -> dict[str, Any]:
-        variables: dict[str, Any] = link_variables()
+        # Without a cluster to ask, the inventory has to say it.
+        variables: dict[str, Any] = link_variables() | {"kube_version": "1.37.1"}
         if self.world.cluster is not None:
             variables |= {"kubeconfig": str(self.world.cluster.kubeconfig), "kube_version": self.world.cluster.version}
         if self.world.artifacts is not None:

@@ -311,11 +311,35 @@ def attack(site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def overlay(start_site: SiteFactory) -> tuple[Site, PlayRun]:
-    """One node with flannel's overlay, on a server where a user was first."""
+    """One node with flannel's overlay, on a server where a user was first.
+
+    The cluster's own endpoint is one that only its Linux nodes can use.
+    """
     site = start_site({"name": "overlay", "windows": "2022"}, cluster={"kind": "memory"}, flannel_backend_type="vxlan")
+    assert site.world.cluster is not None
+    endpoint = site.world.cluster.server.removeprefix("https://")
+    core = client.CoreV1Api(cluster_api(site))
+    info = core.read_namespaced_config_map("cluster-info", "kube-public").data["kubeconfig"]
+    told = {"kubeconfig": info.replace(endpoint, "lb-apiserver.kubernetes.local:6443")}
+    core.patch_namespaced_config_map("cluster-info", "kube-public", {"data": told})
+    refused = site.run("site.yml").expect(2)
+    assert "it cannot resolve the name of the control plane's endpoint" in refused.messages("overlay")
+    assert refused.recap["overlay"]["changed"] == 0
+    site.variables["node_join_api_server"] = endpoint
     attack(site)
     with secrets_written(site.machine("overlay")) as SECRETS["seen"]:
         return site, site.run("site.yml").expect()
+
+
+@pytest.mark.xdist_group("test_site-overlay")
+def test_a_node_joins_at_the_endpoint_that_it_is_given(overlay: tuple[Site, PlayRun]) -> None:
+    site, _ = overlay
+    assert site.world.cluster is not None
+    machine = site.machine("overlay")
+    assert f"server: {site.world.cluster.server}\n" in machine.files.read_text(r"C:\etc\kubernetes\kubelet.conf")
+    assert not machine.files.exists(r"C:\ProgramData\winkube\discovery.conf")
+    config = client.CoreV1Api(cluster_api(site)).read_namespaced_config_map("kube-proxy-windows", "kube-system").data
+    assert site.world.cluster.server in config["kubeconfig.conf"]
 
 
 @pytest.mark.xdist_group("test_site-overlay")

@@ -7,6 +7,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import functools
@@ -44,6 +45,22 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.variable}: {shown(self.value)} is not accepted; {self.accepted}"
+
+
+NO_VERSION = Problem(
+    "kubernetes_node_version (from kube_version)",
+    "",
+    "expected MAJOR.MINOR.PATCH such as 1.37.1; without kube_version there has to be a cluster to ask, in a playbook "
+    "that takes a kubeconfig (site.yml, join_nodes.yml, plan.yml)",
+)
+"""Nobody says which version of Kubernetes, and there is no cluster to ask."""
+
+
+def misspelt_value(name: str, value: object) -> object:
+    """The value of a variable that nobody knows, as it may be shown: it may be meant for a secret one."""
+    if _SECRET.search(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value)):
+        return AsItIs(f"(hidden: a {kind(value)})")
+    return value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -108,10 +125,7 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
         if role is not None:
             close = difflib.get_close_matches(name, sorted(role.options), n=3, cutoff=0.6)
             hint = f"did you mean {' or '.join(close)}?" if close else f"see the README of role {role.name}"
-            value = variables[name]
-            # Which secret a misspelt name was meant for, nobody knows.
-            if _SECRET.search(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value)):
-                value = AsItIs(f"(hidden: a {kind(value)})")
+            value = misspelt_value(name, variables[name])
             problems.append(Problem(name, value, f"role {role.name} has no such variable; {hint}"))
     return problems
 
@@ -235,7 +249,7 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
     return [Problem("container_runtime_registries", f"mirrors of {', '.join(hosts)}", accepted)]
 
 
-_NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
+NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
 
 
 def networks_given(
@@ -250,14 +264,14 @@ def networks_given(
     """
     given = set()
     for role in known_roles:
-        for name in (name for name in _NETWORKS if name in role.defaults and name in variables):
+        for name in (name for name in NETWORKS if name in role.defaults and name in variables):
             if variables[name] != role.defaults[name] or (name in role.sources and ask(role.sources[name])):
                 given.add(name)
     return given
 
 
 def network_problems(
-    values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], given: t.Collection[str] = _NETWORKS
+    values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], given: t.Collection[str] = NETWORKS
 ) -> list[Problem]:
     """Networks of pods and services that are none, or that overlap.
 
@@ -269,26 +283,38 @@ def network_problems(
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
     found: dict[str, list[_Network]] = {}
     problems = []
-    for name in (name for name in _NETWORKS if name in values):
+    for name in (name for name in NETWORKS if name in values):
         try:
-            found[name] = [ipaddress.ip_network(part.strip()) for part in str(values[name]).split(",")]
+            found[name] = [_network(part.strip()) for part in str(values[name]).split(",")]
         except ValueError:
             accepted = f"accepted is a network in CIDR notation{_nearest(str(values[name]))}"
             problems.append(Problem(name + sources.get(name, ""), str(values[name]), accepted))
-    pods, services = (found.get(name, []) if name in given else [] for name in _NETWORKS)
+    pods, services = (found.get(name, []) if name in given else [] for name in NETWORKS)
     # Where another tool brings the network, it is its own business.
     if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
-        both = f"{values[_NETWORKS[0]]} and {values[_NETWORKS[1]]}"
-        problems.append(Problem(", ".join(_NETWORKS), both, "they overlap; accepted are networks apart"))
+        both = f"{values[NETWORKS[0]]} and {values[NETWORKS[1]]}"
+        problems.append(Problem(", ".join(NETWORKS), both, "they overlap; accepted are networks apart"))
     return problems
 
 
+def _network(text: str) -> _Network:
+    """A network in CIDR notation.
+
+    Raises:
+        ValueError: it is none. Python takes an address without a prefix length for a network of one address.
+    """
+    if "/" not in text:
+        raise ValueError(text)
+    return ipaddress.ip_network(text)
+
+
 def _nearest(text: str) -> str:
-    """The network that an address with a prefix length is in; nothing where there is none."""
-    try:
-        return f" such as {ipaddress.ip_network(text.strip(), strict=False)}"
-    except ValueError:
-        return " such as 10.244.0.0/16"
+    """A network as an example: the one that an address with a prefix length is in, if the text is one."""
+    example: object = "10.244.0.0/16"
+    if "/" in text:
+        with contextlib.suppress(ValueError):
+            example = ipaddress.ip_network(text.strip(), strict=False)
+    return f" such as {example}"
 
 
 def name_problems(names: t.Mapping[str, str]) -> list[Problem]:

@@ -23,6 +23,7 @@ from .directory import Directory
 from .environment import Environment
 from .file import File
 from .firewall_rule import FirewallRule
+from .hosts_file import HostsFile
 from .node_runtime import NodeRuntime
 from .page_file import PageFile
 from .registry import Registry
@@ -52,6 +53,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             Environment,
             File,
             FirewallRule,
+            HostsFile,
             NodeRuntime,
             PageFile,
             Registry,

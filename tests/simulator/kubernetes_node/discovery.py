@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How kubeadm finds and trusts a cluster with a bootstrap token: cluster-info, its JWS, the pins of the CA's key.
+"""How kubeadm finds and trusts a cluster: cluster-info with its JWS and the pins of the CA's key, or a kubeconfig.
 
-kubernetes cmd/kubeadm/app/discovery/token/token.go, whose messages these are.
+kubernetes cmd/kubeadm/app/discovery/token/token.go and file/file.go, whose messages these are.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Discovery:
     token: str
     hashes: tuple[str, ...] = ()
     skip_verification: bool = False
+    file: str = ""
+    """A kubeconfig on the machine, instead of all else."""
 
 
 def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callable[[float], bool]) -> tuple[str, str]:
@@ -53,6 +55,8 @@ def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callabl
 
     Raises: DiscoveryError.
     """
+    if wanted.file:
+        return _of_file(machine, wanted.file)
     parts = _TOKEN.match(wanted.token)
     if not parts:
         raise DiscoveryError(f'invalid bootstrap token string "{wanted.token}"')
@@ -68,6 +72,34 @@ def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callabl
                 said = str(error) if isinstance(error, DiscoveryError) else (
                     f'failed to request the cluster-info ConfigMap: Get "{url}": {error}')  # fmt: skip
                 raise DiscoveryError(f"couldn't validate the identity of the API Server: {said}") from error
+
+
+def _of_file(machine: Machine, name: str) -> tuple[str, str]:
+    """Server and CA of a kubeconfig without credentials.
+
+    Unlike with a token, the server that cluster-info names does not count: ValidateConfigInfo only warns.
+    """
+    # A path without a drive is on the drive of the current folder; the simulator's programs run on C:.
+    path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")
+    if not machine.files.is_file(path):
+        raise DiscoveryError(
+            f'discovery.file.kubeConfigPath: Invalid value: "{name}": not a valid HTTPS URL or a file on disk'
+        )
+    document: dict[str, Any] = yaml.safe_load(machine.files.read_text(path)) or {}
+    current = next((item["context"]["cluster"] for item in document.get("contexts") or []
+                    if item["name"] == document.get("current-context")), "")  # fmt: skip
+    clusters = {item["name"]: item["cluster"] for item in document.get("clusters") or []}
+    if current not in clusters:
+        raise DiscoveryError(
+            "the provided kubeconfig file does not have an unnamed Cluster or a current-context defined"
+        )
+    cluster = clusters[current]
+    authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+    try:
+        _get(machine, Access(str(cluster["server"]), ca=authority))
+    except (ApiError, OSError) as error:
+        raise DiscoveryError(f"couldn't validate the identity of the API Server: {error}") from error
+    return str(cluster["server"]), authority
 
 
 def _check_form(pin: str) -> None:

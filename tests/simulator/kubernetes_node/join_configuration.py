@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -101,15 +102,20 @@ def read(text: str | None, flags: Flags, arguments: list[str], version: str, hos
         flags.items_of("discovery-token-ca-cert-hash") or [str(item) for item in bootstrap.get("caCertHashes") or []]
     )
     skip = flags.on("discovery-token-unsafe-skip-ca-verification") or bool(bootstrap.get("unsafeSkipCAVerification"))
-    _require(token, endpoint, pins, skip)
+    file = str(flags.text("discovery-file") or (discovery.get("file") or {}).get("kubeConfigPath") or "")
+    bootstrap_token = str(flags.text("tls-bootstrap-token") or discovery.get("tlsBootstrapToken") or token)
+    if file:
+        _require_file(file, bootstrap_token)
+    else:
+        _require(token, endpoint, pins, skip)
     extra = registration.get("kubeletExtraArgs") or {}
     pairs = (
         {str(item["name"]): str(item.get("value", "")) for item in extra} if isinstance(extra, list) else dict(extra)
     )
     old = seconds(str(discovery.get("timeout") or ""), 300.0)
     return Join(
-        discovery=Discovery(endpoint, token, pins, skip),
-        bootstrap_token=str(flags.text("tls-bootstrap-token") or discovery.get("tlsBootstrapToken") or token),
+        discovery=Discovery(endpoint, token, pins, skip, file),
+        bootstrap_token=bootstrap_token,
         node_name=str(flags.text("node-name") or registration.get("name") or host).lower(),
         cri_socket=str(flags.text("cri-socket") or registration.get("criSocket") or PIPE),
         extra_args=pairs,
@@ -123,6 +129,18 @@ def read(text: str | None, flags: Flags, arguments: list[str], version: str, hos
         bootstrap_timeout=seconds(str(timeouts.get("tlsBootstrap") or ""), 300.0),
         warnings=warnings,
     )
+
+
+def _require_file(file: str, token: str) -> None:
+    """kubeadm reads the path as a URL, the letter of a drive as its scheme (ValidateDiscoveryKubeConfigPath)."""
+    if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", file):
+        if file.startswith("https:"):
+            raise ConfigurationError("the simulator does not model a discovery file at a URL")
+        raise ConfigurationError(
+            f'discovery.file.kubeConfigPath: Invalid value: "{file}": if a URL is used, the scheme must be https'
+        )
+    if not token:
+        raise ConfigurationError("the simulator does not model a discovery file that has credentials")
 
 
 def _require(token: str, endpoint: str, pins: tuple[str, ...], skip: bool) -> None:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from collections.abc import Callable
 
@@ -137,6 +139,50 @@ def test_a_wrong_ca_hash_is_refused(node: Node, cluster: Admin) -> None:
     assert result.exit_code == 1
     assert "cluster CA found in cluster-info ConfigMap is invalid: none of the public keys" in result.stderr
     assert not node.machine.files.exists(r"C:\etc\kubernetes\kubelet.conf")
+
+
+def discovered_by_file(node: Node, cluster: Admin, path: str, server: str) -> None:
+    """Write C:\\join.yaml and a kubeconfig that it names."""
+    authority = base64.b64encode(cluster.cluster.ca_certificate.encode()).decode()
+    entry = {"name": "", "cluster": {"server": server, "certificate-authority-data": authority}}
+    node.write(r"C:\discovery.conf", json.dumps({"apiVersion": "v1", "kind": "Config", "clusters": [entry]}))
+    node.join_configuration(cluster.cluster, cluster.token())
+    document = json.loads(node.machine.files.read_text(r"C:\join.yaml"))
+    token = document["discovery"].pop("bootstrapToken")["token"]
+    document["discovery"] |= {"file": {"kubeConfigPath": path}, "tlsBootstrapToken": token}
+    node.write(r"C:\join.yaml", json.dumps(document))
+
+
+@pytest.mark.parametrize("kubernetes", ["1.37.1", "1.36.0"])
+def test_a_file_says_where_the_cluster_is(make_node: Callable[..., Node], cluster: Admin, kubernetes: str) -> None:
+    node = make_node(kubernetes=kubernetes)
+    node.start_containerd()
+    node.install_kubernetes()
+    server = cluster.cluster.server
+    discovered_by_file(node, cluster, "/discovery.conf", server)
+    path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+    told = cluster.client.get(path)["data"]["kubeconfig"]
+    # Nobody listens there (RFC 5737).
+    cluster.client.patch(path, {"data": {"kubeconfig": told.replace(server, "https://192.0.2.1:6443")}})
+    try:
+        result = node.join()
+    finally:
+        cluster.client.patch(path, {"data": {"kubeconfig": told}})
+
+    assert result.exit_code == 0, result.stderr
+    assert f"server: {server}\n" in node.machine.files.read_text(r"C:\etc\kubernetes\kubelet.conf")
+
+
+def test_a_drive_is_taken_for_the_scheme_of_a_url(make_node: Callable[..., Node], cluster: Admin) -> None:
+    node = make_node(kubernetes="1.36.0")
+    node.start_containerd()
+    node.install_kubernetes()
+    discovered_by_file(node, cluster, r"C:\discovery.conf", cluster.cluster.server)
+
+    result = node.join()
+
+    assert result.exit_code != 0
+    assert "if a URL is used, the scheme must be https" in result.stderr
 
 
 @pytest.mark.parametrize("kubernetes", ["1.37.1", "1.36.0"])

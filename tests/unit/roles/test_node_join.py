@@ -1,53 +1,61 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the role node_join refuses before a node joins."""
+"""Where nodes find the control plane, by the variables of the role node_join."""
 
 from __future__ import annotations
 
+import json
 import typing as t
 
-import pytest
-from ansible.template import trust_as_template
+import yaml
+from ansible.template import Templar
 from unit.roles.templates import task, templar, value
 
-
-def refused(cluster: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
-    """Why the networks of an inventory are refused for a cluster; empty where they are not."""
-    check = task("node_join", "check.yml", "Refuse networks that are not the cluster's")
-    found = templar(["cni"], {"node_join_cluster": cluster, **variables})
-    if not all(value(found, condition) for condition in check["when"]):
-        return ""
-    arguments = check["ansible.builtin.assert"]
-    if all(value(found, condition) for condition in arguments["that"]):
-        return ""
-    return str(found.template(trust_as_template(arguments["fail_msg"])))
-
-
-CLUSTER = {"pod_subnet": "10.233.64.0/18", "service_subnet": "10.233.0.0/18"}
+ROLES = ("windows_settings", "container_runtime", "cni", "kubernetes_node", "node_join")
+TOLD = "lb-apiserver.kubernetes.local:6443"
+CLUSTER = {
+    "api_server": TOLD,
+    "node_version": "1.36.2",
+    "ca_certificate": "a certificate",
+    "ca_cert_hash": "sha256:00",
+    "pod_subnet": "10.244.0.0/16",
+    "service_subnet": "10.96.0.0/12",
+    "nodes": {},
+}
 
 
-@pytest.mark.parametrize(
-    ("cluster", "variables"),
-    [
-        (CLUSTER, {"kube_pods_subnet": "10.233.64.0/18", "kube_service_addresses": "10.233.0.0/18"}),
-        # Read from the cluster.
-        (CLUSTER, {}),
-        ({"pod_subnet": "10.233.64.0/18,fd00::/56", "service_subnet": "10.233.0.0/18,fd01::/112"}, {}),
-        # A cluster that does not tell, and a network that is not ours.
-        ({"pod_subnet": "", "service_subnet": "10.233.0.0/18"}, {"kube_pods_subnet": "10.1.0.0/16"}),
-        (CLUSTER, {"kube_pods_subnet": "10.1.0.0/16", "kube_network_plugin": "cni"}),
-    ],
-)
-def test_networks_of_the_cluster_are_accepted(cluster: dict[str, str], variables: dict[str, str]) -> None:
-    assert not refused(cluster, variables)
+def known(**variables: t.Any) -> Templar:
+    """What templates see on a host that is about to join."""
+    facts = {"computer_name": "WIN1", "cni": {}}
+    run = {"node_join_cluster": CLUSTER, "node_join_facts": facts, "node_join_token": {"token": "a.b"}}
+    return templar(ROLES, {"inventory_hostname": "win1", "groups": {}, "hostvars": {}, **run, **variables})
 
 
-@pytest.mark.parametrize(
-    "variables", [{"kube_pods_subnet": "10.244.0.0/16"}, {"kube_service_addresses": "10.96.0.0/12"}]
-)
-def test_other_networks_are_refused(variables: dict[str, str]) -> None:
-    message = refused(CLUSTER, variables)
-    assert "kube_pods_subnet" in message
-    assert "kube_service_addresses" in message
-    for network in (*CLUSTER.values(), *variables.values()):
-        assert network in message
+def test_a_node_joins_at_the_endpoint_that_the_cluster_names() -> None:
+    found = known()
+    assert value(found, "node_join_discovery") == ""
+    discovery = yaml.safe_load(value(found, "node_join_configuration"))["discovery"]
+    assert discovery["bootstrapToken"]["apiServerEndpoint"] == TOLD
+    assert value(found, "cni_api_server") == TOLD
+
+
+def test_a_node_joins_at_the_endpoint_that_it_is_given() -> None:
+    found = known(node_join_api_server="10.3.0.1:6443")
+    (cluster,) = json.loads(value(found, "node_join_discovery"))["clusters"]
+    # kubeadm looks for the cluster without a name, or for a current context.
+    assert cluster["name"] == ""
+    assert cluster["cluster"]["server"] == "https://10.3.0.1:6443"
+    assert cluster["cluster"]["certificate-authority-data"]
+    discovery = yaml.safe_load(value(found, "node_join_configuration"))["discovery"]
+    assert set(discovery) == {"file", "tlsBootstrapToken"}
+    # flannel and kube-proxy go there, too.
+    assert value(found, "cni_api_server") == "10.3.0.1:6443"
+    # The very endpoint of the cluster needs no file.
+    assert value(known(node_join_api_server=TOLD), "node_join_discovery") == ""
+
+
+def test_machines_are_asked_about_the_endpoint_that_they_will_use() -> None:
+    asked = task("node_join", "facts.yml")["winkube.node.join_facts"]
+    found = known(node_join_api_server="10.3.0.1:6443", windows_settings_hosts={"a": "10.3.0.1"})
+    options = {name: value(found, asked[name].strip()[2:-2]) for name in ("cluster_server", "api_server", "hosts")}
+    assert options == {"cluster_server": TOLD, "api_server": "10.3.0.1:6443", "hosts": {"a": "10.3.0.1"}}

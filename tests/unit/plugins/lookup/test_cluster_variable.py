@@ -140,6 +140,71 @@ def test_what_nobody_has_is_the_default(tmp_path: pathlib.Path) -> None:
     assert value(templar, "cni_services_subnet") == "10.96.0.0/12"
 
 
+TOLD = {
+    "node_version": "1.34.4",
+    "pod_subnet": "10.9.0.0/16,fd00::/56",
+    "service_subnet": "10.8.0.0/16",
+    "api_server": "10.3.0.99:6443",
+}
+
+
+def asked(templar: Templar, cluster: dict[str, str], **more: str) -> Templar:
+    """What templates see when the cluster was asked."""
+    known = {**templar.available_variables, "node_join_cluster": cluster, **more}
+    return Templar(loader=DataLoader(), variables=known)
+
+
+def test_the_version_is_the_clusters_where_the_inventory_names_none(tmp_path: pathlib.Path) -> None:
+    templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
+    assert value(templar, "kubernetes_node_version") == ""
+    assert value(asked(templar, TOLD), "kubernetes_node_version") == "1.34.4"
+    # A check that was skipped is registered, too.
+    assert value(asked(templar, {"skipped": True}), "kubernetes_node_version") == ""  # type: ignore[dict-item]
+    assert value(asked(templar, TOLD, kube_version="v1.33.1"), "kubernetes_node_version") == "1.33.1"
+
+
+@pytest.mark.parametrize(
+    "role", ["windows_settings_all_exceptions", "kubernetes_node_no_proxy", "container_runtime_no_proxy"]
+)
+def test_networks_that_the_inventory_does_not_name_are_reached_without_the_proxy(
+    tmp_path: pathlib.Path, role: str
+) -> None:
+    templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
+    exceptions = set(value(asked(templar, TOLD, node_join_api_server="k8s.example.com:6443"), role).split(","))
+    assert {"10.9.0.0/16", "fd00::/56", "10.8.0.0/16", "10.3.0.99", "k8s.example.com"} <= exceptions
+    named = asked(templar, TOLD, kube_pods_subnet="10.1.0.0/16", kube_service_addresses="10.2.0.0/16")
+    exceptions = set(value(named, role).split(","))
+    assert {"10.1.0.0/16", "10.2.0.0/16"} <= exceptions
+    assert not {"10.9.0.0/16", "10.8.0.0/16"} & exceptions
+
+
+def test_dockers_own_configuration_has_them(tmp_path: pathlib.Path) -> None:
+    templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
+    configuration = value(asked(templar, TOLD), "container_runtime_docker_configuration")
+    assert {"10.9.0.0/16", "10.8.0.0/16"} <= set(configuration["proxies"]["no-proxy"].split(","))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "expected"),
+    [
+        (
+            {"apiserver_loadbalancer_domain_name": "LB.example.com", "loadbalancer_apiserver": {"address": "10.3.0.9"}},
+            {"lb.example.com": "10.3.0.9"},
+        ),
+        # kubespray's default, and one that is no name.
+        ({"apiserver_loadbalancer_domain_name": "localhost", "loadbalancer_apiserver": {"address": "10.3.0.9"}}, {}),
+        ({"apiserver_loadbalancer_domain_name": "10.3.0.9", "loadbalancer_apiserver": {"address": "10.3.0.9"}}, {}),
+        ({"apiserver_loadbalancer_domain_name": "lb.example.com"}, {}),
+        ({}, {}),
+    ],
+)
+def test_the_load_balancers_name_comes_to_the_hosts_file(
+    tmp_path: pathlib.Path, cluster: dict[str, t.Any], expected: dict[str, str]
+) -> None:
+    templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=cluster)
+    assert value(templar, "windows_settings_hosts") == expected
+
+
 def test_a_variable_that_cannot_be_read_is_no_default(tmp_path: pathlib.Path) -> None:
     broken = {"kube_version": "{{ nothing_of_the_sort }}"}
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=broken)

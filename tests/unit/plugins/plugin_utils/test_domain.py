@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
+import dataclasses
+
 import hypothesis
 import hypothesis.strategies as st
 import pytest
@@ -44,6 +46,22 @@ def test_v1beta3_has_a_map_of_arguments_and_one_timeout() -> None:
     assert document["nodeRegistration"]["kubeletExtraArgs"] == {"node-ip": "10.0.0.5"}
     assert document["discovery"]["timeout"] == "2m0s"
     assert "timeouts" not in document
+
+
+def test_another_endpoint_than_the_clusters_own_needs_a_file() -> None:
+    join = dataclasses.replace(JOIN, discovery_file=True)
+    for version in ("1.30.4", "1.37.1"):
+        discovery = yaml.safe_load(join_configuration(version, join))["discovery"]
+        assert "bootstrapToken" not in discovery
+        assert discovery["tlsBootstrapToken"] == JOIN.token
+        # kubeadm takes the letter of a drive for the scheme of a URL.
+        assert ":" not in discovery["file"]["kubeConfigPath"]
+    configuration = join_configuration("1.37.1", join)
+    calls = {call.id: call for call in join_calls(configuration, "C:\\k\\kubeadm.exe", 900, "kind: Config")}
+    written = calls["discovery"].parameters
+    assert str(written["path"]).replace("\\", "/") == "C:" + discovery["file"]["kubeConfigPath"]
+    assert written["content"] == "kind: Config"
+    assert written["path"] in calls["remove-configuration"].parameters["LiteralPath"]  # type: ignore[operator]
 
 
 def test_the_token_is_on_no_command_line_and_its_file_goes_whatever_happens() -> None:

@@ -119,7 +119,7 @@ def state(**changes: object) -> join_state.JoinState:
 
 def found(known: join_state.JoinState, **changes: object) -> list[str]:
     values: dict[str, object] = {
-        "cluster_server": "",
+        "cluster_servers": (),
         "skew_limit": 0.0,
         "refuse_joined": False,
         "require_prepared": False,
@@ -128,10 +128,20 @@ def found(known: join_state.JoinState, **changes: object) -> list[str]:
 
 
 def test_a_node_of_another_cluster_is_refused() -> None:
-    (problem,) = found(state(joined=True, server="a:6443"), cluster_server="b:6443")
+    (problem,) = found(state(joined=True, server="a:6443"), cluster_servers=["b:6443"])
     assert "a:6443" in problem
     assert "b:6443" in problem
-    assert found(state(joined=True, server="a:6443"), cluster_server="a:6443") == []
+    assert found(state(joined=True, server="a:6443"), cluster_servers=["a:6443"]) == []
+    # Another endpoint of the same cluster.
+    assert found(state(joined=True, server="a:6443"), cluster_servers=["b:6443", "a:6443"]) == []
+
+
+def test_a_machine_that_cannot_resolve_the_control_plane_is_refused() -> None:
+    (problem,) = found(state(unresolved="k8s.example.com : DNS name does not exist"))
+    for text in ("k8s.example.com", "windows_settings_hosts", "node_join_api_server"):
+        assert text in problem
+    # A node reaches it already.
+    assert found(state(unresolved="k8s.example.com", joined=True)) == []
 
 
 def test_an_image_is_not_built_from_a_node_and_a_join_needs_a_prepared_machine() -> None:
@@ -163,6 +173,9 @@ def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> 
         ("10.244.0.0/99", "10.96.0.0/12", ["cni_pods_subnet (from kube_pods_subnet)", "10.244.0.0/99"]),
         ("10.244.0.1/16", "10.96.0.0/12", ["cni_pods_subnet", "10.244.0.0/16"]),
         ("10.244.0.0/16", "", ["cni_services_subnet (from kube_service_addresses)", "''"]),
+        # An address is no network.
+        ("10.244.0.0/16", "10.96.0.0", ["cni_services_subnet (from kube_service_addresses)", "'10.96.0.0'", "CIDR"]),
+        ("10.244.0.0/16", "10.96.0.0/12,fd00::1", ["cni_services_subnet", "CIDR"]),
         ("10.96.0.0/16", "10.96.0.0/12", ["cni_pods_subnet", "cni_services_subnet", "overlap"]),
     ],
 )

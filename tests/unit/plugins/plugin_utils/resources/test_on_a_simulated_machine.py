@@ -132,6 +132,11 @@ CYCLES: dict[str, list[list[Item]]] = {
         [item("WinHttpProxy", "m", proxy="p:3128")],
         [item("WinHttpProxy", "m", state="absent")],
     ],
+    "hosts file": [
+        [item("HostsFile", "m", entries={"k8s.example.com": "10.3.0.1", "k8s-2.example.com": "fd00::1"})],
+        [item("HostsFile", "m", entries={"k8s.example.com": "10.3.0.9"})],
+        [item("HostsFile", "m", entries={})],
+    ],
     "service": [
         [
             item(

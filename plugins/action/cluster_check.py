@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module cluster_check: see plugins/modules/cluster_check.yml."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..plugin_utils._controller_action import ControllerAction
+from ..plugin_utils.preflight import cluster as checks
+
+_TEXTS = {
+    "kubernetes_version": "kubernetes",
+    "container_runtime": "runtime",
+    "containerd_version": "containerd",
+    "cni_plugin": "cni_plugin",
+    "flannel_backend": "backend",
+    "pods_subnet": "pods",
+    "services_subnet": "services",
+    "api_server": "api_server",
+    "address": "address",
+}
+"""Options of the module, and what the checks call them."""
+
+
+class ActionModule(ControllerAction):
+    """Compares a host's variables with its cluster on the controller; no node is contacted."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "cluster": {"type": "dict", "required": True},
+        "hosts": {"type": "dict", "default": {}},
+        "linux_namespaces": {"type": "list", "elements": "str", "default": []},
+        **{name: {"type": "str", "default": ""} for name in _TEXTS},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Returns `problems`, one sentence each, and fails where there are any."""
+        texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
+        hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
+        problems = [str(one) for one in checks.problems(checks.Node(**texts, hosts=hosts), options["cluster"])]
+        # The same sentence for all hosts: Ansible shows it once.
+        result: dict[str, t.Any] = {
+            "problems": problems,
+            "warnings": checks.warnings(options["cluster"], options["linux_namespaces"]),
+        }
+        if problems:
+            host = variables.get("inventory_hostname")
+            lines = "\n".join(f"- {problem}" for problem in problems)
+            message = f"{host}: no node was touched, because its variables do not fit the cluster:\n{lines}"
+            result |= {"failed": True, "msg": message}
+        return result

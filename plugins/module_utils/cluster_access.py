@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a run may have to do in the cluster, and whether the kubeconfig's user is allowed to.
+
+The API server answers by SelfSubjectAccessReview (kubernetes.io: Authorization Overview, "Checking API access"), which
+every authenticated user may create.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .cluster_client import Cluster
+from .node_csr import SIGNER
+
+try:
+    from kubernetes import client
+except ImportError:  # Cluster says so
+    client = None
+
+RBAC = "rbac.authorization.k8s.io"
+CERTIFICATES = "certificates.k8s.io"
+AUTHORIZATION = "authorization.k8s.io"
+APPLY = ("get", "create", "patch")
+"""What `kubernetes.core.k8s` does with `apply`."""
+
+
+class Need(t.NamedTuple):
+    """Requests of one kind that a run makes."""
+
+    why: str
+    """What they are for, in the words of a message."""
+    verbs: tuple[str, ...]
+    resource: str
+    """With its subresource, if any: `pods/eviction`."""
+    namespace: str = ""
+    group: str = ""
+    name: str = ""
+    """Where only this object is asked for: a role may be limited to it, but for `create` nobody can be."""
+
+
+_NAMESPACE = Need("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
+
+NEEDS: t.Mapping[str, tuple[Need, ...]] = {
+    "read": (
+        Need("find the control plane", ("get",), "configmaps", "kube-public", name="cluster-info"),
+        Need("read the cluster's networks", ("get",), "configmaps", "kube-system", name="kubeadm-config"),
+        Need("read the kubelets' configuration", ("get",), "configmaps", "kube-system", name="kubelet-config"),
+        Need("compare flannel's settings", ("get",), "configmaps", "kube-flannel", name="kube-flannel-cfg"),
+        Need("compare flannel's settings", ("get",), "configmaps", "kube-system", name="kube-flannel-cfg"),
+        Need("see which nodes are Ready", ("list",), "nodes"),
+        Need("find DaemonSets that would run on Windows", ("list",), "daemonsets", group="apps"),
+    ),
+    "join": (
+        Need("make and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),
+        Need("label nodes", ("get", "patch"), "nodes"),
+        Need("keep Linux's DaemonSets off Windows", ("get", "patch"), "daemonsets", "kube-system", "apps"),
+    ),
+    "approve": (
+        Need("find the nodes' certificate requests", ("get", "list"), "certificatesigningrequests", group=CERTIFICATES),
+        Need("approve them", ("update",), "certificatesigningrequests/approval", group=CERTIFICATES),
+        Need("approve them", ("approve",), "signers", group=CERTIFICATES, name=SIGNER),
+        Need("see whether the cluster approves by itself", ("create",), "subjectaccessreviews", group=AUTHORIZATION),
+        Need("let bootstrap tokens join", APPLY, "clusterrolebindings", group=RBAC),
+        Need("let bootstrap tokens join", APPLY, "rolebindings", "kube-system", RBAC),
+    ),
+    "flannel": (
+        _NAMESPACE,
+        Need("run flannel on Windows nodes", APPLY, "serviceaccounts", "kube-flannel", name="flannel-windows"),
+        Need("run flannel on Windows nodes", APPLY, "clusterroles", group=RBAC, name="flannel-windows"),
+        Need("run flannel on Windows nodes", APPLY, "clusterrolebindings", group=RBAC, name="flannel-windows"),
+        Need("run flannel on Windows nodes", APPLY, "configmaps", "kube-flannel", name="kube-flannel-windows"),
+        Need("run flannel on Windows nodes", APPLY, "daemonsets", "kube-flannel", "apps", "kube-flannel-windows"),
+        Need("run kube-proxy on Windows nodes", APPLY, "configmaps", "kube-system", name="kube-proxy-windows"),
+        Need("run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"),
+    ),
+    "services_read": (
+        Need("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),
+        Need("read kube-proxy's token", ("get",), "secrets", "kube-system", name="kube-proxy-windows"),
+    ),
+    "services": (
+        _NAMESPACE,
+        Need("run flannel as a service", APPLY, "serviceaccounts", "kube-flannel", name="flannel-windows"),
+        Need("run flannel as a service", APPLY, "clusterroles", group=RBAC, name="flannel-windows"),
+        Need("run flannel as a service", APPLY, "clusterrolebindings", group=RBAC, name="flannel-windows"),
+        Need("run flannel as a service", APPLY, "secrets", "kube-flannel", name="flannel-windows"),
+        Need("run kube-proxy as a service", APPLY, "serviceaccounts", "kube-system", name="kube-proxy-windows"),
+        Need("run kube-proxy as a service", APPLY, "clusterrolebindings", group=RBAC, name="kube-proxy-windows"),
+        Need("run kube-proxy as a service", APPLY, "secrets", "kube-system", name="kube-proxy-windows"),
+    ),
+    "drain": (
+        Need("cordon and uncordon nodes", ("get", "list", "patch"), "nodes"),
+        Need("find a node's pods", ("get", "list"), "pods"),
+        Need("evict pods", ("create",), "pods/eviction"),
+        Need("tell DaemonSets' pods", ("get",), "daemonsets", group="apps"),
+    ),
+}
+"""By purpose, for which a run asks; what a purpose needs of the role cni is in that role's templates."""
+
+
+def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
+    """What the kubeconfig's user may not do, a line each.
+
+    Args:
+        cluster: the cluster.
+        purposes: keys of NEEDS.
+    """
+    asked: dict[tuple[str, ...], bool] = {}
+    found: dict[str, list[str]] = {}
+    for need in dict.fromkeys(need for purpose in purposes for need in NEEDS[purpose]):
+        for verb in need.verbs:
+            key = (verb, *need[2:])
+            if key not in asked:
+                asked[key] = allowed(cluster, need, verb)
+            if not asked[key]:
+                found.setdefault(describe(need), []).append(verb)
+    return [f"{', '.join(dict.fromkeys(verbs))} {what}" for what, verbs in found.items()]
+
+
+def describe(need: Need) -> str:
+    """What a need is about, and what for."""
+    resource = f"{need.resource}.{need.group}" if need.group else need.resource
+    name = f" {need.name}" if need.name else ""
+    where = f" in namespace {need.namespace}" if need.namespace else ""
+    return f"{resource}{name}{where} (to {need.why})"
+
+
+def allowed(cluster: Cluster, need: Need, verb: str) -> bool:
+    """Whether the user may do one thing."""
+    resource, dummy, subresource = need.resource.partition("/")
+    attributes = client.V1ResourceAttributes(
+        verb=verb,
+        group=need.group,
+        resource=resource,
+        subresource=subresource or None,
+        namespace=need.namespace or None,
+        name=(need.name or None) if verb != "create" else None,
+    )
+    spec = client.V1SelfSubjectAccessReviewSpec(resource_attributes=attributes)
+    review = cluster.request(
+        client.AuthorizationV1Api(cluster.api_client).create_self_subject_access_review,
+        client.V1SelfSubjectAccessReview(spec=spec),
+    )
+    return bool(review.status.allowed)

@@ -1,0 +1,236 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What of a host's variables does not fit the cluster that it joins. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import typing as t
+
+from ..versions import Version, skew_problem, supported, within
+from .variables import NETWORKS, Problem, version_problems
+
+_VERSION = "kubernetes_node_version (from kube_version)"
+_BACKEND = "cni_flannel_backend (from flannel_backend_type)"
+WINDOWS_VXLAN = {"VNI": 4096, "Port": 4789}
+"""What flannel's vxlan needs on every node where one runs Windows (flannel, Documentation/backends.md, VXLAN)."""
+_VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
+"""Of flannel on Linux, where its configuration does not say (the same page; the port is the Linux kernel's)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Node:
+    """What a host's variables say."""
+
+    kubernetes: str
+    """Version of Kubernetes; empty: unknown."""
+    runtime: str
+    containerd: str
+    cni_plugin: str
+    backend: str
+    """Of flannel."""
+    pods: str
+    services: str
+    api_server: str
+    """`HOST:PORT` that replaces the cluster's own endpoint; empty: none."""
+    hosts: t.Mapping[str, str]
+    """Addresses by name, that the node's hosts file gets."""
+    address: str
+    """Where Ansible reaches the node."""
+
+
+def problems(node: Node, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
+    """What is wrong with a host's variables for this cluster.
+
+    Args:
+        node: the host.
+        cluster: what the module cluster_info returned.
+    """
+    found = version_skew(node, str(cluster.get("kubernetes_version") or ""))
+    if node.cni_plugin == "flannel":
+        found += networks(node, cluster)
+        found += flannel_backend(node, cluster.get("flannel") or {})
+    return found + endpoint(node, str(cluster.get("api_server") or ""))
+
+
+def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> list[str]:
+    """What of the cluster will do harm on Windows nodes, and what helps.
+
+    Args:
+        cluster: what the module cluster_info returned.
+        bound: namespaces whose DaemonSets the run itself binds to Linux.
+    """
+    unbound = [f"{one['namespace']}/{one['name']}" for one in cluster.get("unbound_daemon_sets") or ()]
+    names = sorted(name for name in unbound if name.split("/")[0] not in bound)
+    if not names:
+        return []
+    namespace, name = names[0].split("/")
+    patch = '{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":"linux"}}}}}'
+    return [
+        (
+            f"DaemonSets that name no operating system will be scheduled on Windows nodes, and fail there if they are "
+            f"Linux's: {', '.join(names)}. To keep one on Linux: "
+            f"kubectl -n {namespace} patch daemonset {name} --patch '{patch}'"
+        )
+    ]
+
+
+def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:
+    """What nodes' exceptions to a proxy lack where nobody says the cluster's networks.
+
+    Args:
+        proxy: of the node; empty: none.
+        given: networks that the inventory says.
+        kubeconfig: by which the cluster is asked; empty: it is not.
+    """
+    if not proxy or kubeconfig or len(given) == len(NETWORKS):
+        return []
+    lacking = "no_proxy lacks networks of pods and services until the node joins, since no cluster is asked here"
+    return [f"{lacking}; set kube_pods_subnet and kube_service_addresses to have them at once"]
+
+
+def version_skew(node: Node, server: str) -> list[Problem]:
+    """What is wrong with the node's version of Kubernetes beside the API server's."""
+    try:
+        kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
+    except ValueError:
+        accepted = f"expected MAJOR.MINOR.PATCH such as 1.37.1; the API server says that it is {server!r}"
+        return [Problem(_VERSION, node.kubernetes, accepted)]
+    skew = skew_problem(kubelet, api)
+    if skew is not None:
+        return [Problem(_VERSION, node.kubernetes, skew)]
+    # The version may be the cluster's, which nobody has checked before.
+    if node.runtime == "containerd":
+        return version_problems(node.kubernetes, node.containerd)
+    span = supported()["kubernetes"]
+    if not within(kubelet.minor_version, span):
+        return [Problem(_VERSION, node.kubernetes, f"expected {span['oldest']} to {span['newest']}")]
+    return []
+
+
+def networks(node: Node, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Networks of pods and services that are not the cluster's; one that the cluster does not tell is not compared."""
+    found = []
+    for variable, given, key in (
+        ("cni_pods_subnet (from kube_pods_subnet)", node.pods, "pod_subnet"),
+        ("cni_services_subnet (from kube_service_addresses)", node.services, "service_subnet"),
+    ):
+        known = str(cluster.get(key) or "")
+        if known and given not in known.split(","):
+            accepted = f"expected the cluster's own, {known}; leave the variable out, and it is read from the cluster"
+            found.append(Problem(variable, given, accepted))
+    return found
+
+
+def flannel_backend(node: Node, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
+    """What is wrong with the node's flannel beside that of the Linux nodes.
+
+    Args:
+        node: the host.
+        flannel: `config_map` and `net_conf` of cluster_info; empty: the cluster has no flannel on Linux.
+    """
+    if not flannel:
+        return []
+    where = f"ConfigMap {flannel.get('config_map')} (net-conf.json)"
+    conf = flannel.get("net_conf") or {}
+    backend = conf.get("Backend") or {}
+    kind = str(backend.get("Type") or "")
+    if kind not in ("host-gw", "vxlan"):
+        return [
+            Problem(
+                f"Backend.Type in {where}",
+                kind,
+                "flannel on Windows knows host-gw and vxlan only; change it there, and flannel_backend_type with it",
+            )
+        ]
+    if kind != node.backend:
+        accepted = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same; expected {kind}"
+        return [Problem(_BACKEND, node.backend, accepted)]
+    return (_vxlan(backend, where) if kind == "vxlan" else []) + _pod_network(node, conf, where)
+
+
+def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
+    """Settings of vxlan that Windows nodes cannot take part in."""
+    wrong = {name: backend.get(name) or default for name, default in _VXLAN_DEFAULTS.items()}
+    if wrong == WINDOWS_VXLAN:
+        return []
+    wanted = ", ".join(f'"{name}": {value}' for name, value in WINDOWS_VXLAN.items())
+    shown = ", ".join(f"{name} {value}" for name, value in wrong.items())
+    accepted = (
+        "Windows nodes need other values; set "
+        f'"Backend": {{"Type": "vxlan", {wanted}}} there and restart flannel on the Linux nodes '
+        "(kubespray: flannel_vxlan_vni: 4096, flannel_vxlan_port: 4789)"
+    )
+    return [Problem(f"Backend in {where}", shown, accepted)]
+
+
+def _pod_network(node: Node, conf: t.Mapping[str, t.Any], where: str) -> list[Problem]:
+    """The pods' network, where flannel's is another one than the node's."""
+    network = str(conf.get("Network") or "")
+    if not network or network == node.pods:
+        return []
+    accepted = f"flannel's Linux nodes use {network} ({where}); expected {network}"
+    return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, accepted)]
+
+
+def endpoint(node: Node, told: str) -> list[Problem]:
+    """What is wrong with the control plane's endpoint as the node would use it.
+
+    Args:
+        node: the host.
+        told: the cluster's own, `HOST:PORT` of the ConfigMap cluster-info.
+    """
+    if node.api_server and not split_endpoint(node.api_server)[1]:
+        return [Problem("node_join_api_server", node.api_server, "expected HOST:PORT such as k8s.example.com:6443")]
+    wanted = node.api_server or told
+    name = split_endpoint(wanted)[0]
+    if not is_loopback(node.hosts.get(name, name)) or is_loopback(node.address):
+        return []
+    return [
+        Problem(
+            "node_join_api_server",
+            node.api_server,
+            f"nodes would reach the API server at {wanted}, a loopback address: on Linux nodes a local load balancer "
+            "listens there, which Windows nodes do not have. Expected HOST:PORT of the control plane as Windows nodes "
+            "reach it, with a host that the API server's certificate names",
+        )
+    ]
+
+
+def split_endpoint(text: str) -> tuple[str, int | None]:
+    """Host and port of `HOST:PORT`; the port is None where the text is not of that form."""
+    host, colon, port = text.strip().rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not host or "/" in host or (":" in host and not bracketed):
+        return text.strip().strip("[]").lower(), None
+    number = int(port) if port.isascii() and port.isdigit() else 0
+    return host.strip("[]").lower(), number if 0 < number < 65536 else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address leads back to the machine itself."""
+    text = host.strip().strip("[]").lower().rstrip(".")
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return text == "localhost" or text.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def name_to_resolve(api_server: str, hosts: t.Mapping[str, str]) -> str:
+    """The endpoint's name, where the node has to resolve it itself; empty for an address or a name of its hosts file.
+
+    Args:
+        api_server: `HOST:PORT`.
+        hosts: addresses by name, that the node's hosts file gets.
+    """
+    name = split_endpoint(api_server)[0]
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return "" if name in hosts else name
+    return ""

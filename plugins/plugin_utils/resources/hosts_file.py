@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Lines of the machine's hosts file."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import re
+import typing as t
+
+from ..calls import Call, Json
+from ._base import Change, Resource, ResourceError, Results
+from ._state import only, update
+
+PATH = "C:\\Windows\\System32\\drivers\\etc\\hosts"
+READ = 65536
+"""Bytes of the file that come back at most (docs/wire.md, @read-file)."""
+BEGIN, END = "# winkube.node: begin", "# winkube.node: end"
+_BLOCK = re.compile(rf"(?ms)^{BEGIN}\s*$.*?^{END}[^\n]*(?:\n|\Z)")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HostsFile(Resource):
+    """Names that the machine resolves without DNS, in a block of the hosts file; other lines stay as they are."""
+
+    type: t.ClassVar[str] = "HostsFile"
+    name: str = dataclasses.field(default="machine", metadata={"help": "A label of your own."})
+    entries: dict[str, str] = dataclasses.field(
+        metadata={"help": "Addresses by name; empty removes what an earlier run wrote."}
+    )
+
+    def __post_init__(self) -> None:
+        for name, address in self.entries.items():
+            if not _NAME.fullmatch(str(name)):
+                raise ResourceError("entries", name, "wanted a host name such as k8s.example.com")
+            try:
+                ipaddress.ip_address(str(address))
+            except ValueError:
+                raise ResourceError(f"entries.{name}", address, "wanted an IP address") from None
+
+    def observe(self) -> tuple[Call, ...]:
+        parameters: dict[str, Json] = {"paths": [PATH], "content": True}
+        return (Call(id="hosts", command="@read-file", parameters=parameters, on_error="continue"),)
+
+    def plan(self, seen: Results) -> Change | None:
+        found = only(self, seen, "hosts")
+        text = str(found.get("content") or "").replace("\r\n", "\n")
+        match = _BLOCK.search(text)
+        before = _entries(match[0] if match else "")
+        if before == self.entries:
+            return None
+        # Longer text comes back cut, and would be written so; other characters come back replaced.
+        if int(found.get("size") or 0) > READ:
+            raise ResourceError(PATH, f"{found['size']} bytes", f"wanted a hosts file of at most {READ} bytes")
+        if "\N{REPLACEMENT CHARACTER}" in text:
+            raise ResourceError(PATH, "a file that is not UTF-8", "wanted a hosts file in ASCII or UTF-8")
+        # At the beginning: Windows takes the first line that has a name.
+        content = (self._block() + _BLOCK.sub("", text)).replace("\n", "\r\n")
+        call = Call(id="write", command="@write-file", parameters={"path": PATH, "content": content}, select=())
+        return update(self, {"entries": before}, {"entries": dict(self.entries)}, [call])
+
+    def _block(self) -> str:
+        if not self.entries:
+            return ""
+        lines = [f"{address} {name}" for name, address in sorted(self.entries.items())]
+        return "\n".join([BEGIN, *lines, END]) + "\n"
+
+
+def _entries(block: str) -> dict[str, str]:
+    """Addresses by name of a block as this resource writes it."""
+    pairs = [line.split() for line in block.splitlines() if not line.startswith("#")]
+    return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}

@@ -1,0 +1,202 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A host's variables that do not fit the cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import cluster as checks
+from ansible_collections.winkube.node.plugins.plugin_utils.versions import Version, skew_problem
+
+NODE = checks.Node(
+    kubernetes="1.36.2",
+    runtime="containerd",
+    containerd="2.3.7",
+    cni_plugin="flannel",
+    backend="host-gw",
+    pods="10.233.64.0/18",
+    services="10.233.0.0/18",
+    api_server="",
+    hosts={},
+    address="10.3.0.4",
+)
+CLUSTER: dict[str, t.Any] = {
+    "kubernetes_version": "v1.36.2",
+    "pod_subnet": "10.233.64.0/18",
+    "service_subnet": "10.233.0.0/18",
+    "api_server": "10.3.0.1:6443",
+    "flannel": {},
+    "unbound_daemon_sets": [],
+}
+
+
+def found(cluster: t.Mapping[str, t.Any] | None = None, **node: t.Any) -> list[str]:
+    """What is wrong with NODE for CLUSTER, with some changes of both."""
+    return [str(one) for one in checks.problems(dataclasses.replace(NODE, **node), {**CLUSTER, **(cluster or {})})]
+
+
+def test_a_host_that_fits_has_no_problem() -> None:
+    assert found() == []
+    assert found({"kubernetes_version": "v1.36.4+k3s1"}) == []
+    assert found({"kubernetes_version": "v1.36.4-eks-1a2b3c"}) == []
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "server", "said"),
+    [
+        ("1.34.4", "1.34.0", None),
+        ("1.34.0", "1.37.1", None),
+        ("1.33.9", "1.37.1", "more than 3 minor versions older"),
+        ("1.35.0", "1.34.4", "newer"),
+        ("2.0.0", "1.37.1", "newer"),
+    ],
+)
+def test_the_version_skew_policy(kubelet: str, server: str, said: str | None) -> None:
+    problem = skew_problem(Version.parse(kubelet), Version.parse(server))
+    assert (said or "") in (problem or "")
+    assert (problem is None) is (said is None)
+
+
+def test_a_kubelet_newer_than_the_api_server_is_refused() -> None:
+    (problem,) = found({"kubernetes_version": "v1.34.4"}, kubernetes="1.37.1")
+    for text in ("kubernetes_node_version (from kube_version)", "'1.37.1'", "1.34.4", "1.31 to 1.34"):
+        assert text in problem
+
+
+@pytest.mark.parametrize("runtime", ["containerd", "moby"])
+def test_a_cluster_whose_version_is_not_supported_is_refused(runtime: str) -> None:
+    (problem,) = found({"kubernetes_version": "v1.29.1"}, kubernetes="1.29.1", runtime=runtime)
+    assert "1.30 to 1.37" in problem
+
+
+@pytest.mark.parametrize(
+    ("cluster", "node"),
+    [
+        ({"pod_subnet": "10.233.64.0/18,fd00::/56", "service_subnet": "10.233.0.0/18,fd01::/112"}, {}),
+        # A cluster that does not tell, and a network that is not ours.
+        ({"pod_subnet": ""}, {"pods": "10.1.0.0/16"}),
+        ({}, {"pods": "10.1.0.0/16", "cni_plugin": "cni"}),
+    ],
+)
+def test_networks_that_may_be(cluster: dict[str, t.Any], node: dict[str, t.Any]) -> None:
+    assert found(cluster, **node) == []
+
+
+@pytest.mark.parametrize(
+    ("node", "named"),
+    [
+        ({"pods": "10.244.0.0/16"}, ["kube_pods_subnet", "10.244.0.0/16", "10.233.64.0/18"]),
+        ({"services": "10.96.0.0/12"}, ["kube_service_addresses", "10.96.0.0/12", "10.233.0.0/18"]),
+    ],
+)
+def test_networks_that_are_not_the_clusters_are_refused(node: dict[str, t.Any], named: list[str]) -> None:
+    (problem,) = found(**node)
+    for text in named:
+        assert text in problem
+
+
+def flannel(**backend: object) -> dict[str, t.Any]:
+    """A cluster whose Linux nodes have flannel with a backend."""
+    conf = {"Network": "10.233.64.0/18", "Backend": backend}
+    return {"flannel": {"config_map": "kube-flannel/kube-flannel-cfg", "net_conf": conf}}
+
+
+@pytest.mark.parametrize(
+    ("backend", "own"),
+    [({"Type": "host-gw"}, "host-gw"), ({"Type": "vxlan", "VNI": 4096, "Port": 4789}, "vxlan")],
+)
+def test_flannel_as_windows_nodes_have_it(backend: dict[str, object], own: str) -> None:
+    assert found(flannel(**backend), backend=own) == []
+
+
+@pytest.mark.parametrize(
+    ("backend", "own", "named"),
+    [
+        # What flannel's own manifest has, and kubespray.
+        ({"Type": "vxlan"}, "host-gw", ["cni_flannel_backend (from flannel_backend_type)", "'host-gw'", "vxlan"]),
+        ({"Type": "host-gw"}, "vxlan", ["flannel_backend_type", "'vxlan'", "expected host-gw"]),
+        ({"Type": "vxlan"}, "vxlan", ["VNI 1, Port 8472", '"VNI": 4096, "Port": 4789', "flannel_vxlan_vni"]),
+        ({"Type": "vxlan", "VNI": 4096}, "vxlan", ["VNI 4096, Port 8472"]),
+        ({"Type": "wireguard"}, "vxlan", ["'wireguard'", "host-gw and vxlan only"]),
+        ({}, "vxlan", ["Backend.Type", "''"]),
+    ],
+)
+def test_another_flannel_is_refused(backend: dict[str, object], own: str, named: list[str]) -> None:
+    (problem,) = found(flannel(**backend), backend=own)
+    for text in ("kube-flannel/kube-flannel-cfg", *named):
+        assert text in problem
+    assert found(flannel(**backend), backend=own, cni_plugin="cni") == []
+
+
+def test_flannels_network_is_the_pods() -> None:
+    other = {"Network": "10.244.0.0/16", "Backend": {"Type": "host-gw"}}
+    (problem,) = found({"flannel": {"config_map": "a/b", "net_conf": other}})
+    assert "10.244.0.0/16" in problem
+
+
+@pytest.mark.parametrize("told", ["127.0.0.1:6443", "localhost:6443", "[::1]:6443", "LOCALHOST:6443", "127.1.2.3:6443"])
+def test_an_endpoint_on_loopback_is_refused(told: str) -> None:
+    (problem,) = found({"api_server": told})
+    for text in ("node_join_api_server", told, "HOST:PORT"):
+        assert text in problem
+    assert found({"api_server": told}, api_server="k8s.example.com:6443") == []
+    # Simulated servers share the machine of their control plane.
+    assert found({"api_server": told}, address="127.50.0.22") == []
+
+
+def test_a_hosts_entry_does_not_lead_to_loopback() -> None:
+    told = {"api_server": "lb-apiserver.kubernetes.local:6443"}
+    assert found(told) == found(told, hosts={"lb-apiserver.kubernetes.local": "10.3.0.9"}) == []
+    assert found(told, hosts={"lb-apiserver.kubernetes.local": "127.0.0.1"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["k8s.example.com", "https://k8s.example.com:6443", "k8s:port", "k8s:0", "k8s:65536", ":6443", "fd00::1:6443"],
+)
+def test_an_endpoint_that_is_none_is_refused(text: str) -> None:
+    (problem,) = found(api_server=text)
+    assert "node_join_api_server" in problem
+    assert text in problem
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "hosts", "name"),
+    [
+        ("10.3.0.1:6443", {}, ""),
+        ("[fd00::1]:6443", {}, ""),
+        ("K8s.example.com:6443", {}, "k8s.example.com"),
+        ("k8s.example.com:6443", {"k8s.example.com": "10.3.0.1"}, ""),
+        ("", {}, ""),
+    ],
+)
+def test_which_name_a_node_has_to_resolve(endpoint: str, hosts: dict[str, str], name: str) -> None:
+    assert checks.name_to_resolve(endpoint, hosts) == name
+
+
+@pytest.mark.parametrize(
+    ("proxy", "given", "kubeconfig", "told"),
+    [
+        ("http://proxy:3128", {"cni_pods_subnet"}, "", True),
+        ("http://proxy:3128", set(), "/k", False),
+        ("http://proxy:3128", {"cni_pods_subnet", "cni_services_subnet"}, "", False),
+        ("", set(), "", False),
+    ],
+)
+def test_exceptions_without_the_clusters_networks_are_told(
+    proxy: str, given: set[str], kubeconfig: str, told: bool
+) -> None:
+    assert bool(checks.proxy_warnings(proxy, given, kubeconfig)) is told
+
+
+def test_daemon_sets_of_any_namespace_without_an_operating_system_are_told() -> None:
+    sets = [{"namespace": "kube-system", "name": "kube-proxy"}, {"namespace": "monitoring", "name": "node-exporter"}]
+    (warning,) = checks.warnings({"unbound_daemon_sets": sets}, ["kube-system", "kube-flannel"])
+    assert "monitoring/node-exporter" in warning
+    assert "kubectl -n monitoring patch daemonset node-exporter" in warning
+    assert "kube-proxy" not in warning
+    assert checks.warnings({"unbound_daemon_sets": sets[:1]}, ["kube-system"]) == []
