@@ -27,7 +27,7 @@ CLUSTER = {
 def known(**variables: t.Any) -> Templar:
     """What templates see on a host that is about to join."""
     facts = {"computer_name": "WIN1", "cni": {}}
-    run = {"node_join_cluster": CLUSTER, "node_join_facts": facts, "node_join_token": {"token": "a.b"}}
+    run = {"node_join_cluster": CLUSTER, "node_join_facts": facts, "node_join_tokens": {"tokens": {"win1": "a.b"}}}
     return templar(ROLES, {"inventory_hostname": "win1", "groups": {}, "hostvars": {}, **run, **variables})
 
 

@@ -258,7 +258,7 @@ def test_what_does_not_fit_into_memory_lies_beside_the_archive(
         temporary=tmp_path,
     )
     # One copy of each file.
-    assert folders == [tmp_path, tmp_path]
+    assert folders == [str(tmp_path), str(tmp_path)]
 
 
 @pytest.mark.parametrize("length", [0, 100, -30_000])
