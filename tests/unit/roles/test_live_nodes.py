@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 from ansible.template import trust_as_template
-from unit.roles.templates import task, templar, value
+from unit.roles.templates import ROLES, task, templar, value
 
 JOINED = {"node_join_facts": {"joined": True, "computer_name": "WIN1", "cni": {}}}
 PLAIN = {"node_join_facts": {"joined": False, "computer_name": "WIN1", "cni": {}}}
@@ -147,3 +147,12 @@ def test_a_play_of_machines_that_are_no_nodes_chooses_nobody(tmp_path: pathlib.P
     program = pathlib.Path(sys.executable).with_name("ansible-playbook")
     run = subprocess.run([program, "-i", "one,two,", playbook], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_where_no_node_is_live_the_second_part_does_nothing() -> None:
+    program = pathlib.Path(sys.executable).with_name("ansible-playbook")
+    playbook = ROLES.parent / "playbooks" / "parts" / "live_nodes.yml"
+    options = ["-i", "one,two,", "-e", "winkube_hosts=all", "-e", "ansible_connection=local"]
+    run = subprocess.run([program, *options, playbook], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "Cordon and drain" not in run.stdout
