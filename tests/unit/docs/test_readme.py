@@ -60,3 +60,10 @@ def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
     assert [target for target in targets if target and not (ROOT / page).parent.joinpath(target).exists()] == []
+
+
+def test_the_tests_that_the_security_page_names_are_there() -> None:
+    named = re.findall(r"`(test_\w+\.py)`", (ROOT / "docs/security.md").read_text(encoding="utf-8"))
+    known = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert len(named) > 20
+    assert sorted(set(named) - known) == []
