@@ -26,7 +26,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["cni_flannel_backend", "flannel_backend_type", "'udp'", "host-gw, vxlan"],
     ),
     "mistyped": ({"node_prepare_timeout": "soon"}, ["node_prepare_timeout", "'soon'", "int"]),
-    "listed": ({"windows_features_names": {"a": 1}}, ["windows_features_names", "{'a': 1}", "list of str"]),
+    "listed": (
+        {"windows_features_names": {"a": 1}},
+        ["windows_features_names", "a mapping with the key 'a'", "list of str"],
+    ),
     "pair": (
         {"kube_version": "1.38.0"},
         ["kubernetes_node_version", "container_runtime_containerd_version", "1.38.0", "1.30 to 1.37"],

@@ -156,7 +156,8 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
             yield _problem(error)
         version = f"{kind.variables}_version"
         only, dummy, wanted = kind.only.partition("=")
-        if version in values and (not only or str(values.get(only)) in wanted.split(",")):
+        # An empty one is the cluster's, which is asked later, or is refused with the versions that go together.
+        if values.get(version) not in (None, "") and (not only or str(values.get(only)) in wanted.split(",")):
             try:
                 catalogue.checked_version(values[version], version)
             except ArtifactError as error:

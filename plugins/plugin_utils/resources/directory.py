@@ -148,7 +148,10 @@ class Directory(Resource):
 
     def _make(self, acl: str) -> tuple[Call, ...]:
         if self._owned:
-            return (make_closed(self.name, acl, existing="empty"),)
+            # The module makes its own folder itself when it begins a batch. What others put there meanwhile is seen,
+            # and moved aside, by the next run.
+            own = self.path.casefold() == MODULE_FOLDER
+            return (make_closed(self.name, acl, existing="set" if own else "empty"),)
         return make_directory(self.name), set_acl(self.name, acl)
 
     def _parents(self, seen: Results) -> t.Iterator[Call]:
@@ -183,6 +186,8 @@ class Directory(Resource):
         return None
 
 
+MODULE_FOLDER = "c:\\programdata\\winkube"
+"""Below it invoke_calls.ps1 keeps the results of batches."""
 _OF_WINDOWS = ("c:\\windows", "c:\\program files", "c:\\program files (x86)", "c:\\programdata", "c:\\users")
 
 
