@@ -28,7 +28,7 @@ JOIN = [
     {"name": part, "ansible.builtin.import_role": {"name": "winkube.node.node_join", "tasks_from": part}}
     for part in ("check", "facts", "resources", "names", "join")
 ]
-PLAY = [{"name": "Join", "hosts": "node-windows", "gather_facts": False, "tasks": JOIN}]
+PLAY = [{"name": "Join", "hosts": "node_windows", "gather_facts": False, "tasks": JOIN}]
 
 
 @pytest.fixture(scope="module")

@@ -58,8 +58,8 @@ def run_sample(site: Site, **more: Any) -> PlayRun:
     server = {HOST: {"ansible_host": site.machine(HOST).address}}
     groups = {"k8s_cluster": {}, "master-ubuntu": {}, "node-windows": {"hosts": server}}
     local = {"children": groups, "vars": {"flannel_image": FLANNEL, "kube_proxy_image": KUBE_PROXY}}
-    more = {"all": {"children": {"k8s-cluster-local": local}}}
-    (site.folder / "servers.yml").write_text(json.dumps(more), encoding="utf-8")
+    inventory = {"all": {"children": {"k8s-cluster-local": local}}}
+    (site.folder / "servers.yml").write_text(json.dumps(inventory), encoding="utf-8")
     assert site.world.registry is not None
     assert site.world.artifacts is not None
     mirror = {"mirrors": [site.world.registry.url]}
