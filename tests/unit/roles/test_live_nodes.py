@@ -29,12 +29,11 @@ def said(expression: str, **variables: t.Any) -> t.Any:
     ("variables", "live"),
     [
         ({**JOINED, "node_join_cluster": KNOWN}, True),
-        ({**JOINED, "node_join_members": KNOWN}, True),
         # The cluster knows no such node: it runs no pods of this cluster.
         ({**JOINED, "node_join_cluster": UNKNOWN}, False),
         # Nobody could be asked: what says that it has joined is spared.
         (JOINED, True),
-        ({**JOINED, "node_join_members": {"skipped": True}}, True),
+        ({**JOINED, "node_join_cluster": {"skipped": True}}, True),
         ({**PLAIN, "node_join_cluster": KNOWN}, False),
         (PLAIN, False),
     ],
