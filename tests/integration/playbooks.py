@@ -190,17 +190,21 @@ class Site:
         command = self.command(playbook, *options, variables=variables)
         for node in self.world.fleet.nodes.values():
             node.server.counters.reset()
-        ended = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment() | dict(environment or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        try:
+            ended = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=self.environment() | dict(environment or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+                timeout=300,
+            )
+        except subprocess.TimeoutExpired as error:
+            output = error.stdout.decode() if isinstance(error.stdout, bytes) else str(error.stdout)
+            raise AssertionError(f"not finished after {error.timeout:.0f} s:\n{output[-20000:]}") from None
         return self.result(ended.returncode, ended.stdout)
 
     def command(

@@ -16,7 +16,7 @@ from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
-from integration.playbooks import PASSWORD, ROOT, PlayRun, Site, cluster_api, cluster_nodes
+from integration.playbooks import PASSWORD, ROOT, PlayRun, Site, cluster_api, cluster_nodes, simulated_pins
 from kubernetes import client
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kubespray_inventory")]
@@ -66,6 +66,7 @@ def run_sample(site: Site, **more: Any) -> PlayRun:
     variables: dict[str, Any] = {
         "artifact_mirror": site.world.artifacts.url,
         "artifact_upstream": False,
+        **simulated_pins(),
         **more,
         "container_runtime_registries": dict.fromkeys(
             ("registry.k8s.io", "mcr.microsoft.com", "registry.example"), mirror
