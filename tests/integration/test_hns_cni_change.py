@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.xfail(
         run=False,
-        reason="join_nodes.yml waits in vain for the new network of a joined node with a static address (issue 12, open)",
+        reason="join_nodes.yml waits in vain for the new network of a node with a static address (issue 12, open)",
     ),
 ]
 
