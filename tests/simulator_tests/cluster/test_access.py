@@ -26,7 +26,7 @@ class Module:
     """What the modules need of AnsibleModule."""
 
     def __init__(self, kubeconfig: Path, purposes: tuple[str, ...] = ()) -> None:
-        self.params: dict[str, Any] = {"kubeconfig": str(kubeconfig), "context": None, "nodes": None}
+        self.params: dict[str, Any] = {"kubeconfig": str(kubeconfig), "context": None, "nodes": None, "verify_ca": True}
         self.params["purposes"] = list(purposes)
 
     def fail_json(self, **result: Any) -> NoReturn:
