@@ -10,9 +10,12 @@ import ipaddress
 import re
 import typing as t
 
-from cryptography import x509
-
 from ..calls import Call, CallResult
+
+try:
+    from cryptography import x509
+except ImportError:  # pypsrp and pywinrm bring it
+    x509 = None  # type: ignore[assignment]
 
 STORE = "Cert:\\LocalMachine\\My"
 LISTENER = "winrm/config/Listener"

@@ -11,8 +11,11 @@ import pathlib
 import tempfile
 import typing as t
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
+try:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding
+except ImportError:  # pypsrp and pywinrm bring it
+    x509 = None  # type: ignore[assignment]
 
 
 def read_pins(path: pathlib.Path) -> list[x509.Certificate]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 import socket
 import ssl
 
-from cryptography import x509
+try:
+    from cryptography import x509
+except ImportError:  # pypsrp and pywinrm bring it
+    x509 = None  # type: ignore[assignment]
 
 
 def presented(host: str, port: int, *, seconds: float = 10.0) -> x509.Certificate:
