@@ -52,6 +52,8 @@ NEEDS: t.Mapping[str, tuple[Need, ...]] = {
         Need("compare flannel's settings", ("get",), "configmaps", "kube-system", name="kube-flannel-cfg"),
         Need("see which nodes are Ready", ("list",), "nodes"),
         Need("find DaemonSets that would run on Windows", ("list",), "daemonsets", group="apps"),
+        Need("find flannel's pods on Windows nodes", ("list",), "pods", "kube-flannel"),
+        Need("find kube-proxy's pods on Windows nodes", ("list",), "pods", "kube-system"),
     ),
     "join": (
         Need("make and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),
@@ -75,6 +77,8 @@ NEEDS: t.Mapping[str, tuple[Need, ...]] = {
         Need("run flannel on Windows nodes", APPLY, "daemonsets", "kube-flannel", "apps", "kube-flannel-windows"),
         Need("run kube-proxy on Windows nodes", APPLY, "configmaps", "kube-system", name="kube-proxy-windows"),
         Need("run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"),
+        Need("have the DaemonSets make their pods anew", ("delete",), "pods", "kube-flannel"),
+        Need("have the DaemonSets make their pods anew", ("delete",), "pods", "kube-system"),
     ),
     "services_read": (
         Need("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),

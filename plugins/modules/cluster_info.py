@@ -160,6 +160,20 @@ nodes:
     runtime_label:
       description: Its label C(winkube.node/container-runtime), which keeps HostProcess DaemonSets away from Docker.
       type: str
+    network_pods:
+      description: The pods on it of the DaemonSets of role cni.
+      type: list
+      elements: dict
+      contains:
+        namespace:
+          description: Its namespace.
+          type: str
+        name:
+          description: Its name.
+          type: str
+        revision:
+          description: Its label C(winkube.node/revision), which says of which template and configuration it was made.
+          type: str
 """
 
 import base64
@@ -196,6 +210,9 @@ FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
 """Where flannel's own manifest and kubespray, or older ones, put the ConfigMap."""
 RELEASE = re.compile(r"v?(\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)\.\d+)?)")
 RUNTIME_LABEL = "winkube.node/container-runtime"
+REVISION_LABEL = "winkube.node/revision"
+NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
+"""Namespace and labels of the pods of role cni's DaemonSets."""
 
 
 def ca_hash(certificate: bytes) -> str:
@@ -225,8 +242,8 @@ def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> No
         )
 
 
-def describe_node(node: t.Any) -> dict[str, t.Any]:
-    """What matters of a V1Node."""
+def describe_node(node: t.Any, pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:
+    """What matters of a V1Node, and which pods of `network_pods` it has."""
     conditions = {item.type: item.status for item in node.status.conditions or ()}
     return {
         "ready": conditions.get("Ready") == "True",
@@ -237,7 +254,19 @@ def describe_node(node: t.Any) -> dict[str, t.Any]:
         "addresses": [item.address for item in node.status.addresses or ()],
         "internal_ip": next((item.address for item in node.status.addresses or () if item.type == "InternalIP"), ""),
         "runtime_label": (node.metadata.labels or {}).get(RUNTIME_LABEL, ""),
+        "network_pods": pods.get(node.metadata.name, []),
     }
+
+
+def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
+    """The pods that run the network of Windows nodes, by node."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for namespace, labels in NETWORK_PODS:
+        for pod in cluster.request(cluster.core.list_namespaced_pod, namespace, label_selector=labels).items:
+            revision = (pod.metadata.labels or {}).get(REVISION_LABEL, "")
+            about = {"namespace": namespace, "name": pod.metadata.name, "revision": revision}
+            found.setdefault(pod.spec.node_name or "", []).append(about)
+    return found
 
 
 def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
@@ -305,7 +334,8 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     networking = kubeadm.get("networking") or {}
     names = module.params["nodes"]
     version = cluster.version()
-    nodes = {node.metadata.name: describe_node(node) for node in cluster.request(cluster.core.list_node).items}
+    pods = network_pods(cluster)
+    nodes = {node.metadata.name: describe_node(node, pods) for node in cluster.request(cluster.core.list_node).items}
     return {
         "api_server": urllib.parse.urlsplit(entry["server"]).netloc,
         "ca_cert_hash": ca_hash(certificate),

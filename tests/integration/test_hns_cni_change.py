@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
+from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
+from kubernetes import client
 
 from simulator.kubernetes_node import hns
 from simulator.machine.machine import Machine
@@ -19,10 +22,6 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.xdist_group("hns_cni_change"),
     pytest.mark.slow,
-    pytest.mark.xfail(
-        run=False,
-        reason="join_nodes.yml waits in vain for the new network of a node with a static address (issue 12, open)",
-    ),
 ]
 
 NOTE = r"C:\ProgramData\winkube\cni.json"
@@ -73,12 +72,60 @@ def eventually(site: Site, wanted: set[str]) -> set[str]:
     return networks(site)
 
 
+def network_pods(site: Site) -> dict[str, str]:
+    """Uid and name of each pod of flannel and kube-proxy that is not about to end: the network is theirs."""
+    pods = client.CoreV1Api(cluster_api(site)).list_pod_for_all_namespaces(label_selector="winkube.node/revision").items
+    return {pod.metadata.uid: pod.metadata.name for pod in pods if not pod.metadata.deletion_timestamp}
+
+
+def is_cordoned(site: Site) -> bool:
+    return bool(client.CoreV1Api(cluster_api(site)).read_node(node_name(HOST)).spec.unschedulable)
+
+
+@dataclass
+class Watch:
+    """What the cluster looked like while the run went on."""
+
+    before: dict[str, str]
+    replaced_in_service: set[str] = field(default_factory=set)
+    """Pods that went while their node was not cordoned."""
+    looks: int = 0
+    was_cordoned: bool = False
+
+    def look(self, site: Site) -> None:
+        """Look once; the pods first, since the node is cordoned before they go."""
+        missing = self.before.keys() - network_pods(site).keys()
+        self.was_cordoned = self.was_cordoned or is_cordoned(site)
+        self.looks += 1
+        if missing and not self.was_cordoned:
+            self.replaced_in_service |= missing
+
+
 @pytest.fixture(scope="module")
-def changed(site: Site) -> PlayRun:
+def watch(site: Site) -> Watch:
     assert noted(site) == {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
     assert eventually(site, {"cbr0"}) == {"cbr0"}
+    before = network_pods(site)
+    assert len(before) == 2
+    return Watch(before)
+
+
+@pytest.fixture(scope="module")
+def changed(site: Site, watch: Watch) -> PlayRun:
     site.variables["flannel_backend_type"] = "vxlan"
-    return site.run("join_nodes.yml").expect()
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.1):
+            watch.look(site)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        return site.run("join_nodes.yml").expect()
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_the_former_network_goes_and_the_new_one_comes(site: Site, changed: PlayRun) -> None:
@@ -94,9 +141,19 @@ def test_the_former_network_goes_and_the_new_one_comes(site: Site, changed: Play
     assert has_its_address(site)
 
 
+def test_pods_of_the_network_are_replaced_when_the_node_is_drained(site: Site, watch: Watch, changed: PlayRun) -> None:
+    assert watch.looks > 20
+    assert watch.replaced_in_service == set()
+    assert watch.before.keys().isdisjoint(network_pods(site))
+    assert len(network_pods(site)) == 2
+    assert not is_cordoned(site)
+
+
 def test_a_further_run_leaves_the_network_alone(site: Site, changed: PlayRun) -> None:
     eventually(site, {"flannel.4096"})
+    pods = network_pods(site)
     again = site.run("join_nodes.yml").expect()
+    assert network_pods(site) == pods
     assert not [change for change in again.changes(HOST) if change.startswith("Hns")]
     assert networks(site) == {"flannel.4096"}
     assert site.counters(HOST)["remote_commands"] <= 8

@@ -10,6 +10,7 @@ whose messages these are. An unknown field is only logged: kube-proxy decodes on
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 KIND = "kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration"
 _SYNC = 5.0  # seconds between two looks at the cluster's services
+_LOOK = 1.0  # seconds between two looks at its configuration
 _AGAIN = 1.0  # seconds until it tries again after a failure
 _PROTOCOLS = {"TCP": 6, "UDP": 17}
 
@@ -133,7 +135,22 @@ class Proxy:
         self._machine, self._invocation, self._settings = machine, invocation, settings
         self._stop = invocation.stop
         self._made: set[str] = set()
+        self._configuration = self._read_configuration()
         self.waiting = ""
+
+    def _read_configuration(self) -> str:
+        path = drive(self._settings.flags.text("config") or "")
+        return self._machine.files.read_text(path) if path and self._machine.files.is_file(path) else ""
+
+    def _watch(self, seconds: float) -> bool:
+        """Wait; True when it is stopped. It ends when its configuration changes: cmd/kube-proxy/app/options.go."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self._stop.wait(min(left, _LOOK)):
+                return True
+            if self._read_configuration() != self._configuration:
+                raise ProxyError("content of the proxy server's configuration file was updated")
+        return False
 
     def run(self) -> None:
         """Wait for the network, then keep the load balancers."""
@@ -150,7 +167,7 @@ class Proxy:
                     self._sync(client, store, network)
                 except (ApiError, OSError, hns.HnsError) as error:
                     self.waiting, pause = str(error), _AGAIN
-                self._stop.wait(pause)
+                self._watch(pause)
         finally:
             client.close()
 
@@ -164,7 +181,7 @@ class Proxy:
             if found:
                 return found
             self.waiting = f"Unable to find HNS Network specified, please check network name and CNI deployment: {name}"
-            if self._stop.wait(1.0):
+            if self._watch(1.0):
                 return None
 
     def _check(self, network: hns.Network) -> None:
