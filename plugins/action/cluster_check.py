@@ -30,11 +30,12 @@ class ActionModule(ControllerAction):
         "cluster": {"type": "dict", "required": True},
         "hosts": {"type": "dict", "default": {}},
         "linux_namespaces": {"type": "list", "elements": "str", "default": []},
+        "fail": {"type": "bool", "default": True},
         **{name: {"type": "str", "default": ""} for name in _TEXTS},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Returns `problems`, one sentence each, and fails where there are any."""
+        """Returns `problems`, one sentence each, and fails where there are any, unless it is not to."""
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         problems = [str(one) for one in checks.problems(checks.Node(**texts, hosts=hosts), options["cluster"])]
@@ -47,5 +48,5 @@ class ActionModule(ControllerAction):
             host = variables.get("inventory_hostname")
             lines = "\n".join(f"- {problem}" for problem in problems)
             message = f"{host}: no node was touched, because its variables do not fit the cluster:\n{lines}"
-            result |= {"failed": True, "msg": message}
+            result |= {"refused": True, "failed": options["fail"], "msg": message}
         return result

@@ -24,13 +24,12 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         if self._task.check_mode:
             return {"changed": True, "remote_commands": 0}
-        calls = kubeadm.join_calls(
-            options["configuration"], options["kubeadm"], options["timeout"], options["discovery"]
-        )
+        join = (options["configuration"], options["kubeadm"], options["timeout"], options["discovery"])
         try:
-            seen = node.run(Batch(calls=calls), step="kubeadm join", private=True)
+            seen = node.run(Batch(calls=kubeadm.join_calls(*join)), step="kubeadm join", private=True)
         except BatchLost:
             # The batch begins by undoing a join that stopped half-way, so it can be begun again.
+            calls = kubeadm.join_calls(*join, again=True)
             seen = node.run(Batch(calls=calls), step="kubeadm join", private=True)
         problem = kubeadm.join_problem(seen)
         if problem is not None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.module_utils.basic import AnsibleModule
+
 from .cluster_client import Cluster
 from .node_csr import SIGNER
 
@@ -25,6 +27,9 @@ CERTIFICATES = "certificates.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
 APPLY = ("get", "create", "patch")
 """What `kubernetes.core.k8s` does with `apply`."""
+CLUSTER_ROLES = ("system:node-bootstrapper", "kubeadm:get-nodes")
+ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
+"""Roles that bootstrap tokens get (`bootstrap_tokens.bindings`). The Role kube-proxy is not everywhere."""
 
 
 class Need(t.NamedTuple):
@@ -67,7 +72,13 @@ NEEDS: t.Mapping[str, tuple[Need, ...]] = {
         Need("see whether the cluster approves by itself", ("create",), "subjectaccessreviews", group=AUTHORIZATION),
         Need("let bootstrap tokens join", APPLY, "clusterrolebindings", group=RBAC),
         Need("let bootstrap tokens join", APPLY, "rolebindings", "kube-system", RBAC),
+        *(
+            Need("let bootstrap tokens join", ("bind",), "clusterroles", group=RBAC, name=name)
+            for name in CLUSTER_ROLES
+        ),
+        *(Need("let bootstrap tokens join", ("bind",), "roles", "kube-system", RBAC, name) for name in ROLES),
     ),
+    "rejoin": (Need("delete the nodes of machines that join anew", ("delete",), "nodes"),),
     "flannel": (
         _NAMESPACE,
         Need("run flannel on Windows nodes", APPLY, "serviceaccounts", "kube-flannel", name="flannel-windows"),
@@ -77,8 +88,8 @@ NEEDS: t.Mapping[str, tuple[Need, ...]] = {
         Need("run flannel on Windows nodes", APPLY, "daemonsets", "kube-flannel", "apps", "kube-flannel-windows"),
         Need("run kube-proxy on Windows nodes", APPLY, "configmaps", "kube-system", name="kube-proxy-windows"),
         Need("run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"),
-        Need("have the DaemonSets make their pods anew", ("delete",), "pods", "kube-flannel"),
-        Need("have the DaemonSets make their pods anew", ("delete",), "pods", "kube-system"),
+        Need("have the DaemonSets make their pods anew", ("get", "delete"), "pods", "kube-flannel"),
+        Need("have the DaemonSets make their pods anew", ("get", "delete"), "pods", "kube-system"),
     ),
     "services_read": (
         Need("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),
@@ -102,6 +113,24 @@ NEEDS: t.Mapping[str, tuple[Need, ...]] = {
     ),
 }
 """By purpose, for which a run asks; what a purpose needs of the role cni is in that role's templates."""
+
+
+def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable[str]) -> None:
+    """Ends a module where the kubeconfig's user may not do what the run is going to do.
+
+    Args:
+        module: what runs; it has the option `kubeconfig`.
+        cluster: the cluster.
+        purposes: keys of NEEDS.
+    """
+    denied = missing(cluster, purposes)
+    if denied:
+        lines = "\n".join(f"- {line}" for line in denied)
+        module.fail_json(
+            msg=f"the user of kubeconfig {module.params['kubeconfig']} may not do all that this run needs in the "
+            f"cluster at {cluster.server}. Allow it to:\n{lines}",
+            missing_access=denied,
+        )
 
 
 def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:

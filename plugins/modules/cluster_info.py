@@ -32,12 +32,12 @@ options:
       - What the run is going to do in the cluster. The API server is asked whether the user of O(kubeconfig) may do
         all of it, and the module fails with a list of what is missing.
       - V(read) is what this module reads. V(join) makes and deletes bootstrap tokens and labels nodes.
-        V(approve) approves the certificates of the nodes that join. V(flannel)
-        applies flannel's and kube-proxy's DaemonSets. V(services) makes the accounts of nodes with Docker,
+        V(approve) approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join anew.
+        V(flannel) applies flannel's and kube-proxy's DaemonSets. V(services) makes the accounts of nodes with Docker,
         V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
     type: list
     elements: str
-    choices: [read, join, approve, flannel, services, services_read, drain]
+    choices: [read, join, approve, rejoin, flannel, services, services_read, drain]
     default: []
 extends_documentation_fragment:
   - winkube.node.cluster_options
@@ -161,7 +161,7 @@ nodes:
       description: Its label C(winkube.node/container-runtime), which keeps HostProcess DaemonSets away from Docker.
       type: str
     network_pods:
-      description: The pods on it of the DaemonSets of role cni.
+      description: The pods on it of the DaemonSets of role cni, with V(read) in O(purposes).
       type: list
       elements: dict
       contains:
@@ -187,7 +187,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ..module_utils.cluster_access import NEEDS, missing
+from ..module_utils.cluster_access import NEEDS, require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 try:
@@ -305,21 +305,9 @@ def document(cluster: Cluster, namespace: str, name: str, key: str) -> dict[str,
     return (yaml.safe_load((found.data or {}).get(key) or "") or {}) if found else {}
 
 
-def require_access(module: AnsibleModule, cluster: Cluster) -> None:
-    """Ends the module where the kubeconfig's user may not do what the run is going to do."""
-    denied = missing(cluster, module.params["purposes"])
-    if denied:
-        lines = "\n".join(f"- {line}" for line in denied)
-        module.fail_json(
-            msg=f"the user of kubeconfig {module.params['kubeconfig']} may not do all that this run needs in the "
-            f"cluster at {cluster.server}. Allow it to:\n{lines}",
-            missing_access=denied,
-        )
-
-
 def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     """All that the module returns."""
-    require_access(module, cluster)
+    require_access(module, cluster, module.params["purposes"])
     info = document(cluster, "kube-public", "cluster-info", "kubeconfig")
     if not info:
         module.fail_json(
@@ -334,7 +322,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     networking = kubeadm.get("networking") or {}
     names = module.params["nodes"]
     version = cluster.version()
-    pods = network_pods(cluster)
+    pods = network_pods(cluster) if "read" in module.params["purposes"] else {}
     nodes = {node.metadata.name: describe_node(node, pods) for node in cluster.request(cluster.core.list_node).items}
     return {
         "api_server": urllib.parse.urlsplit(entry["server"]).netloc,

@@ -41,6 +41,12 @@ options:
     description: Seconds until it gives up, for all nodes together; 0 never does.
     type: int
     default: 600
+  check_access:
+    description:
+      - Whether the API server is asked first if the user of O(kubeconfig) may cordon nodes and evict pods. Where it
+        may not, the module fails with a list of what is missing.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - winkube.node.cluster_options
   - winkube.node.cluster_options.nodes
@@ -120,6 +126,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.cluster_access import require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cordon import Mark
 from ..module_utils.drain import Options, drain
@@ -135,6 +142,7 @@ def main() -> None:
             delete_emptydir_data={"type": "bool", "default": False},
             grace_period={"type": "int"},
             timeout={"type": "int", "default": 600},
+            check_access={"type": "bool", "default": False},
         ),
         supports_check_mode=True,
     )
@@ -148,7 +156,10 @@ def main() -> None:
         grace_period=params["grace_period"],
         dry=module.check_mode,
     )
-    nodes = drain(NodeApi(Cluster(module)), params["nodes"], options, clock=time.monotonic, sleep=time.sleep)
+    cluster = Cluster(module)
+    if params["check_access"]:
+        require_access(module, cluster, ["drain"])
+    nodes = drain(NodeApi(cluster), params["nodes"], options, clock=time.monotonic, sleep=time.sleep)
     changed = any(node["changed"] for node in nodes.values())
     messages = [node["msg"] for node in nodes.values() if node["status"] not in ("drained", "checked")]
     if messages:

@@ -108,7 +108,9 @@ def _discovery(join: Join) -> dict[str, t.Any]:
     }
 
 
-def join_calls(configuration: str, kubeadm: str, timeout: float, discovery: str = "") -> tuple[Call, ...]:
+def join_calls(
+    configuration: str, kubeadm: str, timeout: float, discovery: str = "", *, again: bool = False
+) -> tuple[Call, ...]:
     """The batch that joins a machine, once: it stops at its first barrier where the machine has joined already.
 
     A join that an interrupted run has left behind is ended first: its token is gone, and two would be in each other's
@@ -119,8 +121,10 @@ def join_calls(configuration: str, kubeadm: str, timeout: float, discovery: str 
         kubeadm: Windows path of kubeadm.exe.
         timeout: seconds that kubeadm may take.
         discovery: kubeconfig that says where the cluster is; empty: the configuration does.
+        again: whether the same token was tried before. The kubelet keeps its key then, and finds its own request: a
+            second key of one token would look like an attacker's, and neither would get a certificate.
     """
-    leftovers = {"paths": [_BOOTSTRAP, _CA, _KEY]}
+    leftovers: dict[str, Json] = {"paths": [_BOOTSTRAP, _CA, *([] if again else [_KEY])]}
     return (
         Call(id="joined", command="@read-file", parameters={"paths": [_KUBELET_CONF]}, select=("path", "exists")),
         Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),

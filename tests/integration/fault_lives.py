@@ -121,12 +121,14 @@ class Subject:
         state: what a server and its node are like, to be compared with the unhurt server's.
         gave_up: the hosts for which a run did not finish its work.
         changed: what a run changed on a host.
+        left: what is wrong with what the runs left in the cluster, given whether a controller was killed.
     """
 
     playbook: str
     state: Callable[[Site, str], Mapping[str, Any]]
     gave_up: Callable[[Site, PlayRun], set[str]]
     changed: Callable[[Site, PlayRun, str], list[str]]
+    left: Callable[[Site, bool], list[str]] = lambda _site, _killed: []
 
 
 def run_playbook(site: Site, playbook: str, *options: str, kill: threading.Event | None = None) -> PlayRun:
@@ -201,6 +203,7 @@ class Round:
             counts[host] = len(life) - left
             outcome.missed += life[counts[host] :]
         problems = self._finish(first, self._subject.gave_up(self._site, first))
+        problems[UNHURT] += self._subject.left(self._site, False)
         self._count(outcome, counts, problems)
         return outcome
 
@@ -210,6 +213,7 @@ class Round:
         self._site.node("h0").server.set_fault(Fault("call", request, callback=kill.set))
         first = run_playbook(self._site, self._subject.playbook, kill=kill)
         problems = self._finish(first, set(self._hosts))
+        problems[UNHURT] += self._subject.left(self._site, True)
         outcome = Outcome()
         self._count(outcome, dict.fromkeys(self._lives, 1), problems)
         if first.exit_code != -signal.SIGKILL:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import json
 import os
@@ -303,6 +304,17 @@ def bootstrap_tokens(site: Site) -> dict[str, str]:
     found = _core(site).list_namespaced_secret("kube-system", field_selector="type=bootstrap.kubernetes.io/token")
     return {
         base64.b64decode(item.data["token-id"]).decode(): base64.b64decode(item.data["token-secret"]).decode()
+        for item in found.items
+    }
+
+
+def token_expirations(site: Site) -> dict[str, datetime.datetime]:
+    """Return when each of the cluster's bootstrap tokens ends, by id."""
+    found = _core(site).list_namespaced_secret("kube-system", field_selector="type=bootstrap.kubernetes.io/token")
+    return {
+        base64.b64decode(item.data["token-id"]).decode(): datetime.datetime.fromisoformat(
+            base64.b64decode(item.data["expiration"]).decode()
+        )
         for item in found.items
     }
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from integration.conftest import SiteFactory
@@ -56,7 +58,17 @@ ON_MEMORY = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def site(cluster_kind: str, start_site: SiteFactory) -> Site:
+def kubeadm(cluster_kind: str) -> Iterator[None]:
+    """Beside the simulated cluster the simulated kubeadm, also where there is a real one."""
+    if cluster_kind == "real":
+        yield
+        return
+    with mock.patch.object(kubeadm_real, "find", return_value=None):
+        yield
+
+
+@pytest.fixture(scope="module")
+def site(cluster_kind: str, kubeadm: None, start_site: SiteFactory) -> Site:
     """Three plain servers, and a cluster without nodes."""
     nodes = [{"name": name, "windows": windows} for name, windows in HOSTS.items()]
     site = start_site(*nodes, cluster={"kind": cluster_kind})

@@ -66,7 +66,8 @@ def update_pins(
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> t.Iterator[None]:
     """Holds a lock that all processes of this controller respect, in a file of its own: the other one is replaced."""
-    descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    # Whoever may write to the folder may change the pins, and so has to be able to open this one.
+    descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -108,6 +108,13 @@ class Directory(Resource):
         return (look, *_untrusted.questions(self.path, shallow=self.shallow))
 
     def plan(self, seen: Results) -> Change | None:
+        change = self._plan(seen)
+        # Of a folder whose content may be moved away, only that can disturb pods.
+        if change is None or self.move_aside == "nothing" or change.look_again or self.restarts:
+            return change
+        return dataclasses.replace(change, harmless=True)
+
+    def _plan(self, seen: Results) -> Change | None:
         found = only(self, seen, "directory")
         exists = bool(found.get("exists"))
         if exists and found.get("type") != "directory":

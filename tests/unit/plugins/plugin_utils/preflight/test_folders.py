@@ -59,9 +59,10 @@ def test_no_value_leaves_its_place_in_the_daemon_set(text: str) -> None:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), trim_blocks=True, autoescape=False)
     environment.filters["to_json"] = json.dumps
     environment.filters["hash"] = lambda _value, kind: kind
-    names = ("kube_proxy", "kube_proxy_dir", "host_process_image", "pod_volume", "kube_proxy_fingerprint", "api_server")
+    names = ("kube_proxy", "kube_proxy_dir", "host_process_image", "pod_volume", "kube_proxy_settings", "api_server")
     more = ("runtime_label", "flannel_dir", "conf_file", "conf", "net_conf")
     values: dict[str, t.Any] = {f"cni_{name}": text for name in (*names, *more)}
+    values["cni_revision_label"] = "winkube.node/revision"  # the role's own
     for template in ("kube-proxy.yml.j2", "flannel.yml.j2"):
         rendered = environment.get_template(template).render(cni_kube_proxy_image="", cni_flannel_image="", **values)
         daemon_set = next(document for document in yaml.safe_load_all(rendered) if document["kind"] == "DaemonSet")
