@@ -175,14 +175,15 @@ class Round:
     """One life for each of some servers, and an unhurt server.
 
     Parameters:
-        site: its servers are `h0`, `h1`, … and `UNHURT`; nothing has happened to them.
-        lives: of `h0`, `h1`, …
+        site: its servers are `hurt-0`, `hurt-1`, … and `UNHURT`; nothing has happened to them.
+        lives: of `hurt-0`, `hurt-1`, …
         subject: what is run.
     """
 
     def __init__(self, site: Site, lives: Sequence[Life], subject: Subject) -> None:
         self._site, self._subject = site, subject
-        self._lives = {f"h{number}": life for number, life in enumerate(lives)}
+        # The dash keeps the names out of what is base64, where they are replaced to compare servers.
+        self._lives = {f"hurt-{number}": life for number, life in enumerate(lives)}
         self._hosts = [*self._lives, UNHURT]
         self.requests = 0
         """Of the unhurt server in the first run."""
@@ -210,7 +211,7 @@ class Round:
     def run_killed(self, request: int) -> Outcome:
         """Kill the controller at a request of the first server: a fault for each server, wherever it is then."""
         kill = threading.Event()
-        self._site.node("h0").server.set_fault(Fault("call", request, callback=kill.set))
+        self._site.node("hurt-0").server.set_fault(Fault("call", request, callback=kill.set))
         first = run_playbook(self._site, self._subject.playbook, kill=kill)
         problems = self._finish(first, set(self._hosts))
         problems[UNHURT] += self._subject.left(self._site, True)
@@ -226,14 +227,11 @@ class Round:
         second = run_playbook(self._site, self._subject.playbook)
         for host in sorted(self._subject.gave_up(self._site, second)):
             problems[host].append(f"the second run failed: {second.messages(host) or second.output[-3000:]}")
-        runs = [(second, [host for host in self._hosts if host not in unfinished])]
+        # Before the next run: reports are written over.
+        self._see_changes(second, [host for host in self._hosts if host not in unfinished], problems)
         if unfinished:
             last = run_playbook(self._site, self._subject.playbook, "--limit", ",".join(sorted(unfinished)))
-            runs.append((last, sorted(unfinished)))
-        for run, hosts in runs:
-            for host in hosts:
-                if changed := self._subject.changed(self._site, run, host):
-                    problems[host].append(f"a further run changed {changed}")
+            self._see_changes(last, sorted(unfinished), problems)
         look = functools.partial(self._subject.state, self._site)
         # Where a run has failed, its message says more than a state that never comes.
         for host in self._lives if not problems[UNHURT] else ():
@@ -242,6 +240,11 @@ class Round:
             if different := lasting_differences(functools.partial(look, host), functools.partial(look, UNHURT)):
                 problems[host].append(f"another state: {different}")
         return problems
+
+    def _see_changes(self, run: PlayRun, hosts: Sequence[str], problems: dict[str, list[str]]) -> None:
+        for host in hosts:
+            if changed := self._subject.changed(self._site, run, host):
+                problems[host].append(f"a further run changed {changed}")
 
     def _count(self, outcome: Outcome, counts: Mapping[str, int], problems: Mapping[str, Sequence[str]]) -> None:
         outcome.injected = sum(counts.values())
@@ -341,4 +344,4 @@ class PlaybookSweep:
         return found
 
     def _site(self, hurt: int) -> contextlib.AbstractContextManager[Site]:
-        return self.start([*(f"h{number}" for number in range(hurt)), UNHURT])
+        return self.start([*(f"hurt-{number}" for number in range(hurt)), UNHURT])

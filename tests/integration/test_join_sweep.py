@@ -138,8 +138,9 @@ def state(site: Site, host: str, token: str) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def prepared(folder: Path, count: int) -> Iterator[tuple[Site, str]]:
-    """Servers h0, h1, … that can join, and a bootstrap token."""
-    hosts = [f"h{number}" for number in range(count)]
+    """Servers hurt-0, hurt-1, … that can join, and a bootstrap token."""
+    # The dash keeps the names out of what is base64, where they are replaced to compare servers.
+    hosts = [f"hurt-{number}" for number in range(count)]
     file = describe(
         [joined_nodes.server(host, reboot_seconds=0.1) for host in hosts], free_network(), {"kind": "memory"}
     )
