@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
-import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,9 @@ import pytest
 from cryptography import x509
 from integration import actions
 from integration.networks import free_network
+from integration.own_certificates import use_own_certificate
 
-from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins, update_pins
+from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -92,16 +91,8 @@ class Renewals:
             return actions.run_action(connection, "winrm_certificate", arguments, check_mode=check_mode)
 
     def use_own(self, days: int = 365) -> None:
-        """Give the listener a certificate with a key of its own, as a real server has one, and pin it."""
-        until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
-        names: list[x509.GeneralName] = [x509.DNSName("win.example")]
-        names.append(x509.IPAddress(ipaddress.ip_address(self.machine.address)))
-        certificate, key = certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=win.example"), names, until)
-        former = winrm.certificate_of(self.machine)
-        mark = certificate_store.add(self.machine, "My", certificate, key)
-        self.machine.registry.set(f"{winrm.KEY}\\Listener\\*+HTTPS", "certThumbprint", mark)
-        certificate_store.remove(self.machine, "My", former)
-        update_pins(self.pins, add=[certificate])
+        """Give the listener a certificate with a key of its own, and pin it."""
+        use_own_certificate(self.machine, self.pins, days)
 
     def state(self) -> tuple[str, list[str], list[str]]:
         """The listener's certificate, those in the store, and those that are pinned."""
