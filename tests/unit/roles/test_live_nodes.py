@@ -11,6 +11,7 @@ import sys
 import typing as t
 
 import pytest
+import yaml
 from ansible.template import trust_as_template
 from unit.roles.templates import ROLES, task, templar, value
 
@@ -76,6 +77,12 @@ SAME = {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
 DEFERRED = {"deferred": [{"name": "Hyper-V"}]}
 
 
+def pods(*revisions: str) -> dict[str, t.Any]:
+    """What the cluster said of the node, on which pods of these revisions run."""
+    found = [{"namespace": "kube-system", "name": f"pod-{one}", "revision": one} for one in revisions]
+    return {"node_join_cluster": {"nodes": {"win1": {"network_pods": found}}}}
+
+
 @pytest.mark.parametrize(
     ("variables", "left"),
     [
@@ -87,10 +94,67 @@ DEFERRED = {"deferred": [{"name": "Hyper-V"}]}
         ({"node_join_facts": {"cni": {**SAME, "network": "flannel.4096"}}, "node_join_converged": {}}, True),
         ({"node_join_facts": {"cni": {**SAME, "network": "flannel.4096"}}}, False),
         ({"node_join_facts": {"cni": SAME}, "node_join_converged": {}}, False),
+        # A pod of the network that was made of a former DaemonSet.
+        ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "b")}, False),
+        ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "z")}, True),
+        ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "")}, True),
+        ({"cni_revisions": ["a", "b"], **pods("a", "z")}, False),
+        ({"node_join_converged": {}, **pods("a", "z")}, False),
     ],
 )
 def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
     assert bool(said("node_join_left", **{**JOINED, **variables})) is left
+
+
+@pytest.mark.parametrize(
+    ("self_named", "addresses", "left", "refused"),
+    [
+        (True, ["10.0.0.9"], True, True),
+        (True, ["10.0.0.1"], True, False),
+        (True, ["10.0.0.9"], False, False),
+        # The inventory itself names the node.
+        (False, ["10.0.0.9"], True, False),
+    ],
+)
+def test_no_node_is_drained_by_a_machines_own_word(
+    self_named: bool, addresses: list[str], left: bool, refused: bool
+) -> None:
+    problem = said(
+        "node_join_drain_problem",
+        inventory_hostname="one",
+        ansible_host="10.0.0.1",
+        node_join_facts={**JOINED["node_join_facts"], "self_named": self_named},
+        node_join_cluster={"nodes": {"win1": {"addresses": addresses}}},
+        node_prepare_converged=DEFERRED if left else {},
+    )
+    assert bool(problem) is refused
+    if refused:
+        assert "win1" in problem
+        assert "kubernetes_node_hostname" in problem
+
+
+@pytest.mark.parametrize(
+    ("state", "good"),
+    [
+        ({}, True),
+        ({"stage": "done", "work": True}, True),
+        ({"stage": "failed", "work": True}, False),
+        ({"stage": "waiting", "work": True}, False),
+        ({"stage": "waiting", "work": False}, True),
+        # Left cordoned by an earlier run, and still not Ready, or still waiting for its turn.
+        ({"stage": "failed", "work": False, "ours": True}, False),
+        ({"stage": "waiting", "work": False, "ours": True}, False),
+    ],
+)
+def test_a_live_node_that_is_not_back_in_service_fails_the_run(state: dict[str, t.Any], good: bool) -> None:
+    plays = yaml.safe_load((ROLES.parent / "playbooks/parts/live_nodes.yml").read_text(encoding="utf-8"))
+    (report,) = plays[-1]["tasks"]
+    known = templar([], {"winkube_state": state, "inventory_hostname": "one"})
+    arguments = report["ansible.builtin.assert"]
+    assert bool(value(known, arguments["that"])) is good
+    if not good:
+        told = str(known.template(trust_as_template(arguments["fail_msg"])))
+        assert ("still cordoned" in told) is not state["work"]
 
 
 def note(host: str, stage: str = "waiting", **more: t.Any) -> dict[str, t.Any]:

@@ -73,6 +73,13 @@ def test_the_token_is_on_no_command_line_and_its_file_goes_whatever_happens() ->
     assert calls["remove-configuration"].parameters["LiteralPath"] == CONFIGURATION
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_join_that_is_tried_again_with_its_token_keeps_the_kubelets_key(again: bool) -> None:
+    calls = {call.id: call for call in join_calls("token", "C:\\k\\kubeadm.exe", 900, again=again)}
+    key = "C:\\var\\lib\\kubelet\\pki\\kubelet-client.key.tmp"
+    assert (key not in str(calls["leftovers"].parameters["paths"]).replace("\\\\", "\\")) is again
+
+
 def test_a_failed_join_is_told_in_kubeadms_words() -> None:
     seen = Observation.from_wire(
         {

@@ -91,6 +91,20 @@ def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.Monkey
     assert machine.files.who_may_read(r"C:\etc") == {USERS}
 
 
+def test_what_pods_may_need_is_moved_aside_when_the_node_is_drained(machine: Machine) -> None:
+    files, node = machine.files, DirectNode(machine)
+    folders = directory.closed([r"C:\opt\cni\bin", r"C:\k"], users="read", disturbs=True)
+    made = Convergence(node, load(folders), disturbing="defer").run()
+    # New folders, and lists that get closed, are noticed by no pod.
+    assert (len(made.changes), made.deferred) == (2, [])
+    plant(files, r"C:\opt\cni\bin\flannel.exe")
+    later = Convergence(node, load(folders), disturbing="defer").run()
+    assert [one.resource.name for one in later.deferred] == [r"C:\opt\cni\bin"]
+    assert files.exists(r"C:\opt\cni\bin\flannel.exe")
+    settled(node, *folders)
+    assert not files.exists(r"C:\opt\cni\bin\flannel.exe")
+
+
 def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> None:
     files = machine.files
     plant(files, r"C:\etc\kubernetes\manifests\evil.yaml")
