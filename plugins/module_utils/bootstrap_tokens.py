@@ -18,6 +18,10 @@ AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
 """The group that kubeadm binds to all that a join needs, and to the automatic approval of any node's name."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
+CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
+"""ClusterRoles that bootstrap tokens get, by the names of their bindings; see `bindings`."""
+ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
+"""Roles in kube-system that they get everywhere; kubeadm makes the Role `kube-proxy` only with its kube-proxy."""
 
 
 def new_token() -> str:
@@ -66,10 +70,9 @@ def bindings(*, kube_proxy: bool) -> list[dict[str, t.Any]]:
     Args:
         kube_proxy: whether the Role `kube-proxy` is there; kubeadm makes it with its kube-proxy.
     """
-    cluster = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
-    roles = ["kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config", *(["kube-proxy"] if kube_proxy else [])]
+    roles = [*ROLES, *(["kube-proxy"] if kube_proxy else [])]
     return [
-        *(_binding("ClusterRole", role, {"name": name}) for name, role in cluster.items()),
+        *(_binding("ClusterRole", role, {"name": name}) for name, role in CLUSTER_ROLES.items()),
         *(
             _binding("Role", role, {"name": f"winkube:{role.rpartition(':')[2]}", "namespace": NAMESPACE})
             for role in roles

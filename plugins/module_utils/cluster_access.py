@@ -14,6 +14,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from .bootstrap_tokens import CLUSTER_ROLES, ROLES
 from .cluster_client import Cluster
 from .node_csr import SIGNER
 
@@ -27,9 +28,6 @@ CERTIFICATES = "certificates.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
 APPLY = ("get", "create", "patch")
 """What `kubernetes.core.k8s` does with `apply`."""
-CLUSTER_ROLES = ("system:node-bootstrapper", "kubeadm:get-nodes")
-ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
-"""Roles that bootstrap tokens get (`bootstrap_tokens.bindings`). The Role kube-proxy is not everywhere."""
 
 
 class Need(t.NamedTuple):
@@ -74,7 +72,7 @@ NEEDS: t.Mapping[str, tuple[Need, ...]] = {
         Need("let bootstrap tokens join", APPLY, "rolebindings", "kube-system", RBAC),
         *(
             Need("let bootstrap tokens join", ("bind",), "clusterroles", group=RBAC, name=name)
-            for name in CLUSTER_ROLES
+            for name in CLUSTER_ROLES.values()
         ),
         *(Need("let bootstrap tokens join", ("bind",), "roles", "kube-system", RBAC, name) for name in ROLES),
     ),
