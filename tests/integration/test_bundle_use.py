@@ -30,7 +30,7 @@ from simulator.artifacts.certificates import PrivateCA
 from simulator.machine.machine import Machine
 from simulator.transport.faults import Fault
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_use")]
+pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("bundle_use")]
 
 CRICTL = "github.com/kubernetes-sigs/cri-tools/releases/download/v1.37.0/crictl-v1.37.0-windows-amd64.tar.gz"
 PUSHED = r"C:\Windows\winkube\bundle"

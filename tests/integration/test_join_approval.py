@@ -19,7 +19,7 @@ from simulator_tests.cluster.node_client import Client, conditions, signing_requ
 
 from simulator.machine.machine import Machine
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("join_approval")]
+pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("join_approval")]
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 CONFIGURATION = r"C:\ProgramData\winkube\join.yaml"

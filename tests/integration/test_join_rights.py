@@ -34,7 +34,7 @@ from simulator_tests.cluster.node_client import (
 
 from simulator.cluster import Cluster, start_cluster
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.waits, pytest.mark.integration]
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 Run = Callable[..., tuple[int, dict[str, Any]]]

@@ -173,3 +173,20 @@ def test_what_a_release_is_made_with_is_fixed_by_hash() -> None:
         lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
         wanted = {re.split(r"[<>=\[]", line)[0].lower() for line in lines if re.match(r"[A-Za-z]", line)}
         assert wanted <= names
+
+
+def test_tests_that_wait_are_repeated_by_make_soak() -> None:
+    """A helper that waits for a state has a limit, and a busy machine may reach it: those tests have the mark `waits`."""
+    waiting = {"wait_for", "wait_until", "eventually", "sleep"}
+    unmarked = []
+    for folder in ("unit", "simulator_tests"):
+        for path in sorted((ROOT / "tests" / folder).rglob("test_*.py")):
+            text = path.read_text(encoding="utf-8")
+            called = {
+                node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                for node in ast.walk(ast.parse(text))
+                if isinstance(node, ast.Call)
+            }
+            if called & waiting and "mark.waits" not in text and "mark.integration" not in text:
+                unmarked.append(path)
+    assert relative(unmarked) == []

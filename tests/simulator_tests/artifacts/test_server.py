@@ -22,6 +22,8 @@ import pytest
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
 
+pytestmark = pytest.mark.waits
+
 TESTS = Path(__file__).parents[2]
 FILE = "/example.com/file.bin"
 CONTENT = bytes(range(256)) * 400

@@ -17,6 +17,8 @@ from simulator_tests.cluster.node_client import MERGE, STRATEGIC, Client, eventu
 
 from simulator.cluster import Cluster
 
+pytestmark = pytest.mark.waits
+
 APPLY = "application/apply-patch+yaml"
 JSON_PATCH = "application/json-patch+json"
 

@@ -17,6 +17,8 @@ from simulator_tests.cluster.node_client import eventually
 
 from simulator.cluster import ClusterUnavailableError, real_unavailable, start_cluster
 
+pytestmark = pytest.mark.waits
+
 TESTS = Path(__file__).resolve().parents[2]
 
 

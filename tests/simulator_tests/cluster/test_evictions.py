@@ -11,6 +11,8 @@ import pytest
 from simulator_tests.cluster.node_client import STRATEGIC, Client, eventually
 from simulator_tests.cluster.small_kubelet import SmallKubelet
 
+pytestmark = pytest.mark.waits
+
 LABELS = {"app": "web"}
 
 

@@ -31,6 +31,8 @@ from simulator_tests.cluster.node_client import (
 
 from simulator.cluster import Cluster
 
+pytestmark = pytest.mark.waits
+
 CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 NOT_READY = "node.kubernetes.io/not-ready"

@@ -27,7 +27,7 @@ from simulator.cluster import Cluster, start_cluster
 from simulator.cluster.control_plane import assets_folder
 from simulator.kubernetes_node.health import MARKER, Answerer
 
-pytestmark = pytest.mark.control_plane
+pytestmark = [pytest.mark.waits, pytest.mark.control_plane]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,6 +15,8 @@ from simulator.machine.services import ServiceError
 
 from .conftest import Node, wait_for
 
+pytestmark = pytest.mark.waits
+
 
 def with_docker(make_node: Callable[..., Node], windows: str = "2022", **entry: object) -> tuple[Node, dockerd.Dockerd]:
     node = make_node(windows, **entry)

@@ -20,6 +20,8 @@ from simulator.machine.services import ServiceError
 from . import manifests
 from .conftest import CONF_DIR, KUBELET, Admin, Node, wait_for
 
+pytestmark = pytest.mark.waits
+
 DOCKER, JSON = r"C:\Program Files\docker", r"C:\ProgramData\docker\config\daemon.json"
 PIPE = "npipe:////./pipe/cri-dockerd"
 PAUSE = "registry.k8s.io/pause:3.10.2"

@@ -15,6 +15,8 @@ from simulator.machine.objects import CmdletError, PSObject
 
 from .conftest import Node, wait_for
 
+pytestmark = pytest.mark.waits
+
 
 def run(node: Node, command: str, pipeline: list[object] | None = None, **parameters: object) -> list[PSObject]:
     found = commands.run(node.machine, command, parameters, pipeline=pipeline).objects

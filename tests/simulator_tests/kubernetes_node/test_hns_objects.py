@@ -17,6 +17,8 @@ from simulator.machine.objects import CmdletError, PSObject
 
 from .conftest import Node, wait_for
 
+pytestmark = pytest.mark.waits
+
 ALL = ("2019", "2022", "2025")
 
 

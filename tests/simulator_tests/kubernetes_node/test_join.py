@@ -16,6 +16,8 @@ from simulator.kubernetes_node.registry import Registry
 
 from .conftest import CONFIG_V2, Admin, Node
 
+pytestmark = pytest.mark.waits
+
 
 def test_a_join_makes_a_node_that_is_ready_with_containerd_and_cni(node: Node, cluster: Admin) -> None:
     node.install_kubernetes()

@@ -14,6 +14,8 @@ from simulator.machine.services import ServiceError
 
 from .conftest import KUBELET, Node
 
+pytestmark = pytest.mark.waits
+
 HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
 

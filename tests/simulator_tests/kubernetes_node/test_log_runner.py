@@ -13,6 +13,8 @@ from simulator.machine.services import ServiceError
 
 from .conftest import CONFIG_V2, CONTAINERD, KUBELET, Node, wait_for
 
+pytestmark = pytest.mark.waits
+
 RUNNER = r"C:\k\kube-log-runner.exe"
 LOG = r"C:\var\log\kubelet\kubelet.log"
 STANDALONE = r"C:\k\kubelet.exe --windows-service --config=C:\var\lib\kubelet\config.yaml"

@@ -17,6 +17,8 @@ from simulator.kubernetes_node.registry import Registry
 from . import manifests
 from .conftest import CONFIG_V2, Admin, Node, wait_for
 
+pytestmark = pytest.mark.waits
+
 NANO = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
 
 

@@ -23,6 +23,8 @@ from simulator.machine.machine import GENERALIZED, SETUP_STATE
 from simulator.machine.settings import Settings
 from simulator.pytest_fleet import FleetFactory, simulated_fleet
 
+pytestmark = pytest.mark.waits
+
 __all__ = ["simulated_fleet"]
 
 

@@ -16,6 +16,8 @@ from winrm.exceptions import WSManFaultError
 from simulator.transport.certificates import FleetCertificate
 from simulator.transport.server import NodeServer
 
+pytestmark = pytest.mark.waits
+
 
 def refuses(node: Node, scheme: str) -> bool:
     with socket.socket() as probe:

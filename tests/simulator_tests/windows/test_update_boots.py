@@ -28,6 +28,8 @@ from simulator.machine.settings import Settings
 from simulator.windows.component_store import store_of
 from simulator.windows.update_catalogue import Update
 
+pytestmark = pytest.mark.waits
+
 
 class TestTheBoot:
     def test_the_update_stack_works_on_after_it(self, server: Any) -> None:

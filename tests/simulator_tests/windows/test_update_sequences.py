@@ -17,6 +17,8 @@ from simulator.windows.component_store import store_of
 from simulator.windows.update_catalogue import Update
 from simulator.windows.update_package import CorruptPackageError, NotAPackageError
 
+pytestmark = pytest.mark.waits
+
 # Two cumulative updates, one beside them, one that needs two reboots.
 UPDATES: tuple[Update | str, ...] = (
     "KB5048654",

@@ -28,6 +28,8 @@ from simulator.machine.machine import Machine
 from simulator.machine.session import Session
 from simulator.windows.update_catalogue import Update
 
+pytestmark = pytest.mark.waits
+
 
 class TestFreshMachines:
     @pytest.mark.parametrize(

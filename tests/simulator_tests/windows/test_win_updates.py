@@ -22,6 +22,8 @@ from simulator.machine.session import Session
 from simulator.windows import update_catalogue, update_session, windows_update
 from simulator.windows.component_store import PROVIDER, store_of
 
+pytestmark = pytest.mark.waits
+
 DOTNET = "KB5066743"
 UNTIL_DECEMBER = {"windows_update": {"until": "2024-12-31"}}
 POLICY = windows_update.POLICY
