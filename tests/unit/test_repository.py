@@ -176,7 +176,7 @@ def test_what_a_release_is_made_with_is_fixed_by_hash() -> None:
 
 
 def test_tests_that_wait_are_repeated_by_make_soak() -> None:
-    """A helper that waits for a state has a limit, and a busy machine may reach it: those tests have the mark `waits`."""
+    """Helpers that wait for a state have a limit, which a busy machine may reach: such tests have the mark `waits`."""
     waiting = {"wait_for", "wait_until", "eventually", "sleep"}
     unmarked = []
     for folder in ("unit", "simulator_tests"):
@@ -190,3 +190,14 @@ def test_tests_that_wait_are_repeated_by_make_soak() -> None:
             if called & waiting and "mark.waits" not in text and "mark.integration" not in text:
                 unmarked.append(path)
     assert relative(unmarked) == []
+
+
+def test_plugins_read_yaml_with_libyaml() -> None:
+    """PyYAML's own parser takes ten times as long: two seconds for each host that preflight checks."""
+    slow = [
+        path
+        for path in own(".py")
+        if path.is_relative_to(ROOT / "plugins") and "yaml.safe_load" in path.read_text("utf-8")
+    ]
+    # It reads three short ConfigMaps.
+    assert relative(slow) in ([], ["plugins/modules/cluster_info.py"])

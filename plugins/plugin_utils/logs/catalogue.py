@@ -14,7 +14,7 @@ import functools
 import re
 import typing as t
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from ..resources._base import ResourceError
 from ..versions import DATA
@@ -105,7 +105,7 @@ class Sources:
 @functools.cache
 def sources() -> Sources:
     """The sources that come with the collection."""
-    data = yaml.safe_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))
+    data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))
     return Sources(
         files={name: tuple(entry["paths"]) for name, entry in data["files"].items()},
         event_logs=tuple(channel for entry in data["event_logs"] for channel in entry["channels"]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from ..artifacts import locations
 from ..versions import DATA
@@ -39,7 +39,7 @@ def resources(
     Raises:
         ValueError: the commit is none.
     """
-    data = yaml.safe_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))["sdn_debug_scripts"]
+    data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))["sdn_debug_scripts"]
     commit = str(commit).strip().lower() or data["commit"]
     if not _COMMIT.fullmatch(commit):
         raise ValueError(f"hns_debug_scripts_commit: {commit!r} is not accepted; wanted 40 hexadecimal digits")

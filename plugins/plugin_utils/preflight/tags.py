@@ -10,7 +10,7 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 SPECIAL = frozenset({"all", "always", "never", "tagged", "untagged"})
 """Tags that mean something to Ansible in every playbook."""
@@ -35,7 +35,7 @@ def _read(path: pathlib.Path, roles: pathlib.Path, found: set[str], seen: set[pa
     if path in seen or not path.is_file():
         return
     seen.add(path)
-    for entry in yaml.safe_load(path.read_text(encoding="utf-8")) or ():
+    for entry in yaml_load(path.read_text(encoding="utf-8")) or ():
         _take(entry, path, roles, found, seen)
 
 

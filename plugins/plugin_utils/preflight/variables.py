@@ -16,8 +16,8 @@ import pathlib
 import re
 import typing as t
 
-import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.yaml import yaml_load
 
 from ..values.shown import AsItIs, kind, shown
 from ..versions import Version, docker_problem, pair_problem
@@ -79,7 +79,7 @@ class Role:
 
 
 def _yaml(path: pathlib.Path) -> t.Any:
-    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
+    return yaml_load(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _registered(tasks: t.Any) -> t.Iterator[str]:

@@ -82,6 +82,13 @@ def test_addresses_for_no_proxy_are_gathered_once() -> None:
     assert value(alone, "windows_settings_all_exceptions").split(",") == exceptions
 
 
+def test_without_a_proxy_nobody_is_asked_for_its_exceptions() -> None:
+    inventory = Inventory({host: {"ansible_host": f"10.0.0.{number}"} for number, host in enumerate(HOSTS, start=1)})
+    alone = seen("win7", inventory, "windows_settings")
+    assert value(alone, "windows_settings_all_exceptions") == ""
+    assert inventory.asked == 0
+
+
 @pytest.mark.parametrize(
     ("hosts", "forks", "seconds"), [(3, 5, 1800), (30, 5, 1800), (31, 5, 2100), (300, 5, 18000), (300, 50, 1800)]
 )
