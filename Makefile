@@ -38,7 +38,7 @@ READY += $(VENV)/.stamp
 DEMO_READY += $(VENV)/.stamp-demo
 endif
 
-.PHONY: help venv demo test lint ruff format mypy yamllint ansible-lint sanity changelog-lint docs-lint unit simulator-tests integration sweeps soak molecule bench requirements build clean distclean
+.PHONY: help venv demo test test-all lint ruff format mypy yamllint ansible-lint sanity sanity-quick changelog-lint docs-lint unit simulator-tests integration sweeps soak molecule bench requirements build clean distclean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -64,6 +64,9 @@ demo: $(DEMO_READY) ## Take four simulated servers to cluster nodes (3 minutes):
 
 test: $(READY) ## All of lint, sanity, unit, simulator, integration and molecule; ends with pytest's closing line
 	@$(PYTEST) tests/integration tests/lint tests/simulator_tests tests/unit $(PYTEST_ARGS)
+
+test-all: $(READY) ## `make test`, with the variants of tests in other surroundings, and sanity's pylint: an hour
+	@WINKUBE_TESTS=all $(PYTEST) tests/integration tests/lint tests/simulator_tests tests/unit $(PYTEST_ARGS)
 
 unit: $(READY) ## Unit tests of the engine, the modules and this repository
 	@$(PYTEST) tests/unit $(PYTEST_ARGS)
@@ -117,6 +120,10 @@ docs-lint: $(READY)
 
 sanity: $(READY) ## The checks of ansible-test sanity that need neither containers nor PowerShell
 	tests/sanity/run.sh $(SANITY_ARGS)
+
+# pylint takes three minutes of CPU, importing every file in a process of its own one; ruff and mypy read all files too.
+sanity-quick: $(READY) ## The checks of sanity but its slow ones: pylint, pep8 (ruff checks the same), import
+	tests/sanity/run.sh --skip-test pylint --skip-test pep8 --skip-test import
 
 requirements: ## Write requirements-release.txt anew, with the newest versions that fit (needs uv)
 	uv pip compile requirements-test.txt --universal --python-version 3.11 --generate-hashes --upgrade --quiet \

@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTION = Path("ansible_collections", "winkube", "node")
+CHOICE = "WINKUBE_TESTS"
+"""The environment variable that says which tests run: `all`, or nothing for all but the variants."""
 
 
 def collections_root() -> Path:
@@ -76,9 +78,26 @@ def pytest_configure(config: pytest.Config) -> None:
         find_control_plane()
 
 
+def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the variants of other tests, unless all tests are wanted or one was asked for by its name."""
+    chosen = os.environ.get(CHOICE, "")
+    if chosen not in ("", "all"):
+        raise pytest.UsageError(f"{CHOICE}: expected all, or nothing to leave variants out, got {chosen!r}")
+    if chosen == "all" or any("::" in argument for argument in config.args):
+        return
+    variants = [item for item in items if item.get_closest_marker("variant")]
+    if variants:
+        config.hook.pytest_deselected(items=variants)
+        items[:] = [item for item in items if item not in set(variants)]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse a pair of pytest and pytest-xdist that spreads a group over the workers: its tests share addresses."""
+    """Leave variants out, and refuse a pair of pytest and pytest-xdist that ignores groups.
+
+    Tests of a group share addresses: on two workers they would be in each other's way.
+    """
+    leave_variants_out(config, items)
     if getattr(config.option, "loadgroup", False):
         for item in items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:

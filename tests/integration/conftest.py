@@ -23,25 +23,22 @@ SiteFactory = Callable[..., Site]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what needs a cluster on the one in memory, and on a real control plane where there is one.
+    """Run what needs a cluster on a real control plane where there is one, else on the one in memory.
 
-    Each kind is a group of its own, so that two workers share the work.
+    Where there is a real one, the other is a variant. Each kind is a group of its own: two workers share the work.
     """
-    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
-    if "cluster_kind" in metafunc.fixturenames and "cluster_kind" not in own:
-        module = metafunc.module.__name__.rpartition(".")[2]
-        kinds = [
-            pytest.param("memory", marks=pytest.mark.xdist_group(f"{module}-memory")),
-            pytest.param(
-                "real",
-                marks=[
-                    pytest.mark.control_plane,
-                    pytest.mark.xdist_group(f"{module}-real"),
-                    pytest.mark.skipif(bool(real_unavailable()), reason=real_unavailable()),
-                ],
-            ),
-        ]
-        metafunc.parametrize("cluster_kind", kinds, scope="module")
+    if "cluster_kind" not in metafunc.fixturenames:
+        return
+    module = metafunc.module.__name__.rpartition(".")[2]
+    unavailable = real_unavailable()
+    memory = [pytest.mark.xdist_group(f"{module}-memory"), *([] if unavailable else [pytest.mark.variant])]
+    real = [
+        pytest.mark.control_plane,
+        pytest.mark.xdist_group(f"{module}-real"),
+        pytest.mark.skipif(bool(unavailable), reason=unavailable),
+    ]
+    kinds = [pytest.param("memory", marks=memory), pytest.param("real", marks=real)]
+    metafunc.parametrize("cluster_kind", kinds, scope="module")
 
 
 @pytest.fixture(autouse=True)

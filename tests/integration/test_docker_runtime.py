@@ -224,6 +224,7 @@ def test_a_node_is_switched_after_its_reset_only(mixed: tuple[Site, PlayRun]) ->
     ]
 
 
+@pytest.mark.variant
 @pytest.mark.xdist_group("test_docker_runtime-docker")
 def test_mirantis_build_on_an_overlay(start_site: SiteFactory) -> None:
     site = start_site({"name": "docker", "windows": "2022"}, cluster={"kind": "memory"}, flannel_backend_type="vxlan")

@@ -8,6 +8,7 @@ import tarfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from integration.actions import connect, run_action
@@ -28,31 +29,45 @@ PAIRS: list[tuple[str, str, int, dict[str, str]]] = [
 ]
 
 
-@pytest.fixture(params=["real", "simulated"])
-def kubeadm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Which kubeadm a node runs: a real one of Linux, or the one that answers as Windows' does."""
-    if request.param == "simulated":
+# Which kubeadm a node runs: a real one of Linux, or the one that answers as Windows' does.
+KUBEADMS = ("real", "simulated")
+
+
+def cases() -> Iterator[Any]:
+    """Each version with each kubeadm; both kubeadms have their turn, and what repeats a version is a variant."""
+    for number, pair in enumerate(PAIRS):
+        has_real = kubeadm_real.find(pair[0]) is not None
+        first = "real" if number % 2 and has_real else "simulated"
+        for kubeadm in KUBEADMS:
+            marks = [
+                pytest.mark.xdist_group(f"versions-{pair[0]}"),
+                *([pytest.mark.variant] if kubeadm != first else []),
+            ]
+            if kubeadm == "real":
+                marks.append(pytest.mark.skipif(not has_real, reason=f"KUBEBUILDER_ASSETS has no kubeadm of {pair[0]}"))
+            yield pytest.param(kubeadm, *pair, marks=marks, id=f"{kubeadm}-{pair[0]}")
+
+
+@pytest.fixture
+def chosen(kubeadm: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the nodes find the kubeadm of the case."""
+    if kubeadm == "simulated":
         monkeypatch.setenv("KUBEBUILDER_ASSETS", "")
     kubeadm_real.find.cache_clear()
-    yield request.param
+    yield
     kubeadm_real.find.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("kubernetes", "containerd", "configuration", "cluster"),
-    [pytest.param(*pair, marks=pytest.mark.xdist_group(f"versions-{pair[0]}"), id=pair[0]) for pair in PAIRS],
-)
+@pytest.mark.usefixtures("chosen")
+@pytest.mark.parametrize(("kubeadm", "kubernetes", "containerd", "configuration", "cluster"), cases())
 def test_a_node_joins_and_logs(
     start_site: SiteFactory,
     tmp_path: Path,
     kubernetes: str,
     containerd: str,
     configuration: int,
-    kubeadm: str,
     cluster: dict[str, str],
 ) -> None:
-    if kubeadm == "real" and kubeadm_real.find(kubernetes) is None:
-        pytest.skip(f"KUBEBUILDER_ASSETS has no kubeadm of {kubernetes}")
     site = start_site(
         {"name": "one", "windows": "2022"},
         cluster=cluster,

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Every molecule scenario, by molecule's own command line: create, converge, idempotence, verify, destroy.
 
-The scenario with a cluster runs on a real control plane where there is one, and always on the one in memory too: its
-kubeadm is the simulated one, whose answers are those of a Windows server.
+The scenario with a cluster runs on the one in memory: its kubeadm is the simulated one, whose answers are those of a
+Windows server. A variant runs it on a real control plane.
 """
 
 from __future__ import annotations
@@ -22,15 +22,20 @@ SCENARIOS = sorted(path.parent.name for path in FOLDER.glob("*/molecule.yml"))
 JOINS = [name for name in SCENARIOS if (FOLDER / name / "fleet.yml").read_text(encoding="utf-8").count("\ncluster:")]
 # A scenario's addresses are fixed: its runs follow one another.
 RUNS = [
-    *(pytest.param(name, {}, id=name, marks=pytest.mark.xdist_group(f"molecule-{name}")) for name in SCENARIOS),
+    *(
+        pytest.param(name, {"KUBEBUILDER_ASSETS": ""}, id=name, marks=pytest.mark.xdist_group(f"molecule-{name}"))
+        for name in SCENARIOS
+    ),
     *(
         pytest.param(
             name,
-            {"KUBEBUILDER_ASSETS": ""},
-            id=f"{name}-memory",
+            {},
+            id=f"{name}-real",
             marks=[
+                pytest.mark.variant,
+                pytest.mark.control_plane,
                 pytest.mark.xdist_group(f"molecule-{name}"),
-                pytest.mark.skipif(bool(real_unavailable()), reason=f"the same as {name}: {real_unavailable()}"),
+                pytest.mark.skipif(bool(real_unavailable()), reason=real_unavailable()),
             ],
         )
         for name in JOINS

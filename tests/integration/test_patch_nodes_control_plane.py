@@ -26,6 +26,7 @@ from simulator.cluster.cluster import real_unavailable
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.control_plane,
+    pytest.mark.variant,
     pytest.mark.skipif(bool(real_unavailable()), reason=real_unavailable()),
     pytest.mark.xdist_group("patch_nodes_control_plane"),
 ]

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-LINTERS = ("ruff", "mypy", "yamllint", "ansible-lint", "changelog-lint", "docs-lint", "sanity")
+LINTERS = (
+    "ruff",
+    "mypy",
+    "yamllint",
+    "ansible-lint",
+    "changelog-lint",
+    "docs-lint",
+    "sanity-quick",
+    pytest.param("sanity", marks=pytest.mark.variant),
+)
 
 
 @pytest.mark.timeout(900)
