@@ -16,7 +16,7 @@ LIMIT_MB = 300
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Linux' /proc/PID/smaps_rollup")
-@pytest.mark.parametrize("connection", ["winrm", "psrp"])
+@pytest.mark.parametrize("connection", [pytest.param("winrm", marks=pytest.mark.variant), "psrp"])
 def test_ten_nodes_need_little_memory(start_site: SiteFactory, connection: str) -> None:
     versions = ("2019", "2022", "2025")
     nodes = ({"name": f"n{number}", "windows": versions[number % 3]} for number in range(NODES))
