@@ -1,56 +1,50 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Certificate signing requests, bootstrap tokens and their bindings over the official Python client, as plain JSON.
+"""Certificate signing requests, bootstrap tokens and their bindings; every method raises ApiError.
 
 Private to the collection.
 """
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import typing as t
 
 from . import bootstrap_tokens
-from .cluster_client import Cluster
-from .drain import ApiError
+from .access_reviews import allowed
+from .api_error import ApiError
+from .api_forms import ANYTHING, BINDING, SIGNING_REQUEST
 from .node_api import NodeApi
 from .node_csr import SIGNER, Request, approval
 
-with contextlib.suppress(ImportError):  # its absence is told by Cluster
-    from kubernetes import client
-
 _CERTIFICATES = "certificates.k8s.io"
+_REQUESTS = f"apis/{_CERTIFICATES}/v1/certificatesigningrequests"
+_RBAC = "apis/rbac.authorization.k8s.io/v1"
+_SECRETS = ("api/v1/namespaces", bootstrap_tokens.NAMESPACE, "secrets")
 _MESSAGE = "winkube.node approves the kubelet that a token of its run was made for."
 
 
 class ApprovalApi(NodeApi):
-    """What approving joining nodes needs of a cluster; every method raises ApiError.
+    """What approving joining nodes needs of a cluster.
 
     Args:
         cluster: a cluster.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
-        self._certificates = client.CertificatesV1Api(cluster.api_client)
-        self._rbac = client.RbacAuthorizationV1Api(cluster.api_client)
-        self._authorization = client.AuthorizationV1Api(cluster.api_client)
-
     def requests(self) -> list[Request]:
         """All requests for client certificates of kubelets."""
-        function = self._certificates.list_certificate_signing_request
-        return t.cast("list[Request]", self._ask(function, field_selector=f"spec.signerName={SIGNER}")["items"])
+        query = {"fieldSelector": f"spec.signerName={SIGNER}"}
+        return t.cast("list[Request]", self._cluster.items(_REQUESTS, form=SIGNING_REQUEST, query=query))
 
     def approve(self, request: Request) -> None:
         """Approves a request as it was read: if somebody has changed it since, the server refuses."""
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        function = self._certificates.replace_certificate_signing_request_approval
-        self._ask(function, request["metadata"]["name"], approval(request, _MESSAGE, now))
+        body = approval(request, _MESSAGE, now)
+        self._cluster.ask("PUT", _REQUESTS, request["metadata"]["name"], "approval", body=body)
 
     def create_token(self, body: t.Mapping[str, t.Any]) -> None:
         """Makes the Secret of a token."""
-        self._ask(self._cluster.core.create_namespaced_secret, bootstrap_tokens.NAMESPACE, body)
+        self._cluster.ask("POST", *_SECRETS, body=body)
 
     def delete_token(self, token_id: str, *, dry: bool = False) -> bool:
         """Deletes a token.
@@ -62,10 +56,9 @@ class ApprovalApi(NodeApi):
         Returns:
             Whether it was there.
         """
-        options = {"dry_run": "All"} if dry else {}
-        name = bootstrap_tokens.secret_name(token_id)
+        query = {"dryRun": "All"} if dry else {}
         try:
-            self._ask(self._cluster.core.delete_namespaced_secret, name, bootstrap_tokens.NAMESPACE, **options)
+            self._cluster.ask("DELETE", *_SECRETS, bootstrap_tokens.secret_name(token_id), query=query)
         except ApiError as error:
             if error.status == 404:
                 return False
@@ -81,35 +74,33 @@ class ApprovalApi(NodeApi):
         Raises:
             ValueError: a binding of that name binds another role.
         """
-        kube_proxy = self._find(self._rbac.read_namespaced_role, "kube-proxy", bootstrap_tokens.NAMESPACE) is not None
+        role = (f"{_RBAC}/namespaces", bootstrap_tokens.NAMESPACE, "roles", "kube-proxy")
+        kube_proxy = self._cluster.lookup(*role, form=ANYTHING) is not None
         changed = [self._ensure(wanted) for wanted in bootstrap_tokens.bindings(kube_proxy=kube_proxy)]
         return any(changed)
 
     def _ensure(self, wanted: t.Mapping[str, t.Any]) -> bool:
         name, namespace = wanted["metadata"]["name"], wanted["metadata"].get("namespace")
-        place = (namespace,) if namespace else ()
-        kind = "namespaced_role_binding" if namespace else "cluster_role_binding"
-        found = self._find(getattr(self._rbac, f"read_{kind}"), name, *place)
+        place = (f"{_RBAC}/namespaces", namespace, "rolebindings") if namespace else (f"{_RBAC}/clusterrolebindings",)
+        found = self._cluster.lookup(*place, name, form=BINDING)
         if found is None:
             try:
-                self._ask(getattr(self._rbac, f"create_{kind}"), *place, wanted)
+                self._cluster.ask("POST", *place, body=wanted)
             except ApiError as error:
                 if error.status != 409:  # another run was faster
                     raise
             return True
         subjects = bootstrap_tokens.changed_subjects(found, wanted)
         if subjects is not None:
-            self._ask(getattr(self._rbac, f"patch_{kind}"), name, *place, {"subjects": subjects})
+            self._cluster.ask("PATCH", *place, name, body={"subjects": subjects})
         return subjects is not None
 
     def may_approve(self) -> bool:
         """Whether this account may approve certificates of kubelets."""
         signers = {"verb": "approve", "group": _CERTIFICATES, "resource": "signers", "name": SIGNER}
         requests = {"verb": "update", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}
-        return all(
-            self._ask(self._authorization.create_self_subject_access_review, _review(attributes))["status"]["allowed"]
-            for attributes in (signers, {**requests, "subresource": "approval"})
-        )
+        wanted = (signers, {**requests, "subresource": "approval"})
+        return all(allowed(self._cluster, attributes) for attributes in wanted)
 
     def approves_by_itself(self) -> bool:
         """Whether the cluster approves what tokens of the run's group ask for; False where that may not be asked.
@@ -117,26 +108,11 @@ class ApprovalApi(NodeApi):
         kube-controller-manager asks the same of the API server before it approves (csrapproving).
         """
         groups = ["system:bootstrappers", bootstrap_tokens.GROUP, "system:authenticated"]
-        attributes = {"verb": "create", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}
-        body = _review({**attributes, "subresource": "nodeclient"}, user="system:bootstrap:aaaaaa", groups=groups)
+        requests = {"verb": "create", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}
+        attributes = {**requests, "subresource": "nodeclient"}
         try:
-            answer = self._ask(self._authorization.create_subject_access_review, body)
+            return allowed(self._cluster, attributes, user="system:bootstrap:aaaaaa", groups=groups)
         except ApiError as error:
             if error.status == 403:
                 return False
             raise
-        return bool(answer["status"]["allowed"])
-
-    def _find(self, function: t.Callable[..., t.Any], *args: t.Any) -> t.Mapping[str, t.Any] | None:
-        try:
-            return t.cast("t.Mapping[str, t.Any]", self._ask(function, *args))
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise
-
-
-def _review(attributes: t.Mapping[str, str], **spec: t.Any) -> dict[str, t.Any]:
-    kind = "SubjectAccessReview" if spec else "SelfSubjectAccessReview"
-    identity = {"apiVersion": "authorization.k8s.io/v1", "kind": kind}
-    return {**identity, "spec": {**spec, "resourceAttributes": dict(attributes)}}

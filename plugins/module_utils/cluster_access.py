@@ -14,14 +14,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from . import access_reviews
 from .bootstrap_tokens import CLUSTER_ROLES, ROLES
 from .cluster_client import Cluster
 from .node_csr import SIGNER
-
-try:
-    from kubernetes import client
-except ImportError:  # Cluster says so
-    client = None
 
 RBAC = "rbac.authorization.k8s.io"
 CERTIFICATES = "certificates.k8s.io"
@@ -120,6 +116,9 @@ def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable
         module: what runs; it has the option `kubeconfig`.
         cluster: the cluster.
         purposes: keys of NEEDS.
+
+    Raises:
+        ApiError: it cannot be asked.
     """
     denied = missing(cluster, purposes)
     if denied:
@@ -161,17 +160,6 @@ def describe(need: Need) -> str:
 def allowed(cluster: Cluster, need: Need, verb: str) -> bool:
     """Whether the user may do one thing."""
     resource, dummy, subresource = need.resource.partition("/")
-    attributes = client.V1ResourceAttributes(
-        verb=verb,
-        group=need.group,
-        resource=resource,
-        subresource=subresource or None,
-        namespace=need.namespace or None,
-        name=(need.name or None) if verb != "create" else None,
-    )
-    spec = client.V1SelfSubjectAccessReviewSpec(resource_attributes=attributes)
-    review = cluster.request(
-        client.AuthorizationV1Api(cluster.api_client).create_self_subject_access_review,
-        client.V1SelfSubjectAccessReview(spec=spec),
-    )
-    return bool(review.status.allowed)
+    place = {"group": need.group, "resource": resource, "subresource": subresource, "namespace": need.namespace}
+    name = need.name if verb != "create" else ""
+    return access_reviews.allowed(cluster, {"verb": verb, **place, "name": name})

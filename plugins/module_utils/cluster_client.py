@@ -1,19 +1,26 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Kubernetes API for the modules that run on the controller, over the official Python client.
+"""The Kubernetes API as plain JSON, for the modules that run on the controller.
 
-Private to the collection.
+Private to the collection. The official Python client reads the kubeconfig and sends the requests. Its typed models stay
+out: importing them costs a module two seconds before it does anything.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import traceback
 import typing as t
+import urllib.parse
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from .api_error import ApiError, refusal
+from .api_forms import ANYTHING, VERSION, Form, list_of, problem
+
 try:
-    from kubernetes import client, config
+    from kubernetes import config, dynamic
     from kubernetes.client.exceptions import ApiException
     from urllib3.exceptions import HTTPError
 except ImportError:
@@ -31,6 +38,9 @@ _NODES: t.Mapping[str, t.Any] = {"nodes": {"type": "list", "elements": "str", "r
 
 REQUEST_TIMEOUT = 30
 """Seconds until a request to the API server is given up."""
+_PATCH = "application/strategic-merge-patch+json"
+
+Object = dict[str, t.Any]
 
 
 def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.Any]:
@@ -44,7 +54,10 @@ def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.An
 
 
 class Cluster:
-    """A cluster, reached by a kubeconfig."""
+    """A cluster, reached by a kubeconfig.
+
+    A path is given in parts: the first as it is (`api/v1/nodes`), the others, such as names, are quoted.
+    """
 
     def __init__(self, module: AnsibleModule) -> None:
         if not HAS_KUBERNETES:
@@ -55,38 +68,127 @@ class Cluster:
             api_client = config.new_client_from_config(config_file=path, context=module.params.get("context"))
         except (config.ConfigException, OSError) as error:
             module.fail_json(msg=f"kubeconfig {path!r} cannot be used: {error}")
-        self.api_client = api_client
-        self.core = client.CoreV1Api(api_client)
-        self.apps = client.AppsV1Api(api_client)
-        self.server = str(api_client.configuration.host)
+        self._client = dynamic.DynamicClient(api_client, discoverer=_discover_nothing)
+        self.configuration = api_client.configuration
+        self.server = str(self.configuration.host)
+
+    def ask(
+        self,
+        method: str,
+        *path: str,
+        body: t.Mapping[str, t.Any] | None = None,
+        query: t.Mapping[str, str] | None = None,
+        form: Form = ANYTHING,
+    ) -> Object:
+        """Sends a request; patches are strategic merge patches.
+
+        Args:
+            method: of HTTP.
+            path: in parts, see above.
+            body: what is sent, as JSON.
+            query: parameters of the query.
+            form: what the answer must have, of `api_forms`.
+
+        Returns:
+            The answer.
+
+        Raises:
+            ApiError: the server refused, was not reached, or did not answer what was asked for.
+        """
+        content_type = _PATCH if method == "PATCH" else "application/json"
+        try:
+            answer = self._client.request(
+                method,
+                _join(path),
+                body=body,
+                query_params=list((query or {}).items()),
+                content_type=content_type,
+                serialize=False,
+                _request_timeout=REQUEST_TIMEOUT,
+            ).data
+        except ApiException as error:
+            # TLS that fails has no status.
+            if not error.status:
+                raise self._not_reached(str(error.reason).replace("\n", ": ")) from error
+            raise refusal(error.status, error.reason, error.body) from error
+        except HTTPError as error:
+            raise self._not_reached(f"{type(error).__name__}: {error}") from error
+        return self._read(answer, form, method, path)
+
+    def items(self, *path: str, form: Form, query: t.Mapping[str, str] | None = None) -> list[Object]:
+        """Lists objects.
+
+        Args:
+            path: in parts, see above.
+            form: of each object.
+            query: parameters of the query.
+
+        Raises:
+            ApiError: as `ask` does.
+        """
+        return self.ask("GET", *path, query=query, form=list_of(form)).get("items") or []
+
+    def lookup(self, *path: str, form: Form) -> Object | None:
+        """Reads an object.
+
+        Args:
+            path: in parts, see above.
+            form: of the object.
+
+        Returns:
+            None where it does not exist.
+
+        Raises:
+            ApiError: as `ask` does.
+        """
+        try:
+            return self.ask("GET", *path, form=form)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
 
     def version(self) -> str:
         """The API server's version, such as `v1.37.1`."""
-        return str(self.request(client.VersionApi(self.api_client).get_code).git_version)
+        return str(self.ask("GET", "version", form=VERSION)["gitVersion"])
 
-    def request(self, function: t.Callable[..., t.Any], *args: t.Any, **kwargs: t.Any) -> t.Any:
-        """Calls the API; ends the module with one clear message where it fails."""
+    @contextlib.contextmanager
+    def needed(self) -> t.Iterator[None]:
+        """Ends the module with one clear message where a request of the block fails."""
         try:
-            return function(*args, _request_timeout=REQUEST_TIMEOUT, **kwargs)
-        except (ApiException, HTTPError) as error:
-            return self._module.fail_json(
-                msg=f"the API server {self.server} did not answer as needed: {describe(error)}"
-            )
+            yield
+        except ApiError as error:
+            self._module.fail_json(msg=f"the API server {self.server} did not answer as needed: {error.brief}")
 
-    def find(self, function: t.Callable[..., t.Any], *args: t.Any, **kwargs: t.Any) -> t.Any:
-        """Calls the API; None where what was asked for does not exist."""
+    def _not_reached(self, why: str) -> ApiError:
+        return ApiError(f"the API server {self.server} is not reached: {why}", brief=why)
+
+    def _read(self, answer: str | bytes, form: Form, method: str, path: t.Sequence[str]) -> Object:
         try:
-            return function(*args, _request_timeout=REQUEST_TIMEOUT, **kwargs)
-        except ApiException as error:
-            if error.status == 404:
-                return None
-            return self._module.fail_json(msg=f"the API server {self.server} refused: {describe(error)}")
-        except HTTPError as error:
-            return self._module.fail_json(msg=f"the API server {self.server} is not reached: {describe(error)}")
+            found = json.loads(answer)
+            why = problem(found, form)
+        except (RecursionError, ValueError):
+            why = "the answer is no JSON"
+        if why:
+            text = f"its answer to {method} {_join(path)} cannot be used: {why}"
+            # No status of a refusal, and no use in asking again.
+            raise ApiError(f"the API server {self.server}: {text}", 400, brief=text)
+        return t.cast("Object", found)
 
 
-def describe(error: Exception) -> str:
-    """One line of an API error; a refused request's body may quote what was sent, and so stays out."""
-    if HAS_KUBERNETES and isinstance(error, ApiException):
-        return f"{error.status} {error.reason}"
-    return f"{type(error).__name__}: {error}"
+def _discover_nothing(client: object, cache_file: object) -> None:
+    """Takes the place of the client's discovery, which would ask the server and write a file into the temp folder."""
+
+
+def _join(path: t.Sequence[str]) -> str:
+    """The path of a request.
+
+    Raises:
+        ApiError: a part is none: an empty one would ask for the whole collection.
+    """
+    root, *parts = path
+    for part in parts:
+        if part in ("", ".", ".."):
+            text = f"{root}: expected the name of an object, got {part!r}"
+            raise ApiError(text, 400)
+    return "/".join(["", root, *(urllib.parse.quote(part, safe="") for part in parts)])

@@ -12,30 +12,12 @@ from __future__ import annotations
 
 import typing as t
 
+from .api_error import ApiError
 from .cordon import Cordon, Mark, cordon_patch, read_cordon
 from .pods import Pod, Sorted, container_ids, covering, going, host_process_sets, pod_name, sort_pods
 
 CONFLICTS = 5
 """A node that somebody else changed at the same moment is read again this often."""
-
-
-class ApiError(Exception):
-    """The API server refused, or was not reached; the text is one line."""
-
-    def __init__(
-        self, message: str, status: int = 0, causes: t.Mapping[str, str] | None = None, retry_after: float = 0.0
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        """HTTP status; 0 where there was no answer."""
-        self.causes = dict(causes or {})
-        """Messages by reason, of the answer's details."""
-        self.retry_after = retry_after
-
-    @property
-    def passing(self) -> bool:
-        """Whether the same request may be answered otherwise in a while."""
-        return self.status in (0, 404, 409, 429) or self.status >= 500 or "NamespaceTerminating" in self.causes
 
 
 class Api(t.Protocol):

@@ -116,9 +116,9 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils import bootstrap_tokens
+from ..module_utils.api_error import ApiError
 from ..module_utils.approval_api import ApprovalApi
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.drain import ApiError
 
 MIN_TTL = 60
 

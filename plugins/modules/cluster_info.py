@@ -150,6 +150,11 @@ nodes:
     unschedulable:
       description: Whether the node is cordoned.
       type: bool
+    cordon_owner:
+      description:
+        - For whom M(winkube.node.nodes_drain) cordoned it (O(winkube.node.nodes_drain#module:owner)). Empty where it is
+          not cordoned, or where somebody else did it.
+      type: str
     addresses:
       description: All addresses and names that its kubelet has told.
       type: list
@@ -178,7 +183,6 @@ nodes:
 
 import base64
 import hashlib
-import json
 import re
 import traceback
 import typing as t
@@ -187,8 +191,10 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
+from ..module_utils.cluster_state import config_map, describe_node, flannel, network_pods, unbound_daemon_sets
 
 try:
     import yaml
@@ -205,14 +211,8 @@ else:
     CRYPTOGRAPHY_ERROR = ""
 
 
-FLANNEL = "kube-flannel-cfg"
-FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Where flannel's own manifest and kubespray, or older ones, put the ConfigMap."""
 RELEASE = re.compile(r"v?(\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)\.\d+)?)")
-RUNTIME_LABEL = "winkube.node/container-runtime"
-REVISION_LABEL = "winkube.node/revision"
-NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
-"""Namespace and labels of the pods of role cni's DaemonSets."""
+CLUSTER_INFO: Form = {"clusters": [{"cluster!": {"server!": str, "certificate-authority-data!": str}}]}
 
 
 def ca_hash(certificate: bytes) -> str:
@@ -231,7 +231,7 @@ def keys(certificates: bytes) -> set[bytes]:
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
     """Refuses a CA of cluster-info that the kubeconfig does not trust."""
-    settings = cluster.api_client.configuration
+    settings = cluster.configuration
     if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
         return
     if not keys(certificates) <= keys(Path(settings.ssl_ca_cert).read_bytes()):
@@ -242,92 +242,60 @@ def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> No
         )
 
 
-def describe_node(node: t.Any, pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:
-    """What matters of a V1Node, and which pods of `network_pods` it has."""
-    conditions = {item.type: item.status for item in node.status.conditions or ()}
-    return {
-        "ready": conditions.get("Ready") == "True",
-        "pod_cidr": node.spec.pod_cidr or "",
-        "os": (node.metadata.labels or {}).get("kubernetes.io/os", ""),
-        "version": node.status.node_info.kubelet_version if node.status.node_info else "",
-        "unschedulable": bool(node.spec.unschedulable),
-        "addresses": [item.address for item in node.status.addresses or ()],
-        "internal_ip": next((item.address for item in node.status.addresses or () if item.type == "InternalIP"), ""),
-        "runtime_label": (node.metadata.labels or {}).get(RUNTIME_LABEL, ""),
-        "network_pods": pods.get(node.metadata.name, []),
-    }
-
-
-def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
-    """The pods that run the network of Windows nodes, by node."""
-    found: dict[str, list[dict[str, str]]] = {}
-    for namespace, labels in NETWORK_PODS:
-        for pod in cluster.request(cluster.core.list_namespaced_pod, namespace, label_selector=labels).items:
-            revision = (pod.metadata.labels or {}).get(REVISION_LABEL, "")
-            about = {"namespace": namespace, "name": pod.metadata.name, "revision": revision}
-            found.setdefault(pod.spec.node_name or "", []).append(about)
-    return found
-
-
-def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
-    """DaemonSets whose pods go to nodes of any operating system."""
-    found = []
-    for item in cluster.request(cluster.apps.list_daemon_set_for_all_namespaces).items:
-        spec = item.spec.template.spec
-        constraints = f"{spec.node_selector or ''} {spec.affinity.node_affinity if spec.affinity else ''}"
-        if "kubernetes.io/os" not in constraints:
-            found.append({"namespace": item.metadata.namespace, "name": item.metadata.name})
-    return found
-
-
-def flannel(cluster: Cluster) -> dict[str, t.Any]:
-    """How flannel's Linux nodes are configured; empty where the cluster has no such ConfigMap."""
-    for namespace in FLANNEL_NAMESPACES:
-        found = cluster.find(cluster.core.read_namespaced_config_map, FLANNEL, namespace)
-        if found is not None:
-            try:
-                conf = json.loads((found.data or {}).get("net-conf.json") or "")
-            except ValueError:
-                conf = None
-            return {"config_map": f"{namespace}/{FLANNEL}", "net_conf": conf if isinstance(conf, dict) else {}}
-    return {}
-
-
 def node_version(version: str) -> str:
     """Upstream's release of an API server's version, to which vendors add: `v1.34.4+k3s1`, `v1.34.4-eks-1a2b3c`."""
     found = RELEASE.match(version)
     return found[1] if found else ""
 
 
-def document(cluster: Cluster, namespace: str, name: str, key: str) -> dict[str, t.Any]:
-    """A YAML document in a ConfigMap; empty where the ConfigMap does not exist."""
-    found = cluster.find(cluster.core.read_namespaced_config_map, name, namespace)
-    return (yaml.safe_load((found.data or {}).get(key) or "") or {}) if found else {}
+def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
+    """A YAML document in a ConfigMap, NAMESPACE/NAME; empty where the ConfigMap does not exist."""
+    try:
+        found = yaml.safe_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
+        why = problem(found, form) if found else ""
+    except yaml.YAMLError:
+        why = "no YAML"
+    if why:
+        module.fail_json(msg=f"the ConfigMap {place} of the cluster at {cluster.server} cannot be used: {key}: {why}")
+    return found
 
 
-def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
-    """All that the module returns."""
-    require_access(module, cluster, module.params["purposes"])
-    info = document(cluster, "kube-public", "cluster-info", "kubeconfig")
-    if not info:
+def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
+    """What a join has to know of the control plane: where it is, and by which CA it is known."""
+    info = document(module, cluster, "kube-public/cluster-info", "kubeconfig", CLUSTER_INFO)
+    if not info.get("clusters"):
         module.fail_json(
             msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info: kubeadm join cannot "
             "discover it; `kubeadm init phase bootstrap-token` on the control plane makes it"
         )
     entry = info["clusters"][0]["cluster"]
-    certificate = base64.b64decode(entry["certificate-authority-data"])
+    try:
+        certificate = base64.b64decode(entry["certificate-authority-data"])
+        pin, text = ca_hash(certificate), certificate.decode()
+        address = urllib.parse.urlsplit(entry["server"]).netloc
+    except ValueError as error:
+        module.fail_json(msg=f"the ConfigMap kube-public/cluster-info of the cluster at {cluster.server}: {error}")
     check_ca(module, cluster, certificate)
-    kubeadm = document(cluster, "kube-system", "kubeadm-config", "ClusterConfiguration")
-    kubelet = document(cluster, "kube-system", "kubelet-config", "kubelet")
+    return {"api_server": address, "ca_cert_hash": pin, "ca_certificate": text}
+
+
+def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
+    """All that the module returns.
+
+    Raises:
+        ApiError: the cluster cannot be asked.
+    """
+    require_access(module, cluster, module.params["purposes"])
+    about = control_plane(module, cluster)
+    kubeadm = document(module, cluster, "kube-system/kubeadm-config", "ClusterConfiguration", {"networking": {}})
+    kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
     networking = kubeadm.get("networking") or {}
     names = module.params["nodes"]
     version = cluster.version()
     pods = network_pods(cluster) if "read" in module.params["purposes"] else {}
-    nodes = {node.metadata.name: describe_node(node, pods) for node in cluster.request(cluster.core.list_node).items}
+    nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
-        "api_server": urllib.parse.urlsplit(entry["server"]).netloc,
-        "ca_cert_hash": ca_hash(certificate),
-        "ca_certificate": certificate.decode(),
+        **about,
         "kubernetes_version": version,
         "node_version": node_version(version),
         "flannel": flannel(cluster),
@@ -353,7 +321,10 @@ def main() -> None:
     for library, error in (("PyYAML", YAML_ERROR), ("cryptography", CRYPTOGRAPHY_ERROR)):
         if error:
             module.fail_json(msg=missing_required_lib(library), exception=error)
-    module.exit_json(changed=False, **read(module, Cluster(module)))
+    cluster = Cluster(module)
+    with cluster.needed():
+        found = read(module, cluster)
+    module.exit_json(changed=False, **found)
 
 
 if __name__ == "__main__":

@@ -79,9 +79,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from ..module_utils.api_error import ApiError
 from ..module_utils.approval_api import ApprovalApi
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.drain import ApiError
 from ..module_utils.node_csr import HAS_CRYPTOGRAPHY, decide, is_issued
 
 POLL_SECONDS = 1.0

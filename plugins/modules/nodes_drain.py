@@ -158,7 +158,8 @@ def main() -> None:
     )
     cluster = Cluster(module)
     if params["check_access"]:
-        require_access(module, cluster, ["drain"])
+        with cluster.needed():
+            require_access(module, cluster, ["drain"])
     nodes = drain(NodeApi(cluster), params["nodes"], options, clock=time.monotonic, sleep=time.sleep)
     changed = any(node["changed"] for node in nodes.values())
     messages = [node["msg"] for node in nodes.values() if node["status"] not in ("drained", "checked")]

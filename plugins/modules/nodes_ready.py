@@ -101,8 +101,8 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.api_error import ApiError
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.drain import ApiError
 from ..module_utils.node_api import NodeApi
 from ..module_utils.pods import host_process_missing
 from ..module_utils.printable import printable

@@ -68,9 +68,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.api_error import ApiError
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cordon import read_cordon, uncordon_patch
-from ..module_utils.drain import ApiError
 from ..module_utils.node_api import NodeApi
 
 POLL_SECONDS = 1.0

@@ -59,20 +59,35 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.api_forms import SECRET
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 POLL_SECONDS = 0.5
 
 
 def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
-    """The tokens that are there, by NAMESPACE/NAME."""
+    """The tokens that are there, by NAMESPACE/NAME.
+
+    Raises:
+        ApiError: the cluster cannot be asked.
+    """
     tokens = {}
     for secret in secrets:
         namespace, dummy, name = secret.partition("/")
-        found = cluster.find(cluster.core.read_namespaced_secret, name, namespace)
-        token = ((found.data if found else None) or {}).get("token")
+        found = cluster.lookup("api/v1/namespaces", namespace, "secrets", name, form=SECRET) or {}
+        token = (found.get("data") or {}).get("token")
         if token:
             tokens[secret] = base64.b64decode(token).decode()
+    return tokens
+
+
+def read_patiently(cluster: Cluster, secrets: t.Sequence[str], patience: float) -> dict[str, str]:
+    """The same, after as many seconds as it takes, or as there are."""
+    end = time.monotonic() + patience
+    tokens = read(cluster, secrets)
+    while len(tokens) < len(secrets) and time.monotonic() < end:
+        time.sleep(POLL_SECONDS)
+        tokens = read(cluster, secrets)
     return tokens
 
 
@@ -90,11 +105,8 @@ def main() -> None:
             module.fail_json(msg=f"secrets: {secret!r} is not accepted; wanted NAMESPACE/NAME")
     cluster = Cluster(module)
     patience = 0 if module.check_mode else module.params["timeout"]
-    end = time.monotonic() + patience
-    tokens = read(cluster, secrets)
-    while len(tokens) < len(secrets) and time.monotonic() < end:
-        time.sleep(POLL_SECONDS)
-        tokens = read(cluster, secrets)
+    with cluster.needed():
+        tokens = read_patiently(cluster, secrets, patience)
     missing = [secret for secret in secrets if secret not in tokens]
     if missing and patience:
         module.fail_json(

@@ -15,6 +15,7 @@ from simulator_tests.cluster.node_client import Client
 
 from ansible_collections.winkube.node.plugins.module_utils.cluster_access import NEEDS, missing
 from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
+from ansible_collections.winkube.node.plugins.module_utils.cluster_state import flannel
 from ansible_collections.winkube.node.plugins.modules import cluster_info
 from simulator.cluster import Cluster
 
@@ -125,7 +126,7 @@ def test_flannels_settings_are_read_where_they_are(cluster: Cluster, admin: Clie
     code, answer = admin.request("POST", maps, body)
     assert code == 201, answer
     try:
-        found = cluster_info.flannel(ClusterClient(Module(cluster.kubeconfig)))
+        found = flannel(ClusterClient(Module(cluster.kubeconfig)))
     finally:
         admin.request("DELETE", f"{maps}/kube-flannel-cfg")
     expected = {"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}} if "vxlan" in text else {}
@@ -133,7 +134,7 @@ def test_flannels_settings_are_read_where_they_are(cluster: Cluster, admin: Clie
 
 
 def test_a_cluster_without_flannel_on_linux_has_none(cluster: Cluster) -> None:
-    assert cluster_info.flannel(ClusterClient(Module(cluster.kubeconfig))) == {}
+    assert flannel(ClusterClient(Module(cluster.kubeconfig))) == {}
 
 
 @pytest.mark.parametrize(

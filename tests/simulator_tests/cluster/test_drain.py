@@ -12,9 +12,10 @@ import pytest
 from simulator_tests.cluster.node_client import Client, eventually
 from simulator_tests.cluster.small_kubelet import SmallKubelet
 
+from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
 from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
 from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, Mark
-from ansible_collections.winkube.node.plugins.module_utils.drain import ApiError, Options, drain
+from ansible_collections.winkube.node.plugins.module_utils.drain import Options, drain
 from ansible_collections.winkube.node.plugins.module_utils.node_api import NodeApi
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
 from simulator.cluster import Cluster

@@ -8,8 +8,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
 from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, Mark
-from ansible_collections.winkube.node.plugins.module_utils.drain import ApiError, Options, drain
+from ansible_collections.winkube.node.plugins.module_utils.drain import Options, drain
 from ansible_collections.winkube.node.plugins.module_utils.pods import Pod, pod_name
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
 

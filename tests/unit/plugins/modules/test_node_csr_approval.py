@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from simulator_tests.cluster.node_client import signing_request
 
-from ansible_collections.winkube.node.plugins.module_utils.drain import ApiError
+from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
 from ansible_collections.winkube.node.plugins.modules.node_csr_approval import Approver, wait
 
 TOKENS = {"win1": "aaaaaa", "win2": "bbbbbb"}

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import base64
-import types
+import contextlib
 import typing as t
 
 import pytest
@@ -28,16 +28,19 @@ class Fake:
 
     def __init__(self, params: dict[str, t.Any], looks: t.Mapping[str, int]) -> None:
         self.params, self.looks, self.asked = params, dict(looks), 0
-        self.core = types.SimpleNamespace(read_namespaced_secret=None)
 
-    def find(self, function: object, name: str, namespace: str) -> object:
+    def lookup(self, *path: str, form: object) -> dict[str, t.Any] | None:
         self.asked += 1
+        _, namespace, _, name = path
         left = self.looks.get(f"{namespace}/{name}")
         if left is None:
             return None
         self.looks[f"{namespace}/{name}"] = left - 1
         token = base64.b64encode(f"token of {name}".encode()).decode()
-        return types.SimpleNamespace(data={"token": token} if left <= 0 else None)
+        return {"metadata": {"name": name}, **({"data": {"token": token}} if left <= 0 else {})}
+
+    def needed(self) -> contextlib.nullcontext[None]:
+        return contextlib.nullcontext()
 
     def exit_json(self, **result: t.Any) -> None:
         raise End(result)

@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Asks the API server who may do what (kubernetes.io: Authorization Overview, "Checking API access").
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .api_forms import REVIEW
+from .cluster_client import Cluster
+
+_API = "apis/authorization.k8s.io/v1"
+
+
+def allowed(cluster: Cluster, attributes: t.Mapping[str, str], **user: t.Any) -> bool:
+    """Whether somebody may do one thing.
+
+    Args:
+        cluster: the cluster.
+        attributes: `resourceAttributes` of a review; empty ones are left out.
+        user: `user` and `groups` of somebody else than the kubeconfig's user.
+
+    Raises:
+        ApiError: it cannot be asked.
+    """
+    kind = "SubjectAccessReview" if user else "SelfSubjectAccessReview"
+    spec = {**user, "resourceAttributes": {key: value for key, value in attributes.items() if value}}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+    answer = cluster.ask("POST", _API, f"{kind.lower()}s", body=body, form=REVIEW)
+    return bool(answer["status"]["allowed"])

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A request to the Kubernetes API that failed. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+
+class ApiError(Exception):
+    """The API server refused, was not reached, or gave an unusable answer; the text is one line."""
+
+    def __init__(
+        self,
+        message: str,
+        status: int = 0,
+        causes: t.Mapping[str, str] | None = None,
+        retry_after: float = 0.0,
+        *,
+        brief: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status; 0 where there was no answer."""
+        self.causes = dict(causes or {})
+        """Messages by reason, of the answer's details."""
+        self.retry_after = retry_after
+        self.brief = brief or message
+        """Status and reason only: the server's own message may quote what was sent to it."""
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may be answered otherwise in a while."""
+        return self.status in (0, 404, 409, 429) or self.status >= 500 or "NamespaceTerminating" in self.causes
+
+
+def refusal(status: int, reason: object, body: str | bytes | None) -> ApiError:
+    """Reads an answer other than success (kubernetes.io: API Conventions, "Response Status Kind").
+
+    Args:
+        status: HTTP status.
+        reason: the HTTP status line's words.
+        body: a Status object, or anything else.
+    """
+    brief = f"{status} {reason}"
+    try:
+        answer = json.loads(body or "")
+        details = answer.get("details") or {}
+        causes = {str(one.get("reason")): str(one.get("message")) for one in details.get("causes") or ()}
+        message, retry_after = str(answer.get("message") or brief), float(details.get("retryAfterSeconds") or 0)
+    except (AttributeError, TypeError, ValueError):
+        message, causes, retry_after = brief, {}, 0.0
+    return ApiError(message, status, causes, retry_after, brief=brief)

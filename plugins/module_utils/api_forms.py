@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The form of the objects that the collection reads from the Kubernetes API, and whether an answer has it. Pure.
+
+Private to the collection. Only what is read is checked. A field may be missing or null unless every object of its kind
+has it (kubernetes.io: Kubernetes API reference).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+Form = t.Union[type, t.Sequence[t.Any], t.Mapping[str, t.Any]]  # noqa: UP007 - for Python 3.9
+"""A type; a list with the form of its elements; or forms by field. A `!` marks a required field; `*` is any field."""
+
+_META = {"name!": str, "namespace": str, "uid": str, "resourceVersion": str, "labels": {}, "annotations": {}}
+_TEXTS = {"*": str}
+_CONDITIONS = [{"type!": str, "status!": str}]
+_OPTIONS = {"securityContext": {"windowsOptions": {}}}
+_STATUSES = [{"containerID": str, "state": {"waiting": {}}}]
+
+NODE: Form = {
+    "metadata!": {**_META, "resourceVersion!": str},
+    "spec": {"podCIDR": str},
+    "status": {
+        "conditions": _CONDITIONS,
+        "addresses": [{"type!": str, "address!": str}],
+        "nodeInfo": {"bootID": str, "kubeletVersion": str},
+    },
+}
+POD: Form = {
+    "metadata!": {**_META, "namespace!": str, "uid!": str, "ownerReferences": [{"kind!": str, "name!": str}]},
+    "spec!": {**_OPTIONS, "nodeName": str, "volumes": [{}], "containers": [_OPTIONS]},
+    "status": {
+        "phase": str,
+        "conditions": _CONDITIONS,
+        "containerStatuses": _STATUSES,
+        "initContainerStatuses": _STATUSES,
+    },
+}
+BUDGET: Form = {
+    "metadata!": _META,
+    "spec!": {"selector": {"matchLabels": {}, "matchExpressions": [{"key!": str, "operator!": str, "values": [str]}]}},
+}
+DAEMON_SET: Form = {
+    "metadata!": {**_META, "namespace!": str},
+    "spec!": {"template!": {"spec!": {"nodeSelector": {}, "affinity": {}}}},
+}
+SIGNING_REQUEST: Form = {"metadata!": _META, "spec": {}, "status": {"conditions": [{"type!": str}]}}
+CONFIG_MAP: Form = {"metadata!": _META, "data": _TEXTS}
+SECRET: Form = CONFIG_MAP
+BINDING: Form = {"metadata!": _META, "roleRef": {}, "subjects": [{}]}
+REVIEW: Form = {"status!": {"allowed!": bool}}
+VERSION: Form = {"gitVersion!": str}
+ANYTHING: Form = {}
+_NAMES = {str: "text", bool: "true or false"}
+
+
+def list_of(form: Form) -> Form:
+    """The form of a list of objects, such as a PodList."""
+    return {"items": [form]}
+
+
+def problem(value: t.Any, form: Form, where: str = "") -> str:
+    """Says where a value has not its form.
+
+    Args:
+        value: parsed JSON.
+        form: what it should be.
+        where: its place in the answer.
+
+    Returns:
+        Such as `items[3].metadata.name: expected text, got a list`; empty where all is well.
+    """
+    if isinstance(form, type):
+        return "" if isinstance(value, form) else _unexpected(where, _NAMES[form], value)
+    if isinstance(form, t.Mapping):
+        return _fields_problem(value, form, where)
+    if not isinstance(value, list):
+        return _unexpected(where, "a list", value)
+    found = (problem(item, form[0], f"{where}[{index}]") for index, item in enumerate(value))
+    return next(filter(None, found), "")
+
+
+def _fields_problem(value: t.Any, form: t.Mapping[str, t.Any], where: str) -> str:
+    if not isinstance(value, dict):
+        return _unexpected(where, "an object", value)
+    names = {field.rstrip("!"): field for field in form} if "*" not in form else dict.fromkeys(value, "*")
+    for name, field in names.items():
+        item = value.get(name)
+        if item is None and not field.endswith("!"):
+            continue
+        found = problem(item, form[field], f"{where}.{name}" if where else name)
+        if found:
+            return found
+    return ""
+
+
+def _unexpected(where: str, expected: str, value: t.Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
+    return f"{where or 'the answer'}: expected {expected}, got {names.get(type(value), 'a number')}"

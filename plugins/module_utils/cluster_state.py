@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the collection wants to know of a cluster's nodes, pods, DaemonSets and ConfigMaps; requests raise ApiError.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from .api_forms import CONFIG_MAP, DAEMON_SET, POD
+from .cluster_client import Cluster
+from .cordon import read_cordon
+
+FLANNEL = "kube-flannel-cfg"
+FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
+"""Where flannel's own manifest and kubespray, or older ones, put the ConfigMap."""
+RUNTIME_LABEL = "winkube.node/container-runtime"
+REVISION_LABEL = "winkube.node/revision"
+NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
+"""Namespace and labels of the pods of role cni's DaemonSets."""
+
+
+def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:
+    """What matters of a node, and which pods of `network_pods` it has."""
+    spec, status, cordon = node.get("spec") or {}, node.get("status") or {}, read_cordon(node)
+    labels = node["metadata"].get("labels") or {}
+    addresses = status.get("addresses") or ()
+    return {
+        "ready": any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions") or ()),
+        "pod_cidr": spec.get("podCIDR") or "",
+        "os": labels.get("kubernetes.io/os", ""),
+        "version": (status.get("nodeInfo") or {}).get("kubeletVersion") or "",
+        "unschedulable": cordon.unschedulable,
+        "cordon_owner": cordon.mark.by if cordon.unschedulable and cordon.mark else "",
+        "addresses": [item["address"] for item in addresses],
+        "internal_ip": next((item["address"] for item in addresses if item["type"] == "InternalIP"), ""),
+        "runtime_label": labels.get(RUNTIME_LABEL, ""),
+        "network_pods": pods.get(node["metadata"]["name"], []),
+    }
+
+
+def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
+    """The pods that run the network of Windows nodes, by node."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for namespace, labels in NETWORK_PODS:
+        path = ("api/v1/namespaces", namespace, "pods")
+        for pod in cluster.items(*path, form=POD, query={"labelSelector": labels}):
+            revision = (pod["metadata"].get("labels") or {}).get(REVISION_LABEL, "")
+            about = {"namespace": namespace, "name": pod["metadata"]["name"], "revision": revision}
+            found.setdefault(pod["spec"].get("nodeName") or "", []).append(about)
+    return found
+
+
+def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
+    """DaemonSets whose pods go to nodes of any operating system."""
+    found = []
+    for item in cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET):
+        spec = item["spec"]["template"]["spec"]
+        constraints = f"{spec.get('nodeSelector')} {(spec.get('affinity') or {}).get('nodeAffinity')}"
+        if "kubernetes.io/os" not in constraints:
+            found.append({"namespace": item["metadata"]["namespace"], "name": item["metadata"]["name"]})
+    return found
+
+
+def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | None:
+    """The data of a ConfigMap; None where it does not exist."""
+    found = cluster.lookup("api/v1/namespaces", namespace, "configmaps", name, form=CONFIG_MAP)
+    return found if found is None else found.get("data") or {}
+
+
+def flannel(cluster: Cluster) -> dict[str, t.Any]:
+    """How flannel's Linux nodes are configured; empty where the cluster has no such ConfigMap."""
+    for namespace in FLANNEL_NAMESPACES:
+        found = config_map(cluster, namespace, FLANNEL)
+        if found is not None:
+            try:
+                conf = json.loads(found.get("net-conf.json") or "")
+            except ValueError:
+                conf = None
+            return {"config_map": f"{namespace}/{FLANNEL}", "net_conf": conf if isinstance(conf, dict) else {}}
+    return {}
