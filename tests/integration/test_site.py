@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -26,6 +29,8 @@ from integration.playbooks import (
 from integration.states import state_of
 from kubernetes import client
 
+from simulator.cluster.memory.api import Api
+from simulator.cluster.memory.requests import Request, Response
 from simulator.kubernetes_node import containerd_config, kubeadm_real
 
 pytestmark = pytest.mark.integration
@@ -48,6 +53,7 @@ CONTAINERD = r"C:\Program Files\containerd"
 LEFTOVERS = (r"C:\ProgramData\winkube\join.yaml", r"C:\etc\kubernetes\bootstrap-kubelet.conf")
 STATE_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\hns\State"
 UPDATES = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU"
+_OF_NODES = ("/api/v1/nodes", "/api/v1/pods", "/apis/certificates.k8s.io/v1/")
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +106,26 @@ def first(site: Site, own_tokens: dict[str, str], checked: PlayRun) -> PlayRun:
 @pytest.fixture(scope="module")
 def second(site: Site, first: PlayRun) -> PlayRun:
     """The second run."""
-    run = site.run("site.yml").expect()
+    with asked_of_nodes() as asked:
+        run = site.run("site.yml").expect()
     site.counted["second"] = {host: site.counters(host) for host in HOSTS}
+    site.counted["asked"] = {"second": asked}
     return run
+
+
+@contextmanager
+def asked_of_nodes() -> Iterator[Counter[str]]:
+    """Count what the administrator asks the cluster in memory about its nodes, their pods and their certificates."""
+    asked: Counter[str] = Counter()
+    handle = Api.handle
+
+    def counting(api: Api, request: Request) -> Response:
+        if request.user.name == "kubernetes-super-admin" and request.path.startswith(_OF_NODES):
+            asked[f"{request.method} {request.path}"] += 1
+        return handle(api, request)
+
+    with mock.patch.object(Api, "handle", counting):
+        yield asked
 
 
 def test_a_dry_run_says_what_would_change(site: Site, checked: PlayRun) -> None:
@@ -223,6 +246,19 @@ def test_the_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
         assert counters["remote_commands"] <= 8, host
 
 
+def skipped(run: PlayRun, task: str) -> bool:
+    """Whether no host ran a task."""
+    (said,) = re.findall(rf"^TASK \[[^\]]*{task}\][^\n]*\n(.*?)(?=^TASK |^PLAY )", run.output, re.MULTILINE | re.DOTALL)
+    return "skipping:" in said and "ok:" not in said and "changed:" not in said
+
+
+def test_the_second_run_asks_once_how_the_nodes_are(site: Site, second: PlayRun, cluster_kind: str) -> None:
+    assert skipped(second, "Look at the nodes in the cluster")
+    assert skipped(second, "Wait until the nodes are Ready")
+    if cluster_kind == "memory":
+        assert site.counted["asked"]["second"] == {"GET /api/v1/nodes": 1}
+
+
 def test_plan_finds_nothing(site: Site, second: PlayRun) -> None:
     run, nodes = site.plan()
     run.expect()
@@ -263,6 +299,7 @@ def test_drift_is_found_and_repaired(site: Site, second: PlayRun) -> None:
 
     away.open_ports()
     run = site.run("site.yml", "--limit", "win22").expect()
+    assert not skipped(run, "Wait until the nodes are Ready"), "what was changed is waited for"
     assert set(run.changes("win22")) == set(drift)
     assert machine.files.read_text(rf"{CONTAINERD}\config.toml") == config
     assert machine.registry.data(STATE_KEY, "EnableCompartmentNamespace") == 1

@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""When what cluster_info said at the beginning is enough, and the cluster is not asked again."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+from ansible.template import trust_as_template
+from unit.roles.templates import ROLES, task, templar, value
+
+HOSTS = ["one", "two"]
+READY = {"nodes": {"n-one": {"ready": True}, "n-two": {"ready": True}, "linux": {"ready": False}}}
+
+
+def facts(host: str, *, joined: bool = True) -> dict[str, t.Any]:
+    return {"joined": joined, "node_name": f"n-{host}"}
+
+
+def untouched(**variables: t.Any) -> bool:
+    """Whether a node's host notes that nothing was changed."""
+    arguments = task(
+        "node_join", "converge.yml", "Note which nodes are waited for later, and on which nothing was changed"
+    )
+    found = templar(["cni", "node_join"], {"node_join_facts": facts("one"), **variables})
+    return bool(found.template(trust_as_template(arguments["ansible.builtin.set_fact"]["node_join_untouched"])))
+
+
+def waits(hosts: t.Mapping[str, t.Mapping[str, t.Any]], cluster: t.Mapping[str, t.Any] = READY) -> bool:
+    """Whether the run waits for its nodes; hosts that are not there have failed."""
+    about = {host: {"node_join_facts": facts(host), "node_join_later": False, **more} for host, more in hosts.items()}
+    variables = {
+        "hostvars": {host: about.get(host, {}) for host in HOSTS},
+        "ansible_play_hosts": list(about),
+        "ansible_play_hosts_all": HOSTS,
+        "node_join_cluster": cluster,
+    }
+    condition = task("node_join", "converge.yml", "Wait until the nodes are Ready")["when"]
+    return bool(value(templar(["cni", "node_join"], variables), condition))
+
+
+SAME = {"node_join_untouched": True}
+
+
+def test_nobody_waits_for_nodes_that_were_ready_and_left_as_they_are() -> None:
+    assert not waits(dict.fromkeys(HOSTS, SAME))
+
+
+def test_all_wait_where_anything_was_changed_on_one_of_them() -> None:
+    assert waits({"one": SAME, "two": {"node_join_untouched": False}})
+
+
+def test_all_wait_where_a_changed_node_is_drained_later() -> None:
+    assert waits({"one": SAME, "two": {"node_join_untouched": False, "node_join_later": True}})
+
+
+def test_nobody_waits_for_what_is_only_drained_later() -> None:
+    assert not waits({"one": SAME, "two": {**SAME, "node_join_later": True}}, {"nodes": {"n-one": {"ready": True}}})
+    assert not waits({host: {**SAME, "node_join_later": True} for host in HOSTS}, {"nodes": {}})
+
+
+def test_the_others_wait_where_a_host_has_failed() -> None:
+    assert waits({"one": SAME})
+
+
+@pytest.mark.parametrize("nodes", [{"n-one": {"ready": True}}, {"n-one": {"ready": True}, "n-two": {"ready": False}}])
+def test_all_wait_where_one_was_not_ready(nodes: dict[str, t.Any]) -> None:
+    assert waits(dict.fromkeys(HOSTS, SAME), {"nodes": nodes})
+
+
+def test_a_machine_that_joins_is_not_untouched() -> None:
+    assert untouched()
+    assert untouched(node_prepare_converged={"changed": False}, cni_replaced={"skipped": True, "changed": False})
+    assert not untouched(node_join_facts=facts("one", joined=False))
+
+
+# They change nothing, or only what others have changed (deleted tokens of nodes that join, a guard's end).
+READERS = {
+    "ansible.builtin.assert",
+    "ansible.builtin.async_status",
+    "ansible.builtin.fail",
+    "ansible.builtin.import_role",
+    "ansible.builtin.import_tasks",
+    "ansible.builtin.set_fact",
+    "kubernetes.core.k8s_info",
+    "winkube.node.nodes_ready",
+    "winkube.node.service_account_tokens",
+}
+FOLLOWERS = {
+    "Approve the nodes' certificates meanwhile",
+    "Delete the bootstrap tokens",
+    # Its machine joins, and so is not untouched.
+    "Delete the node of a machine that joins anew",
+    "See that the static address is there",
+}
+FILES = {
+    "node_join": ("converge.yml", "join.yml", "apply.yml"),
+    "cni": ("linux.yml", "services.yml", "cluster.yml", "change.yml", "pods.yml"),
+    "node_prepare": ("converge.yml",),
+}
+# Files for the resources that `Converge the node` then makes.
+FOLLOWERS |= {"Push what the node lacks of the bundle"}
+
+
+def flat(tasks: t.Iterable[dict[str, t.Any]]) -> t.Iterator[dict[str, t.Any]]:
+    """Tasks, with those of blocks."""
+    for one in tasks:
+        for part in ("block", "rescue", "always"):
+            yield from flat(one.get(part, []))
+        if "block" not in one:
+            yield one
+
+
+def changing() -> t.Iterator[tuple[str, str]]:
+    """The tasks of the join that may change something, with the name of what they register."""
+    for role, files in FILES.items():
+        for name in files:
+            for one in flat(yaml.safe_load((ROLES / role / "tasks" / name).read_text(encoding="utf-8"))):
+                if not READERS & set(one) and one["name"] not in FOLLOWERS:
+                    yield one["name"], one.get("register", "")
+
+
+@pytest.mark.parametrize(("name", "registered"), list(changing()))
+def test_whatever_a_run_changes_is_noticed(name: str, registered: str) -> None:
+    assert registered, f"{name}: register its result, and name that in node_join_changed"
+    assert not untouched(**{registered: {"changed": True}})
+
+
+@pytest.mark.parametrize(
+    ("node", "seen"),
+    [
+        ({"unschedulable": False, "cordon_owner": ""}, {"ours": False, "cordoned_before": False}),
+        ({"unschedulable": True, "cordon_owner": ""}, {"ours": False, "cordoned_before": True}),
+        ({"unschedulable": True, "cordon_owner": "patch_nodes"}, {"ours": False, "cordoned_before": True}),
+        ({"unschedulable": True, "cordon_owner": "site"}, {"ours": True, "cordoned_before": True}),
+    ],
+)
+def test_who_cordoned_a_live_node_is_known_from_the_beginning(node: dict[str, t.Any], seen: dict[str, bool]) -> None:
+    begin = task("node_maintenance", "survey.yml", "Begin the notes of the node")["ansible.builtin.set_fact"]
+    given = {"inventory_hostname": "one", "node_maintenance_owner": "site", "node_maintenance_node_name": "n-one"}
+    found = templar(["node_maintenance"], {**given, "node_maintenance_nodes": {"n-one": node}})
+    state = found.template(trust_as_template(begin["node_maintenance_state"]))
+    assert state == {"host": "one", "node": "n-one", "stage": "waiting", "seen": seen}
+    assert (
+        value(templar(["node_maintenance"], {**given, "node_maintenance_state": state}), "node_maintenance_seen")
+        == seen
+    )
+    assert not surveys(state)
+
+
+def surveys(*states: t.Mapping[str, t.Any]) -> bool:
+    """Whether the cluster is asked about the nodes of hosts with these notes."""
+    hosts = {state["host"]: {"node_maintenance_state": state} for state in states}
+    variables = {"hostvars": {**hosts, "other": {}}, "ansible_play_hosts_all": [*hosts, "other"]}
+    condition = task("node_maintenance", "survey.yml", "Look at the nodes in the cluster")["when"]
+    return bool(value(templar(["node_maintenance"], variables), condition))
+
+
+def test_the_cluster_is_asked_by_whoever_has_not_asked_it() -> None:
+    begin = task("node_maintenance", "survey.yml", "Begin the notes of the node")["ansible.builtin.set_fact"]
+    given = {"inventory_hostname": "one", "node_maintenance_node_name": "n-one"}
+    state = templar(["node_maintenance"], given).template(trust_as_template(begin["node_maintenance_state"]))
+    assert state == {"host": "one", "node": "n-one", "stage": "waiting"}
+    assert surveys(state)
+    assert surveys({**state, "seen": {}}, {**state, "host": "two"})
+    assert not surveys()
+    survey = {"nodes": {"n-one": {"ours": True}}}
+    found = templar(["node_maintenance"], {"node_maintenance_state": state, "node_maintenance_survey": survey})
+    assert value(found, "node_maintenance_seen") == {"ours": True}
+    # The survey was skipped, or its host has failed.
+    assert value(templar(["node_maintenance"], {"node_maintenance_state": state}), "node_maintenance_seen") == {}
