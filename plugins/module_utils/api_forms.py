@@ -46,7 +46,7 @@ DAEMON_SET: Form = {
     "metadata!": {**_META, "namespace!": str},
     "spec!": {"template!": {"spec!": {"nodeSelector": {}, "affinity": {}}}},
 }
-SIGNING_REQUEST: Form = {"metadata!": _META, "spec": {}, "status": {"conditions": [{"type!": str}]}}
+SIGNING_REQUEST: Form = {"metadata!": _META, "spec": {"username": str}, "status": {"conditions": [{"type!": str}]}}
 CONFIG_MAP: Form = {"metadata!": _META, "data": _TEXTS}
 SECRET: Form = CONFIG_MAP
 BINDING: Form = {"metadata!": _META, "roleRef": {}, "subjects": [{}]}
@@ -98,4 +98,4 @@ def _fields_problem(value: t.Any, form: t.Mapping[str, t.Any], where: str) -> st
 
 def _unexpected(where: str, expected: str, value: t.Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
-    return f"{where or 'the answer'}: expected {expected}, got {names.get(type(value), 'a number')}"
+    return f"{where}{': ' if where else ''}expected {expected}, got {names.get(type(value), 'a number')}"

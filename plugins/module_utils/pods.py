@@ -166,6 +166,6 @@ def _waits_for(pod: Pod) -> str:
 
 def _is_host_process(pod: Pod) -> bool:
     """Whether a pod, or a container of it, is a HostProcess one; all or none of a pod's containers are."""
-    levels = [pod["spec"], *pod["spec"].get("containers", ())]
+    levels = [pod["spec"], *(pod["spec"].get("containers") or ())]
     options = (((level.get("securityContext") or {}).get("windowsOptions") or {}) for level in levels)
     return any(option.get("hostProcess") for option in options)

@@ -194,7 +194,7 @@ def kubeconfig(folder: Path, server: str) -> Path:
         (b"<html>Log in</html>", "the answer is no JSON"),
         (b"\xff\xfe", "the answer is no JSON"),
         (b"[" * 100_000, "the answer is no JSON"),
-        (b"[]", "the answer: expected an object, got a list"),
+        (b"[]", "expected an object, got a list"),
         (b'{"items": {}}', "items: expected a list, got an object"),
         (b'{"items": [1]}', r"items\[0\]: expected an object, got a number"),
         (b'{"items": [{"metadata": {}}]}', r"items\[0\]\.metadata\.name: expected text, got nothing"),
