@@ -208,9 +208,8 @@ def test_a_node_that_lacks_nothing_is_only_looked_at(site: Site, rollout: Rollou
 
 def test_a_patched_node_takes_few_commands(rollout: Rollout) -> None:
     usual = [rollout.commands[host] for host in LACKING if host not in (FAILS, CUT, STALE, POWER)]
-    # One to look, six and a poll to install and reboot (docs/patches.md), one for HNS.
-    assert min(usual) == 9
-    assert max(usual) <= 10
+    # One to look, six and a poll to install and reboot (docs/patches.md), one for HNS; a busy machine polls twice.
+    assert set(usual) <= {9, 10}
 
 
 def test_stale_endpoints_are_gone(site: Site, stale: str, rollout: Rollout) -> None:

@@ -299,7 +299,8 @@ def test_drift_is_found_and_repaired(site: Site, second: PlayRun) -> None:
 
     away.open_ports()
     run = site.run("site.yml", "--limit", "win22").expect()
-    assert not skipped(run, "Wait until the nodes are Ready"), "what was changed is waited for"
+    # It was changed while it was drained.
+    assert not skipped(run, "Wait until the nodes and their HostProcess DaemonSets are ready")
     assert set(run.changes("win22")) == set(drift)
     assert machine.files.read_text(rf"{CONTAINERD}\config.toml") == config
     assert machine.registry.data(STATE_KEY, "EnableCompartmentNamespace") == 1
