@@ -62,10 +62,10 @@ $(COLLECTION):
 demo: $(DEMO_READY) ## Take four simulated servers to cluster nodes (3 minutes): build/demo/report.html
 	cd tests && $(BIN)/python -m demo
 
-test: $(READY) ## All of lint, sanity, unit, simulator, integration and molecule; ends with pytest's closing line
+test: $(READY) ## Lint, the quick checks of sanity, unit, simulator and integration tests, molecule, in one pytest run
 	@$(PYTEST) tests/integration tests/lint tests/simulator_tests tests/unit $(PYTEST_ARGS)
 
-test-all: $(READY) ## `make test`, with the variants of tests in other surroundings, and sanity's pylint: an hour
+test-all: $(READY) ## `make test`, with the variants of tests in other surroundings, and all of sanity
 	@WINKUBE_TESTS=all $(PYTEST) tests/integration tests/lint tests/simulator_tests tests/unit $(PYTEST_ARGS)
 
 unit: $(READY) ## Unit tests of the engine, the modules and this repository
@@ -121,7 +121,7 @@ docs-lint: $(READY)
 sanity: $(READY) ## The checks of ansible-test sanity that need neither containers nor PowerShell
 	tests/sanity/run.sh $(SANITY_ARGS)
 
-# pylint takes three minutes of CPU, importing every file in a process of its own one; ruff and mypy read all files too.
+# pylint costs three minutes of CPU, and the import check, which starts a process for each file, more than one.
 sanity-quick: $(READY) ## The checks of sanity but its slow ones: pylint, pep8 (ruff checks the same), import
 	tests/sanity/run.sh --skip-test pylint --skip-test pep8 --skip-test import
 

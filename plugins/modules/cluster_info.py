@@ -190,6 +190,7 @@ import urllib.parse
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.common.yaml import yaml_load
 
 from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
@@ -251,7 +252,7 @@ def node_version(version: str) -> str:
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
     """A YAML document in a ConfigMap, NAMESPACE/NAME; empty where the ConfigMap does not exist."""
     try:
-        found = yaml.safe_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
+        found = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
         why = problem(found, form) if found else ""
     except yaml.YAMLError:
         why = "no YAML"

@@ -93,6 +93,8 @@ FOLLOWERS = {
     "Delete the bootstrap tokens",
     # Its machine joins, and so is not untouched.
     "Delete the node of a machine that joins anew",
+    # Files for the resources that `Converge the node` then makes.
+    "Push what the node lacks of the bundle",
     "See that the static address is there",
 }
 FILES = {
@@ -100,8 +102,6 @@ FILES = {
     "cni": ("linux.yml", "services.yml", "cluster.yml", "change.yml", "pods.yml"),
     "node_prepare": ("converge.yml",),
 }
-# Files for the resources that `Converge the node` then makes.
-FOLLOWERS |= {"Push what the node lacks of the bundle"}
 
 
 def flat(tasks: t.Iterable[dict[str, t.Any]]) -> t.Iterator[dict[str, t.Any]]:
