@@ -71,7 +71,7 @@ class TestWindowsUpdate:
         # Two polls last that long: with them a live node takes ten commands, its first look and that at HNS included.
         assert patches_run.FIRST_POLL + patches_run.POLL >= 20 * 60
         # Polls pass as fast as Windows' own time: three patches of 400 s each.
-        scale = 1 / 300
+        scale = 1 / 100
         monkeypatch.setattr(patches_run, "FIRST_POLL", patches_run.FIRST_POLL * scale)
         monkeypatch.setattr(patches_run, "POLL", patches_run.POLL * scale)
         said: list[str] = []

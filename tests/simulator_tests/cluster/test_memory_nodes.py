@@ -33,8 +33,8 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A cluster that misses a heartbeat after a second."""
-    with start_cluster("memory", node_grace_period=1.0, pod_cidr="10.9.0.0/22", service_cidr="10.50.0.0/16") as running:
+    """A cluster that misses a heartbeat after some seconds: on a busy machine the living node may be late by one."""
+    with start_cluster("memory", node_grace_period=4.0, pod_cidr="10.9.0.0/22", service_cidr="10.50.0.0/16") as running:
         yield running
 
 
@@ -107,7 +107,7 @@ def test_a_silent_node_becomes_unknown_and_recovers(admin: Client, node: tuple[s
     eventually(speaks, "the node is Ready")
     path = pod_on(admin, name, "on-silent", tolerations=[{"operator": "Exists"}])
     run_pod(client, admin.get(path))
-    eventually(lambda: ready(admin, name)["status"] == "Unknown", "the node is Unknown", 10)
+    eventually(lambda: ready(admin, name)["status"] == "Unknown", "the node is Unknown")
     assert ready(admin, name)["reason"] == "NodeStatusUnknown"
     assert ready(admin, name)["message"] == "Kubelet stopped posting node status."
     both = {(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")}
@@ -132,7 +132,7 @@ def test_pods_leave_a_silent_node_when_their_time_is_over(
     stays = pod_on(admin, name, "stays")  # 300 seconds by default
     seconds = {one["key"]: one["tolerationSeconds"] for one in admin.get(stays)["spec"]["tolerations"]}
     assert seconds == {"node.kubernetes.io/not-ready": 300, UNREACHABLE: 300}
-    eventually(lambda: admin.get(leaves)["metadata"].get("deletionTimestamp"), "the pod is deleted", 10)
+    eventually(lambda: admin.get(leaves)["metadata"].get("deletionTimestamp"), "the pod is deleted")
     assert not admin.get(stays)["metadata"].get("deletionTimestamp")
 
 
@@ -180,9 +180,19 @@ def test_the_cluster_knows_its_networks(admin: Client) -> None:
     assert made["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
 
 
-def test_a_daemon_set_replaces_outdated_pods_one_by_one(
-    admin: Client, keepalive: str, node: tuple[str, Client]
-) -> None:
+@pytest.fixture
+def two_nodes(tmp_path: Path) -> Iterator[Client]:
+    """The administrator of a cluster with two nodes that nobody misses."""
+    with start_cluster("memory", node_grace_period=3600.0) as running:
+        admin = admin_client(running, tmp_path)
+        for name in ("win-a", "win-b"):
+            client = node_client(running, bootstrap_token(admin), name, tmp_path)
+            assert client.request("POST", "/api/v1/nodes", node_object(name, ready=True))[0] == 201
+        yield admin
+
+
+def test_a_daemon_set_replaces_outdated_pods_one_by_one(two_nodes: Client) -> None:
+    admin = two_nodes
     path = "/apis/apps/v1/namespaces/default/daemonsets"
     spec = {"containers": [{"name": "a", "image": "example.invalid/a:1"}], "tolerations": [{"operator": "Exists"}]}
     template = {"metadata": {"labels": {"app": "roll"}}, "spec": spec | {"terminationGracePeriodSeconds": 0}}
@@ -210,7 +220,6 @@ def test_a_daemon_set_replaces_outdated_pods_one_by_one(
     eventually(lambda: (len(running("a:1")), len(running("a:2"))) == (1, 1), "the deleted one is new")
     admin.request("PATCH", f"{path}/roll", {"spec": {"updateStrategy": {"type": "RollingUpdate"}}}, MERGE)
     eventually(lambda: len(running("a:2")) == 2, "the other one follows")
-    admin.request("DELETE", f"{path}/roll")
 
 
 def test_nothing_is_left_of_a_cluster_that_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,6 @@ def test_a_wrong_fleet_file_is_an_error_of_the_command_line(tmp_path: Path) -> N
     fleet.write_text("nodes: [{name: win-a, address: 127.0.0.3, windows: '2016'}]")
     tests = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-m", "simulator", "--fleet", str(fleet)]
-    result = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=False, timeout=60)
+    result = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=False, timeout=300)
     assert result.returncode == 2
     assert "unknown version of Windows: '2016'" in result.stderr
