@@ -230,6 +230,6 @@ def test_nothing_is_left_of_a_cluster_that_ended(tmp_path: Path, monkeypatch: py
         assert client.get("/version")["major"] == "1"
         assert list(tmp_path.iterdir())
     assert list(tmp_path.iterdir()) == []
-    eventually(lambda: set(threading.enumerate()) <= before, "its threads have ended", 10)
+    eventually(lambda: set(threading.enumerate()) <= before, "its threads have ended")
     with pytest.raises(OSError, match="refused"):
         client.get("/version")

@@ -110,7 +110,7 @@ def test_an_endpoint_that_outlived_a_reboot_keeps_its_container_from_starting(
     server.start(server.create("web", "registry.example/app:1", address="172.20.0.9"))
 
     node.machine.power.reset()
-    wait_for(lambda: dockerd.connect(node.machine), "dockerd is there again", 5)
+    wait_for(lambda: dockerd.connect(node.machine), "dockerd is there again")
 
     assert [entry["State"] for entry in ps(node, "-a")] == ["exited"]
     (stale,) = endpoints(node).values()

@@ -62,7 +62,7 @@ def test_only_the_first_and_the_last_external_network_touch_the_switch(make_node
     assert node.machine.network.drops == 1, "at once: whoever asked for it gets no answer"
     assert not node.machine.network.is_up
     assert list(status(node)["network"]) == ["Ethernet"]
-    wait_for(lambda: node.machine.network.is_up, "the link comes back", 5)
+    wait_for(lambda: node.machine.network.is_up, "the link comes back")
     assert status(node)["network"]["Ethernet"]["addresses"] == [f"{node.machine.address}/24"], "DHCP gave it again"
 
 
@@ -104,7 +104,7 @@ def test_a_static_address_is_lost_with_the_switch_until_it_is_set_again(
     lost = status(node)["network"]["Ethernet"]
     assert (lost["dhcp"], lost["gateway"], lost["dns"], lost["routes"]) == (True, "", [], [])
     assert [text.startswith("169.254.") for text in lost["addresses"]] == [True]
-    wait_for(lambda: node.machine.network.is_linked, "the card has its link again", 5)
+    wait_for(lambda: node.machine.network.is_linked, "the card has its link again")
     assert not node.machine.network.is_up, "but nobody finds the node"
     (index,) = [item["InterfaceIndex"] for item in run(node, "Get-NetIPInterface", InterfaceAlias="Ethernet")]
     run(node, "New-NetIPAddress", InterfaceIndex=index, IPAddress=ADDRESS, PrefixLength=24, DefaultGateway="127.9.4.1")
@@ -127,8 +127,8 @@ def test_a_static_address_is_lost_to_a_new_switch_too(make_node: Callable[..., N
     hns.store(node.machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
 
     assert status(node)["network"][SWITCH]["dhcp"]
-    wait_for(lambda: node.machine.network.drops == 1, "the link drops", 5)
-    wait_for(lambda: node.machine.network.is_linked, "the card has its link again", 5)
+    wait_for(lambda: node.machine.network.drops == 1, "the link drops")
+    wait_for(lambda: node.machine.network.is_linked, "the card has its link again")
     assert not node.machine.network.is_up
     run(node, "Set-NetIPInterface", InterfaceAlias=SWITCH, Dhcp="Disabled")
     run(node, "New-NetIPAddress", InterfaceAlias=SWITCH, IPAddress=ADDRESS, PrefixLength=24)
@@ -152,7 +152,7 @@ def test_what_saves_a_static_address(make_node: Callable[..., Node], uplink: dic
 
     remove_all(node)
 
-    wait_for(lambda: node.machine.network.is_linked, "the card has its link again", 5)
+    wait_for(lambda: node.machine.network.is_linked, "the card has its link again")
     assert node.machine.network.is_up is found
     if "loses" in uplink and found:
         assert status(node)["network"]["Ethernet"]["routes"][0]["destination"] == "10.9.0.0/16"
@@ -196,7 +196,7 @@ def test_ports_close_with_the_address_and_commands_live_on(make_node: Callable[.
     remove_all(node)
     assert ports.said == ["drop", "close"]
     run(node, "New-NetIPAddress", InterfaceAlias="Ethernet", IPAddress=ADDRESS, PrefixLength=24)
-    wait_for(lambda: ports.said[2:] == ["open"], "the ports open once the link is there", 5)
+    wait_for(lambda: ports.said[2:] == ["open"], "the ports open once the link is there")
     assert node.machine.network.is_up
 
 
@@ -263,7 +263,7 @@ def test_a_hang_until_the_service_restarts(make_node: Callable[..., Node]) -> No
     hns_fixtures.populate(node.machine, "flannel-host-gw")
     hang(node, until="restart")
     call = Call(node, "Get-HnsNetwork")
-    wait_for(lambda: blocked(node) == 1, "the call hangs", 5)
+    wait_for(lambda: blocked(node) == 1, "the call hangs")
     with pytest.raises(hns.HnsError, match="0x800705b4"):
         hns.store(node.machine).require()
 
@@ -282,7 +282,7 @@ def test_a_hang_that_only_a_reboot_helps_against(make_node: Callable[..., Node])
     hang(node, until="reboot")
     run(node, "Restart-Service", Name="hns", Force=True)
     call = Call(node, "Get-HnsNetwork")
-    wait_for(lambda: blocked(node) == 1, "it hangs again", 5)
+    wait_for(lambda: blocked(node) == 1, "it hangs again")
 
     node.machine.power.reset()
 
@@ -312,7 +312,7 @@ def test_a_single_call_that_hangs_ends_with_its_process(make_node: Callable[...,
     hang(node, calls=1, commands=["Get-HnsEnd*"])
     assert len(run(node, "Get-HnsNetwork")) == 1, "other cmdlets do not"
     call = Call(node, "Get-HnsEndpoint")
-    wait_for(lambda: blocked(node) == 1, "the call hangs", 5)
+    wait_for(lambda: blocked(node) == 1, "the call hangs")
     assert len(run(node, "Get-HnsEndpoint")) == 5, "the next one does not"
     assert not call.ended.is_set()
 
@@ -327,7 +327,7 @@ def test_a_hang_that_is_over_lets_calls_go_on(make_node: Callable[..., Node]) ->
     hns_fixtures.populate(node.machine, "flannel-host-gw")
     hang(node)
     call = Call(node, "Get-HnsNetwork")
-    wait_for(lambda: blocked(node) == 1, "the call hangs", 5)
+    wait_for(lambda: blocked(node) == 1, "the call hangs")
     hang(node, value=False)
     assert call.ended.wait(60)
     assert isinstance(call.outcome, list)
