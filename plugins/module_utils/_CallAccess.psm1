@@ -31,7 +31,7 @@ function Set-Sddl([string]$Path, [string]$Sddl) {
     $item = Get-Item -LiteralPath $Path -Force
     foreach ($section in @(@('O:', 'Owner'), @('D:', 'Access'))) {
         if ($Sddl -cnotmatch $section[0]) { continue }
-        $acl = New-Security $item.PSIsContainer $Sddl $section[1]
+        $acl = New-Security $item.PSIsContainer -Sddl $Sddl -Sections $section[1]
         # .NET Framework has it as a method, .NET as an extension. Set-Acl would write the group as well.
         if ($PSVersionTable.PSVersion.Major -lt 6) { $item.SetAccessControl($acl) }
         else { [System.IO.FileSystemAclExtensions]::SetAccessControl($item, $acl) }
@@ -44,7 +44,7 @@ function Set-Sddl([string]$Path, [string]$Sddl) {
 function New-Folder([string]$Path, [string]$Sddl, [string]$Existing) {
     Assert-NoLink $Path
     if (-not [System.IO.Directory]::Exists($Path)) {
-        $acl = New-Security $true $Sddl 'Owner, Access'
+        $acl = New-Security $true -Sddl $Sddl -Sections 'Owner, Access'
         if ($PSVersionTable.PSVersion.Major -lt 6) { $null = [System.IO.Directory]::CreateDirectory($Path, $acl) }
         else { [System.IO.FileSystemAclExtensions]::Create([System.IO.DirectoryInfo]::new($Path), $acl) }
     }
@@ -56,4 +56,5 @@ function New-Folder([string]$Path, [string]$Sddl, [string]$Existing) {
     }
 }
 
-Export-ModuleMember -Function 'Get-Link', 'Set-Sddl', 'New-Folder'
+$export = @{ Function = 'Get-Link', 'Set-Sddl', 'New-Folder' }
+Export-ModuleMember @export

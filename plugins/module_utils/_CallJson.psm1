@@ -75,7 +75,7 @@ function Add-Json([System.Text.StringBuilder]$Json, $Value, [int]$Depth) {
             $name = $member.Key
             if ($null -eq $name) { $name = $member.Name }
             $null = $Json.Append($separator).Append((ConvertTo-JsonString "$name")).Append(':')
-            Add-Json $Json $member.Value ($Depth + 1)
+            Add-Json $Json -Value $member.Value -Depth ($Depth + 1)
             $separator = ','
         }
         $text = if ($separator -eq '{') { '{}' } else { '}' }
@@ -84,7 +84,7 @@ function Add-Json([System.Text.StringBuilder]$Json, $Value, [int]$Depth) {
         $separator = '['
         foreach ($item in $base) {
             $null = $Json.Append($separator)
-            Add-Json $Json $item ($Depth + 1)
+            Add-Json $Json -Value $item -Depth ($Depth + 1)
             $separator = ','
         }
         $text = if ($separator -eq '[') { '[]' } else { ']' }
@@ -96,8 +96,9 @@ function Add-Json([System.Text.StringBuilder]$Json, $Value, [int]$Depth) {
 function ConvertTo-BatchJson($Value) {
     $json = [System.Text.StringBuilder]::new()
     # Output objects lie two below a call's result, and may themselves be four deep.
-    Add-Json $json $Value (-2)
+    Add-Json $json -Value $Value -Depth (-2)
     return $json.ToString()
 }
 
-Export-ModuleMember -Function 'ConvertFrom-BatchJson', 'ConvertTo-BatchJson'
+$export = @{ Function = 'ConvertFrom-BatchJson', 'ConvertTo-BatchJson' }
+Export-ModuleMember @export

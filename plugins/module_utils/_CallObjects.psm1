@@ -64,8 +64,13 @@ function New-Failure([string]$Category, [string]$Id, [string]$Message, $Exceptio
 function New-NotFound([string]$Name) {
     $message = "The term '$Name' is not recognized as the name of a cmdlet, function, script file, or operable program."
     $exception = [System.Management.Automation.CommandNotFoundException]::new($message)
-    return New-Failure 'ObjectNotFound' 'CommandNotFoundException' $message $exception
+    return New-Failure 'ObjectNotFound' 'CommandNotFoundException' -Message $message -Exception $exception
 }
 
-Export-ModuleMember -Function 'Get-ObjectProperty', 'ConvertTo-Wanted', 'Test-Object', 'ConvertTo-Argument',
-    'New-Failure', 'New-NotFound', 'ConvertTo-Failure'
+$export = @{
+    Function = @(
+        'Get-ObjectProperty', 'ConvertTo-Wanted', 'Test-Object', 'ConvertTo-Argument'
+        'New-Failure', 'New-NotFound', 'ConvertTo-Failure'
+    )
+}
+Export-ModuleMember @export

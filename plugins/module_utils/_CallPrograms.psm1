@@ -136,4 +136,5 @@ function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) 
     $shell.Dispose()
 }
 
-Export-ModuleMember -Function 'Open-Program', 'Test-Program', 'Close-Program', 'Invoke-Program', 'Invoke-Limited'
+$export = @{ Function = 'Open-Program', 'Test-Program', 'Close-Program', 'Invoke-Program', 'Invoke-Limited' }
+Export-ModuleMember @export

@@ -115,4 +115,5 @@ function Add-Attempt($Run, $Attempt, $Known) {
     if ($Attempt.Failure) { $result['error'] = $Attempt.Failure }
 }
 
-Export-ModuleMember -Function 'Get-Group', 'Get-Timeout', 'Get-Bound', 'New-Run', 'Add-Attempt'
+$export = @{ Function = 'Get-Group', 'Get-Timeout', 'Get-Bound', 'New-Run', 'Add-Attempt' }
+Export-ModuleMember @export

@@ -193,7 +193,7 @@ function Write-Environment($With) {
     # Later calls of this batch see it, too. The process's PATH has the user's behind the machine's.
     $value = [Environment]::GetEnvironmentVariable($name, 'Machine')
     if ($name -eq 'Path') {
-        $value = (@($value, [Environment]::GetEnvironmentVariable($name, 'User')) -ne $null) -join ';'
+        $value = @($value, [Environment]::GetEnvironmentVariable($name, 'User')).Where({ $null -ne $_ }) -join ';'
     }
     [Environment]::SetEnvironmentVariable($name, $value, 'Process')
 }
@@ -280,16 +280,18 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
             [ordered]@{ free = $drive.AvailableFreeSpace; total = $drive.TotalSize }
         }
         '@port-pools' {
-            $ranges = @(foreach ($line in netsh.exe interface ipv4 show excludedportrange protocol=tcp) {
-                    # HNS takes 64 at once. A star ends what was excluded by hand.
-                    if ($line -match '^\s*(\d+)\s+(\d+)\s*$' -and [int]$Matches[2] - [int]$Matches[1] -eq 63) {
-                        "$($Matches[1])-$($Matches[2])"
-                    }
-                })
+            $ranges = [System.Collections.Generic.List[object]]::new()
+            foreach ($line in netsh.exe interface ipv4 show excludedportrange protocol=tcp) {
+                # HNS takes 64 at once. A star ends what was excluded by hand.
+                if ($line -match '^\s*(\d+)\s+(\d+)\s*$' -and [int]$Matches[2] - [int]$Matches[1] -eq 63) {
+                    $ranges.Add("$($Matches[1])-$($Matches[2])")
+                }
+            }
             [ordered]@{ reserved = $ranges.Count; ranges = $ranges }
         }
         default { throw (New-Failure 'InvalidArgument' 'UnknownVerb' "unknown verb: $Verb") }
     }
 }
 
-Export-ModuleMember -Function 'Invoke-Verb'
+$export = @{ Function = 'Invoke-Verb' }
+Export-ModuleMember @export

@@ -123,7 +123,7 @@ function Invoke-Group($Batch, $Calls, [int]$Index, $Known) {
                 if (-not (Test-Program $run.Program 0)) { $working.Add($run.Call); continue }
                 $program = $run.Program
                 $run.Program = $null
-                Add-Attempt $run (Invoke-Attempt $run.Call $run.Objects $program) $Known
+                Add-Attempt $run (Invoke-Attempt $run.Call $run.Objects -Program $program) $Known
                 $news = $true
             }
             $done = 0
@@ -137,7 +137,7 @@ function Invoke-Group($Batch, $Calls, [int]$Index, $Known) {
                 $news = $true
             }
             if ($done -eq $runs.Count) { return $runs }
-            if ($news) { $news = -not (Save-Progress $Batch $working ($Index + $done)) }
+            if ($news) { $news = -not (Save-Progress $Batch $working -Done ($Index + $done)) }
             Start-Sleep -Milliseconds 100
         }
     }
@@ -167,10 +167,13 @@ function Get-KeyPath([string]$Key, [string]$Suffix = '') {
 
 function Remove-Key([string]$Key) {
     # The folder is that of Ansible's async wrapper. What cannot be deleted now is swept later.
-    try {
-        Remove-Item -Path "$(Get-KeyPath $Key)", "$(Get-KeyPath $Key).*" -Recurse -Force -ErrorAction SilentlyContinue
+    $folder = Get-KeyPath $Key
+    $parent = [System.IO.Path]::GetDirectoryName($folder)
+    if (-not [System.IO.Directory]::Exists($parent)) { return }
+    foreach ($path in @($folder) + [System.IO.Directory]::GetFiles($parent, "$Key.*")) {
+        try { Remove-Item -LiteralPath $path -Recurse -Force -ErrorAction SilentlyContinue }
+        catch { $null = 'it is in use' }
     }
-    catch { $null = 'it is in use' }
 }
 
 function Read-Json([string]$Path) {
@@ -228,7 +231,7 @@ function Wait-Key([string]$Key, [double]$Wait) {
         Start-Sleep -Milliseconds 250
     }
     $state = if ($alive) { 'running' } else { 'lost' }
-    return New-Observation $state '' $null (Read-Progress $Key)
+    return New-Observation $state -Progress (Read-Progress $Key)
 }
 
 # Where a batch is, with the sizes of the files that fill.
@@ -269,9 +272,9 @@ function Invoke-Batch($Batch) {
         $calls = [System.Collections.Generic.List[object]]::new()
         foreach ($call in $group) { if ($null -eq $stopped -or $call['always']) { $calls.Add($call) } }
         if ($calls.Count -eq 0) { continue }
-        if ($calls.Count -gt 1) { $runs = Invoke-Group $Batch $calls $index $known }
+        if ($calls.Count -gt 1) { $runs = Invoke-Group $Batch $calls -Index $index -Known $known }
         else {
-            $null = Save-Progress $Batch $calls $index
+            $null = Save-Progress $Batch $calls -Done $index
             $runs = Invoke-Call $calls[0] $known
         }
         foreach ($run in $runs) {
@@ -284,7 +287,7 @@ function Invoke-Batch($Batch) {
             if ($null -eq $stopped -and $reason) { $stopped = [ordered]@{ id = $call['id']; reason = $reason } }
         }
     }
-    return New-Observation 'finished' ($texts -join ',') $stopped
+    return New-Observation 'finished' ($texts -join ',') -Stopped $stopped
 }
 
 $boot = $null

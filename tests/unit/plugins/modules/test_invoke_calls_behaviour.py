@@ -82,7 +82,7 @@ def test_values_travel_as_the_wire_says(run: Run) -> None:
         "Missing",
         "Name.Length",
     ]
-    (values,) = run({"id": "v", "command": "Get-Values", "select": names})["calls"]["v"]["output"]
+    (values,) = run({"id": "v", "command": "Get-Sample", "select": names})["calls"]["v"]["output"]
     assert list(values) == names
     assert values["Enum"] == "Friday"
     assert values["When"] == "2026-11-21T01:02:03.0000000Z"

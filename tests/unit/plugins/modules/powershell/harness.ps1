@@ -70,10 +70,10 @@ function global:Get-Counted {
     [System.IO.File]::AppendAllText($Path, 'x')
     [pscustomobject]@{ State = if ([System.IO.FileInfo]::new($Path).Length -ge 3) { 'Ready' } else { 'Waiting' } }
 }
-function global:Get-Values {
+function global:Get-Sample {
     [CmdletBinding()] param()
     [pscustomobject]@{
-        Enum = [System.DayOfWeek]::Friday; When = [datetime]::new(2026, 11, 21, 1, 2, 3, 'Utc'); One = @('x'); None = @()
+        Enum = [System.DayOfWeek]::Friday; When = [datetime]::new(2026, 11, 21, 1, 2, 3, [System.DateTimeKind]::Utc); One = @('x'); None = @()
         Bytes = [byte[]](1, 2); Span = [timespan]::FromSeconds(90); Nothing = $null; Text = "a`u{e9}`n`"\`u{1F600}"
         Deep = @{ a = @{ b = @{ c = @{ d = 1 } } } }; Big = [long]::MaxValue; Half = 0.5; Name = 'n'
     }
@@ -84,5 +84,5 @@ foreach ($path in $Utilities.Split([System.IO.Path]::PathSeparator)) {
     New-Module -Name ([System.IO.Path]::GetFileNameWithoutExtension($path)) -ScriptBlock $code |
         Import-Module -WarningAction SilentlyContinue -Scope Global
 }
-$global:complex_args = @{ batch = [System.IO.File]::ReadAllText($BatchPath) }
+Set-Variable -Scope Global -Name complex_args -Value @{ batch = [System.IO.File]::ReadAllText($BatchPath) }
 & $Module
