@@ -12,7 +12,11 @@ function ConvertFrom-BatchJson([string]$Text) {
     foreach ($match in [regex]::Matches($Text, '"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')) {
         $token = $match.Value
         if ($token -eq ':' -or $token -eq ',') { continue }
-        if ($token -eq '}' -or $token -eq ']') { $null = $stack.Pop(); continue }
+        if ($token -eq '}' -or $token -eq ']') {
+            if ($null -ne $name) { throw 'a name without a value' }
+            $null = $stack.Pop()
+            continue
+        }
         $parent = $stack.Peek()
         if ($token[0] -eq '"') {
             $value = $token.Substring(1, $token.Length - 2)
@@ -34,7 +38,8 @@ function ConvertFrom-BatchJson([string]$Text) {
         else { $null = $parent.Add($value) }
         if ($token -eq '{' -or $token -eq '[') { $stack.Push($value) }
     }
-    return $root[0]
+    if ($stack.Count -ne 1 -or $root.Count -ne 1) { throw 'not one value' }
+    return , $root[0]
 }
 
 function ConvertTo-JsonString([string]$Text) {

@@ -289,7 +289,6 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
             }
             [ordered]@{ reserved = $ranges.Count; ranges = $ranges }
         }
-        default { throw (New-Failure 'InvalidArgument' 'UnknownVerb' "unknown verb: $Verb") }
     }
 }
 

@@ -8,6 +8,7 @@
 # Ansible.Basic is left out on purpose: its C# would be compiled at every execution.
 
 #AnsibleRequires -PowerShell ..module_utils._CallAccess
+#AnsibleRequires -PowerShell ..module_utils._CallChecks
 #AnsibleRequires -PowerShell ..module_utils._CallJson
 #AnsibleRequires -PowerShell ..module_utils._CallObjects
 #AnsibleRequires -PowerShell ..module_utils._CallPrograms
@@ -161,7 +162,6 @@ function New-Observation([string]$State, [string]$Calls = '', $Stopped = $null, 
 }
 
 function Get-KeyPath([string]$Key, [string]$Suffix = '') {
-    if ($Key -cnotmatch '^[a-z0-9-]{8,64}$') { throw "not a key of a batch: $Key" }
     return [System.IO.Path]::Combine($env:ProgramData, 'winkube', 'batches', $Key + $Suffix)
 }
 
@@ -263,7 +263,8 @@ function Save-Progress($Batch, $Calls, [int]$Done) {
 }
 
 function Invoke-Batch($Batch) {
-    $known = @{}
+    # Ids that differ in case are two.
+    $known = [hashtable]::new([StringComparer]::Ordinal)
     $texts = [System.Collections.Generic.List[string]]::new()
     $stopped = $null
     $group = $null
@@ -290,23 +291,27 @@ function Invoke-Batch($Batch) {
     return New-Observation 'finished' ($texts -join ',') -Stopped $stopped
 }
 
-$boot = $null
-try { $boot = (Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime }
-catch { $null = 'not Windows, or its management service is down' }
-$batch = ConvertFrom-BatchJson ([string]$complex_args.batch)
-if ($null -eq $batch) { throw 'the argument batch has to be a string of JSON' }
-foreach ($key in $batch['forget']) { Remove-Key $key }
-if ($batch['mode'] -eq 'collect') { $observation = Wait-Key $batch['key'] $batch['wait'] }
-elseif (-not $batch['key']) { $observation = Invoke-Batch $batch }
-elseif (-not (Add-Claim $batch['key'])) { $observation = New-Observation 'known' }
+$refusal = $null
+try { $batch = Read-Batch $complex_args.batch } catch { $refusal = "$_" }
+if ($refusal) { $answer = '{"changed":false,"failed":true,"msg":' + (ConvertTo-BatchJson $refusal) + '}' }
 else {
-    $path = Get-KeyPath $batch['key'] '.json'
-    $observation = New-Observation 'lost'
-    try { $observation = Invoke-Batch $batch }
-    finally {
-        # Also when the session is ended in the middle, while its process lives on. Readers never see half of it.
-        [System.IO.File]::WriteAllText("$path.part", $observation)
-        [System.IO.File]::Move("$path.part", $path)
+    $boot = $null
+    try { $boot = (Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime }
+    catch { $null = 'not Windows, or its management service is down' }
+    foreach ($key in $batch['forget']) { Remove-Key $key }
+    if ($batch['mode'] -eq 'collect') { $observation = Wait-Key $batch['key'] $batch['wait'] }
+    elseif (-not $batch['key']) { $observation = Invoke-Batch $batch }
+    elseif (-not (Add-Claim $batch['key'])) { $observation = New-Observation 'known' }
+    else {
+        $path = Get-KeyPath $batch['key'] '.json'
+        $observation = New-Observation 'lost'
+        try { $observation = Invoke-Batch $batch }
+        finally {
+            # Also when the session is ended in the middle, while its process lives on. Readers never see half of it.
+            [System.IO.File]::WriteAllText("$path.part", $observation)
+            [System.IO.File]::Move("$path.part", $path)
+        }
     }
+    $answer = '{"changed":false,"observation":' + $observation + '}'
 }
-'{"changed":false,"observation":' + $observation + '}'
+$answer

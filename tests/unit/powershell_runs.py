@@ -17,6 +17,8 @@ MARKS = [pytest.mark.pwsh, pytest.mark.skipif(PWSH is None, reason="PowerShell 7
 
 Run = t.Callable[..., dict[str, t.Any]]
 """Runs a batch of calls and returns its observation."""
+Answer = t.Callable[[str], dict[str, t.Any]]
+"""Runs the module with the text of a batch and returns what it answers."""
 
 
 def program(folder: Path, name: str, code: str) -> str:

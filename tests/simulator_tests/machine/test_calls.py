@@ -9,6 +9,7 @@ import json
 import re
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -224,27 +225,16 @@ def test_secret_calls_tell_nothing(session: Session) -> None:
     assert session.machine.files.read_text(r"C:\s") == secret
 
 
-@pytest.mark.parametrize(
-    ("batch", "message"),
-    [
-        ({"calls": [{"id": "a", "command": "@nope"}]}, "unknown verb"),
-        ({"calls": [{"id": "a", "command": "x"}, {"id": "a", "command": "y"}]}, "two calls"),
-        ({"calls": [{"id": "a", "command": "x", "wat": 1}]}, "unknown key"),
-        ({"calls": [{"id": "a", "command": "x", "needs": ["b"]}]}, "no earlier call"),
-        ({"calls": [{"id": "a", "command": "x", "retries": True}]}, "wrong type"),
-        ({"calls": [{"id": "a", "command": "Get-Date", "parallel": 2}]}, "no program"),
-        ({"calls": [{"id": "a", "command": "x.exe", "parallel": 0}]}, "1 or more"),
-        ({"mode": "collect"}, "needs a key"),
-        ({"key": "../../x"}, "not a key"),
-        ({"mode": "collect", "key": "abcdefgh", "wait": 901}, "wait"),
-        ("{", "no JSON"),
-        ('{"key": "' + "a" * 1_000_001 + '"}', "below 1 MB"),
-    ],
-)
-def test_bad_batches(session: Session, batch: object, message: str) -> None:
-    with pytest.raises(BatchError, match=message):
-        parse(batch if isinstance(batch, str) else json.dumps(batch))
-    assert answer(session, batch)["failed"]
+def test_a_batch_is_below_1_mb(session: Session) -> None:
+    assert answer(session, '{"key": "' + "a" * 1_000_001 + '"}')["msg"].startswith("a batch has to be below 1 MB")
+
+
+REFUSED = json.loads((Path(__file__).parents[2] / "wire_cases" / "refused.json").read_text(encoding="utf-8"))["cases"]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=[case["says"] for case in REFUSED])
+def test_forbidden_batches_are_refused_in_the_words_of_the_wire(session: Session, case: dict[str, Any]) -> None:
+    assert answer(session, case["batch"]) == {"failed": True, "changed": False, "msg": case["says"]}
 
 
 def test_a_key_is_claimed_once(session: Session) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import ansible.module_utils.powershell
 import pytest
-from unit.powershell_runs import PWSH, Run
+from unit.powershell_runs import PWSH, Answer, Run
 
 
 @pytest.fixture
-def run(repository: Path, tmp_path: Path) -> Run:
-    """Return a function that runs a batch, and returns its observation."""
+def answer(repository: Path, tmp_path: Path) -> Answer:
+    """Return a function that runs the module with the text of a batch, and returns what it answers."""
     parser = Path(ansible.module_utils.powershell.__path__[0]) / "Ansible.ModuleUtils.ArgvParser.psm1"
     utilities = os.pathsep.join(
         str(path) for path in [parser, *(repository / "plugins/module_utils").glob("_Call*.psm1")]
@@ -27,9 +27,9 @@ def run(repository: Path, tmp_path: Path) -> Run:
     harness = Path(__file__).parent / "powershell" / "harness.ps1"
     (tmp_path / "data").mkdir()
 
-    def run_batch(*calls: dict[str, t.Any], **batch: t.Any) -> dict[str, t.Any]:
+    def run_text(text: str) -> dict[str, t.Any]:
         document = tmp_path / f"{uuid.uuid4()}.json"
-        document.write_text(json.dumps({"calls": list(calls), **batch}), encoding="utf-8")
+        document.write_text(text, encoding="utf-8")
         done = subprocess.run(
             [str(PWSH), "-NoProfile", "-NonInteractive", "-File", str(harness), module, utilities, str(document)],
             capture_output=True,
@@ -38,8 +38,18 @@ def run(repository: Path, tmp_path: Path) -> Run:
             env={**os.environ, "ProgramData": str(tmp_path / "data"), "NO_COLOR": "1"},
         )
         assert done.returncode == 0, done.stderr.decode()
-        answer = json.loads(done.stdout.decode("ascii"))
-        assert answer.keys() == {"changed", "observation"}
-        return t.cast("dict[str, t.Any]", answer["observation"])
+        return t.cast("dict[str, t.Any]", json.loads(done.stdout.decode("ascii")))
+
+    return run_text
+
+
+@pytest.fixture
+def run(answer: Answer) -> Run:
+    """Return a function that runs a batch, and returns its observation."""
+
+    def run_batch(*calls: dict[str, t.Any], **batch: t.Any) -> dict[str, t.Any]:
+        answered = answer(json.dumps({"calls": list(calls), **batch}))
+        assert answered.keys() == {"changed", "observation"}
+        return t.cast("dict[str, t.Any]", answered["observation"])
 
     return run_batch

@@ -11,7 +11,7 @@ import typing as t
 import uuid
 from pathlib import Path
 
-from unit.powershell_runs import MARKS, Run, program
+from unit.powershell_runs import MARKS, Answer, Run, program
 
 pytestmark = MARKS
 
@@ -324,3 +324,19 @@ def test_a_cmdlet_that_takes_too_long_is_abandoned_and_the_batch_goes_on(run: Ru
         "PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand",
     )
     assert (seen["unless"]["ok"], seen["unless"]["skipped"]) == (True, "unless quick")
+
+
+def test_forbidden_batches_are_refused_in_the_words_of_the_wire(answer: Answer, repository: Path) -> None:
+    cases = json.loads((repository / "tests/wire_cases/refused.json").read_text(encoding="utf-8"))["cases"]
+    for case in cases:
+        text = case["batch"] if isinstance(case["batch"], str) else json.dumps(case["batch"])
+        assert answer(text) == {"changed": False, "failed": True, "msg": case["says"]}
+
+
+def test_ids_have_case(run: Run) -> None:
+    observation = run(
+        {"id": "a", "command": "Write-Output", "parameters": {"InputObject": "small"}},
+        {"id": "A", "command": "Write-Output", "parameters": {"InputObject": "big"}},
+        {"id": "b", "command": "Write-Output", "input": {"from": "a", "parameter": "InputObject"}},
+    )
+    assert [observation["calls"][call]["output"] for call in ("a", "A", "b")] == [["small"], ["big"], ["small"]]
