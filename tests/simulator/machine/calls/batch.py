@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -97,41 +97,41 @@ class Batch:
     calls: list[Call] = field(default_factory=list)
 
 
-_CALL_TYPES: dict[str, tuple[type, ...]] = {
-    "id": (str,),
-    "command": (str,),
-    "parameters": (dict,),
-    "arguments": (list,),
-    "stdin": (str, type(None)),
-    "environment": (dict,),
-    "input": (dict, type(None)),
-    "select": (list, type(None)),
-    "success_codes": (list,),
-    "output_limit": (int,),
-    "on_error": (str,),
-    "retries": (int,),
-    "delay": (int, float),
-    "until": (dict, type(None)),
-    "timeout": (int, float),
-    "needs": (list,),
-    "unless": (list,),
-    "always": (bool,),
-    "secret": (bool,),
-    "parallel": (int, type(None)),
-    "watch": (str, type(None)),
+_CALL_TYPES: Mapping[str, tuple[str, ...]] = {
+    "id": ("string",),
+    "command": ("string",),
+    "parameters": ("object",),
+    "arguments": ("list of string",),
+    "stdin": ("string", "null"),
+    "environment": ("object of string",),
+    "input": ("object", "null"),
+    "select": ("list of string", "null"),
+    "success_codes": ("list of integer",),
+    "output_limit": ("integer",),
+    "on_error": ("string",),
+    "retries": ("integer",),
+    "delay": ("number",),
+    "until": ("object", "null"),
+    "timeout": ("number",),
+    "needs": ("list of string",),
+    "unless": ("list of string",),
+    "always": ("boolean",),
+    "secret": ("boolean",),
+    "parallel": ("integer", "null"),
+    "watch": ("string", "null"),
 }
-_BATCH_TYPES: dict[str, tuple[type, ...]] = {
-    "mode": (str,),
-    "key": (str, type(None)),
-    "wait": (int, float),
-    "forget": (list,),
-    "calls": (list,),
+_BATCH_TYPES: Mapping[str, tuple[str, ...]] = {
+    "mode": ("string",),
+    "key": ("string", "null"),
+    "wait": ("number",),
+    "forget": ("list of string",),
+    "calls": ("list",),
 }
-_INPUT_TYPES: dict[str, tuple[type, ...]] = {
-    "from": (str, list),
-    "where": (dict, type(None)),
-    "parameter": (str, type(None)),
-    "property": (str, type(None)),
+_INPUT_TYPES: Mapping[str, tuple[str, ...]] = {
+    "from": ("string", "list of string"),
+    "where": ("object", "null"),
+    "parameter": ("string", "null"),
+    "property": ("string", "null"),
 }
 
 
@@ -140,17 +140,17 @@ def parse(text: str) -> Batch:
     if len(text.encode()) > LIMIT:
         raise BatchError(f"a batch has to be below 1 MB, this one has {len(text.encode())} bytes")
     try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise BatchError(f"the batch is no JSON: {error}") from None
+        document = json.loads(text, object_pairs_hook=_unique)
+    except ValueError:
+        raise BatchError("the batch is no JSON") from None
     _check(document, _BATCH_TYPES, "batch")
     mode = document.get("mode", "run")
     if mode not in ("run", "collect"):
-        raise BatchError(f"unknown mode: {mode!r}")
+        raise BatchError(f"unknown mode: {_quoted(mode)}")
     for key in [document.get("key"), *document.get("forget", [])]:
-        if key is not None and not (isinstance(key, str) and KEY.fullmatch(key)):
-            raise BatchError(f"not a key: {key!r}")
-    if mode == "collect" and not document.get("key"):
+        if key is not None and not KEY.fullmatch(key):
+            raise BatchError(f"not a key: {_quoted(key)}")
+    if mode == "collect" and document.get("key") is None:
         raise BatchError("collect needs a key")
     if not 0 <= document.get("wait", 0) <= 900:
         raise BatchError("wait has to be between 0 and 900 seconds")
@@ -165,43 +165,78 @@ def _call(entry: object, earlier: list[str]) -> Call:
     assert isinstance(entry, dict)
     if not entry.get("id") or not entry.get("command"):
         raise BatchError("a call needs an id and a command")
-    name = entry["id"]
-    if name in earlier:
-        raise BatchError(f"two calls have the id {name!r}")
+    call_id, name = entry["id"], _quoted(entry["id"])
+    if call_id in earlier:
+        raise BatchError(f"two calls have the id {name}")
     if entry["command"].startswith("@") and entry["command"] not in VERBS:
         raise BatchError(f"unknown verb: {entry['command']}")
     if entry.get("on_error", "stop") not in get_args(Literal["stop", "continue"]):
-        raise BatchError(f"on_error of {name!r} is neither stop nor continue")
+        raise BatchError(f"on_error of {name} is neither stop nor continue")
     for key in ("needs", "unless"):
         if unknown := [other for other in entry.get(key, []) if other not in earlier]:
-            raise BatchError(f"{name!r} {key} {unknown[0]!r}, which is no earlier call")
+            raise BatchError(f"{name} {key} {_quoted(unknown[0])}, which is no earlier call")
     fields = {key: value for key, value in entry.items() if value is not None and key != "input"}
     given = entry.get("input")
-    call = Call(**fields, input=_input(given, name, earlier) if given else None)
+    call = Call(**fields, input=_input(given, name, earlier) if given is not None else None)
     for key in ("parallel", "watch"):
         if key in fields and not call.is_program:
-            raise BatchError(f"{name!r} has {key}, but is no program")
+            raise BatchError(f"{name} has {key}, but is no program")
     if call.parallel is not None and call.parallel < 1:
-        raise BatchError(f"parallel of {name!r} has to be 1 or more")
+        raise BatchError(f"parallel of {name} has to be 1 or more")
+    for key in ("retries", "delay", "timeout", "output_limit"):
+        if fields.get(key, 0) < 0:
+            raise BatchError(f"{key} of {name} has to be 0 or more")
     return call
 
 
 def _input(entry: object, name: str, earlier: list[str]) -> Input:
-    _check(entry, _INPUT_TYPES, f"input of {name!r}")
+    _check(entry, _INPUT_TYPES, f"input of {name}")
     assert isinstance(entry, dict)
     origin = entry.get("from")
     sources = [origin] if isinstance(origin, str) else list(origin or [])
     if not sources or any(source not in earlier for source in sources):
-        raise BatchError(f"the input of {name!r} is from no earlier call: {sources}")
+        raise BatchError(f"the input of {name} is from no earlier call: {_quoted(sources)}")
     return Input(sources, entry.get("where") or {}, entry.get("parameter"), entry.get("property"))
 
 
-def _check(entry: object, types: Mapping[str, tuple[type, ...]], what: str) -> None:
+def _check(entry: object, types: Mapping[str, tuple[str, ...]], what: str) -> None:
     if not isinstance(entry, dict):
         raise BatchError(f"a {what} has to be an object")
     for key, value in entry.items():
         allowed = types.get(key)
         if allowed is None:
-            raise BatchError(f"unknown key in {what}: {key!r}")
-        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            raise BatchError(f"wrong type of {key!r} in {what}: {type(value).__name__}")
+            raise BatchError(f"unknown key in {what}: {_quoted(key)}")
+        if wrong := _wrong_kind(value, allowed):
+            raise BatchError(f"wrong type of {_quoted(key)} in {what}: {wrong}")
+
+
+def _wrong_kind(value: object, allowed: tuple[str, ...]) -> str | None:
+    """Return what a value is, if none of the kinds allows it."""
+    kind = _kind(value)
+    if kind in allowed or (kind == "integer" and "number" in allowed):
+        return None
+    if not any(one.startswith(f"{kind} of ") for one in allowed):
+        return kind
+    members = value.values() if isinstance(value, dict) else value
+    assert isinstance(members, Iterable)
+    found = (f"{kind} of {_kind(member)}" for member in members)
+    return next((one for one in found if one not in allowed), None)
+
+
+def _kind(value: object) -> str:
+    """Return JSON's name of a value's type; whole numbers have their own."""
+    if value is None:
+        return "null"
+    names = {str: "string", bool: "boolean", dict: "object", list: "list", float: "number", int: "integer"}
+    return names[type(value)]
+
+
+def _quoted(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return found
