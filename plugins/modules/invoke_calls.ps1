@@ -10,6 +10,7 @@
 #AnsibleRequires -PowerShell ..module_utils._CallAccess
 #AnsibleRequires -PowerShell ..module_utils._CallChecks
 #AnsibleRequires -PowerShell ..module_utils._CallJson
+#AnsibleRequires -PowerShell ..module_utils._CallKeys
 #AnsibleRequires -PowerShell ..module_utils._CallObjects
 #AnsibleRequires -PowerShell ..module_utils._CallPrograms
 #AnsibleRequires -PowerShell ..module_utils._CallRuns
@@ -150,7 +151,7 @@ function Invoke-Group($Batch, $Calls, [int]$Index, $Known) {
     }
 }
 
-# --- Batches and their keys.
+# --- Batches.
 
 function New-Observation([string]$State, [string]$Calls = '', $Stopped = $null, $Progress = $null) {
     $rest = [ordered]@{ state = $State; stopped = $Stopped }
@@ -161,59 +162,6 @@ function New-Observation([string]$State, [string]$Calls = '', $Stopped = $null, 
     return '{"calls":{' + $Calls + '},' + (ConvertTo-BatchJson $rest).Substring(1)
 }
 
-function Get-KeyPath([string]$Key, [string]$Suffix = '') {
-    return [System.IO.Path]::Combine($env:ProgramData, 'winkube', 'batches', $Key + $Suffix)
-}
-
-function Remove-Key([string]$Key) {
-    # The folder is that of Ansible's async wrapper. What cannot be deleted now is swept later.
-    $folder = Get-KeyPath $Key
-    $parent = [System.IO.Path]::GetDirectoryName($folder)
-    if (-not [System.IO.Directory]::Exists($parent)) { return }
-    foreach ($path in @($folder) + [System.IO.Directory]::GetFiles($parent, "$Key.*")) {
-        try { Remove-Item -LiteralPath $path -Recurse -Force -ErrorAction SilentlyContinue }
-        catch { $null = 'it is in use' }
-    }
-}
-
-function Read-Json([string]$Path) {
-    try { return ConvertFrom-BatchJson ([System.IO.File]::ReadAllText($Path)) } catch { return $null }
-}
-
-# Whether the key was free. Sweeps what nobody forgot.
-function Add-Claim([string]$Key) {
-    $claim = Get-KeyPath $Key '.claim'
-    $folder = [System.IO.Path]::GetDirectoryName($claim)
-    $null = [System.IO.Directory]::CreateDirectory($folder)
-    # The owner, too: anybody may make folders in ProgramData.
-    if ($env:OS -eq 'Windows_NT') { Set-Sddl $folder 'O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' }
-    foreach ($old in Get-ChildItem -LiteralPath $folder -Filter '*.claim' -Force) {
-        if ($old.LastWriteTimeUtc -lt [datetime]::UtcNow.AddDays(-7)) { Remove-Key $old.BaseName }
-    }
-    $process = [System.Diagnostics.Process]::GetCurrentProcess()
-    $started = "$($process.StartTime.ToFileTimeUtc())"
-    $text = ConvertTo-BatchJson @{ process = $process.Id; started = $started; boot = $boot }
-    $bytes = [System.Text.Encoding]::UTF8.GetBytes($text)
-    try { $stream = [System.IO.File]::Open($claim, 'CreateNew', 'Write', 'Read') }
-    catch {
-        if ([System.IO.File]::Exists($claim)) { return $false }
-        throw
-    }
-    try { $stream.Write($bytes, 0, $bytes.Length) } finally { $stream.Dispose() }
-    return $true
-}
-
-# Whether the process that claimed a key is still there.
-function Test-Claim([string]$Path) {
-    $claim = Read-Json $Path
-    # Made, but not yet written.
-    if ($null -eq $claim) { return [System.IO.File]::GetLastWriteTimeUtc($Path) -gt [datetime]::UtcNow.AddSeconds(-60) }
-    try { $process = [System.Diagnostics.Process]::GetProcessById($claim['process']) } catch { return $false }
-    # Another user's process may not tell when it started.
-    try { return "$($process.StartTime.ToFileTimeUtc())" -eq $claim['started'] }
-    catch { return (ConvertTo-BatchJson $boot).Trim('"') -eq $claim['boot'] }
-}
-
 # The observation of a key's batch; waits for it.
 function Wait-Key([string]$Key, [double]$Wait) {
     $result = Get-KeyPath $Key '.json'
@@ -222,7 +170,7 @@ function Wait-Key([string]$Key, [double]$Wait) {
     while ($true) {
         # In this order: a batch that ends in between is not taken for a lost one.
         $claimed = [System.IO.File]::Exists($claim)
-        $alive = $claimed -and (Test-Claim $claim)
+        $alive = $claimed -and (Test-Claim $claim $boot)
         if ([System.IO.File]::Exists($result)) { return [System.IO.File]::ReadAllText($result) }
         $waited = $clock.Elapsed.TotalSeconds
         # A detached process needs a moment before it claims its key.
@@ -232,34 +180,6 @@ function Wait-Key([string]$Key, [double]$Wait) {
     }
     $state = if ($alive) { 'running' } else { 'lost' }
     return New-Observation $state -Progress (Read-Progress $Key)
-}
-
-# Where a batch is, with the sizes of the files that fill.
-function Read-Progress([string]$Key) {
-    $progress = Read-Json (Get-KeyPath $Key '.progress')
-    if ($null -eq $progress) { return $null }
-    foreach ($item in $progress['running']) {
-        $item['size'] = $null
-        # A folder's entry lags behind a file that is being written: only the open file tells its size.
-        # https://devblogs.microsoft.com/oldnewthing/20111226-00/?p=8813
-        try {
-            $stream = [System.IO.File]::Open($item['watch'], 'Open', 'Read', 'ReadWrite, Delete')
-            try { $item['size'] = $stream.Length } finally { $stream.Dispose() }
-        }
-        catch { $null = 'none to watch, or not there yet' }
-        $item.Remove('watch')
-    }
-    return $progress
-}
-
-# Whether it could be kept where the batch is: somebody may be reading the last one.
-function Save-Progress($Batch, $Calls, [int]$Done) {
-    if (-not $Batch['key'] -or $Calls.Count -eq 0) { return $true }
-    $running = @(foreach ($call in $Calls) { [ordered]@{ id = $call['id']; watch = $call['watch'] } })
-    $progress = [ordered]@{ id = $running[0]['id']; done = $Done; total = $Batch['calls'].Count; running = $running }
-    $path = Get-KeyPath $Batch['key'] '.progress'
-    try { [System.IO.File]::WriteAllText($path, (ConvertTo-BatchJson $progress)) } catch { return $false }
-    return $true
 }
 
 function Invoke-Batch($Batch) {
@@ -283,7 +203,9 @@ function Invoke-Batch($Batch) {
             $result = $run.Result
             $texts.Add((ConvertTo-BatchJson $call['id']) + ':' + (ConvertTo-BatchJson $result))
             $reason = $null
-            if ($call['command'] -eq '@stop-if' -and $result['ok'] -and $result['output'][0]) { $reason = 'barrier' }
+            # By what it counted: with `secret` or `select` that need not come back.
+            $counted = $result['attempts'] -and $run.Objects.Count
+            if ($call['command'] -eq '@stop-if' -and $counted) { $reason = 'barrier' }
             elseif ($null -ne $result['error'] -and $call['on_error'] -ne 'continue') { $reason = 'error' }
             if ($null -eq $stopped -and $reason) { $stopped = [ordered]@{ id = $call['id']; reason = $reason } }
         }
@@ -301,7 +223,7 @@ else {
     foreach ($key in $batch['forget']) { Remove-Key $key }
     if ($batch['mode'] -eq 'collect') { $observation = Wait-Key $batch['key'] $batch['wait'] }
     elseif (-not $batch['key']) { $observation = Invoke-Batch $batch }
-    elseif (-not (Add-Claim $batch['key'])) { $observation = New-Observation 'known' }
+    elseif (-not (Add-Claim $batch['key'] $boot)) { $observation = New-Observation 'known' }
     else {
         $path = Get-KeyPath $batch['key'] '.json'
         $observation = New-Observation 'lost'

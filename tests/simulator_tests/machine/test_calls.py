@@ -229,6 +229,25 @@ def test_a_batch_is_below_1_mb(session: Session) -> None:
     assert answer(session, '{"key": "' + "a" * 1_000_001 + '"}')["msg"].startswith("a batch has to be below 1 MB")
 
 
+@pytest.mark.parametrize("more", [{"secret": True}, {"select": []}, {"select": ["Nope"]}, {"until": {"Nope": 1}}, {}])
+def test_a_barrier_decides_by_what_it_counted(session: Session, more: dict[str, Any]) -> None:
+    for name, reached in (("WinRM", False), ("Other", True)):
+        observation = observe(
+            session,
+            {"id": "service", "command": "Get-Service", "parameters": {"Name": "WinRM"}},
+            {
+                "id": "stop",
+                "command": "@stop-if",
+                "input": {"from": "service", "where": {"Name": name}},
+                "on_error": "continue",
+                **more,
+            },
+            {"id": "after", "command": "Get-Date"},
+        )
+        assert ("after" in observation["calls"]) is reached
+        assert observation["stopped"] == (None if reached else {"id": "stop", "reason": "barrier"})
+
+
 REFUSED = json.loads((Path(__file__).parents[2] / "wire_cases" / "refused.json").read_text(encoding="utf-8"))["cases"]
 
 

@@ -340,3 +340,22 @@ def test_ids_have_case(run: Run) -> None:
         {"id": "b", "command": "Write-Output", "input": {"from": "a", "parameter": "InputObject"}},
     )
     assert [observation["calls"][call]["output"] for call in ("a", "A", "b")] == [["small"], ["big"], ["small"]]
+
+
+def test_a_barrier_decides_by_what_it_counted(run: Run) -> None:
+    barriers = ({"secret": True}, {"select": []}, {"select": ["Nope"]}, {"until": {"Nope": 1}}, {})
+    for more in barriers:
+        for name, reached in (("a", False), ("b", True)):
+            observation = run(
+                {"id": "stub", "command": "Get-Stub", "parameters": {"Name": "a"}},
+                {
+                    "id": "stop",
+                    "command": "@stop-if",
+                    "input": {"from": "stub", "where": {"Name": name}},
+                    "on_error": "continue",
+                    **more,
+                },
+                {"id": "after", "command": "Get-Empty"},
+            )
+            assert ("after" in observation["calls"]) is reached, (more, name)
+            assert observation["stopped"] == (None if reached else {"id": "stop", "reason": "barrier"}), (more, name)

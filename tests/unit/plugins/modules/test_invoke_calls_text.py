@@ -18,7 +18,16 @@ from ansible.executor.powershell.module_manifest import _create_powershell_wrapp
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Input
 
 MODULE = "plugins/modules/invoke_calls.ps1"
-PARTS = ("_CallAccess", "_CallChecks", "_CallJson", "_CallObjects", "_CallPrograms", "_CallRuns", "_CallVerbs")
+PARTS = (
+    "_CallAccess",
+    "_CallChecks",
+    "_CallJson",
+    "_CallKeys",
+    "_CallObjects",
+    "_CallPrograms",
+    "_CallRuns",
+    "_CallVerbs",
+)
 FILES = (MODULE, *(f"plugins/module_utils/{part}.psm1" for part in PARTS))
 
 # Words of code that makes code: none of them has a place in a program that takes values as data.
@@ -87,7 +96,7 @@ def test_what_is_uploaded_stays_small(repository: Path) -> None:
     # Every execution uploads it 1.78 times; a first build has up to 20 executions. Running programs side by side took
     # 4,000: eight downloads at once save minutes, 7 KB more of an upload milliseconds. Owners, and folders that have
     # their access list from the first moment, took 2,500.
-    assert sum((repository / file).stat().st_size for file in FILES) < 60_000
+    assert sum((repository / file).stat().st_size for file in FILES) < 75_000
 
 
 def test_no_text_becomes_code(source: bytes) -> None:
