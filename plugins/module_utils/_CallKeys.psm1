@@ -65,7 +65,7 @@ function Read-Progress([string]$Key) {
         # A folder's entry lags behind a file that is being written: only the open file tells its size.
         # https://devblogs.microsoft.com/oldnewthing/20111226-00/?p=8813
         try {
-            $stream = [System.IO.File]::Open($item['watch'], 'Open', 'Read', 'ReadWrite, Delete')
+            $stream = Open-Shared $item['watch']
             try { $item['size'] = $stream.Length } finally { $stream.Dispose() }
         }
         catch { $null = 'none to watch, or not there yet' }

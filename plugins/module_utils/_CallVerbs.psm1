@@ -3,30 +3,6 @@
 
 # The built-in verbs of batches (docs/wire.md): files, registry, environment, ports. Private to the collection.
 
-function Test-Item([string]$Path) { return [System.IO.File]::Exists($Path) -or [System.IO.Directory]::Exists($Path) }
-
-function Assert-Item([string]$Path) {
-    if (-not (Test-Item $Path)) {
-        $message = "Cannot find path '$Path' because it does not exist."
-        $exception = [System.Management.Automation.ItemNotFoundException]::new($message)
-        throw (New-Failure 'ObjectNotFound' 'PathNotFound' $message $exception)
-    }
-}
-
-function Get-Sha([string]$Path, [string]$Algorithm = 'SHA256') {
-    return (Get-FileHash -LiteralPath $Path -Algorithm $Algorithm).Hash.ToLowerInvariant()
-}
-
-function Move-Over([string]$Path, [string]$Destination) {
-    # Replace keeps the access list of the file that it replaces. $null would be passed as an empty name.
-    if ([System.IO.File]::Exists($Destination)) { [System.IO.File]::Replace($Path, $Destination, [NullString]::Value) }
-    else { [System.IO.File]::Move($Path, $Destination) }
-}
-
-function Add-Parent([string]$Path) {
-    $null = [System.IO.Directory]::CreateDirectory([System.IO.Path]::GetDirectoryName($Path))
-}
-
 function Read-File($With) {
     foreach ($path in $With['paths']) {
         $found = [ordered]@{ path = $path; exists = (Test-Item $path); type = $null; size = $null }
@@ -44,7 +20,7 @@ function Read-File($With) {
                 $room = if ($raw) { [long]$limit } else { [long]4 * $limit }
                 $offset = [Math]::Min($found['size'], [long]$With['offset'])
                 $bytes = [byte[]]::new([Math]::Min($found['size'] - $offset, $room))
-                $stream = [System.IO.File]::Open($path, 'Open', 'Read', 'ReadWrite, Delete')
+                $stream = Open-Shared $path
                 try {
                     $null = $stream.Seek($offset, 'Begin')
                     for ($read = 0; $read -lt $bytes.Length; $read += $count) {
@@ -82,9 +58,9 @@ function Write-File($With) {
         }
         $stream = [System.IO.File]::Open($part, 'Open', 'Write', 'None')
         try { $stream.Write($bytes, 0, $bytes.Length); $stream.Flush($true) } finally { $stream.Dispose() }
-        Move-Over $part $path
+        Invoke-FileAction 'replace' $part -Destination $path
     }
-    finally { [System.IO.File]::Delete($part) }
+    finally { Invoke-FileAction 'delete' $part }
     return [ordered]@{ path = $path; sha256 = (Get-Sha $path); size = $bytes.Length }
 }
 
@@ -118,13 +94,13 @@ function Submit-File($With) {
     $expected = Get-Expected $With $algorithm
     $actual = Get-Sha $path $algorithm
     if ($expected -and $expected -ne $actual) {
-        [System.IO.File]::Delete($path)
+        Invoke-FileAction 'delete' $path
         $message = "wrong $algorithm of ${path}: expected $expected, but it has $actual; the file was deleted"
         throw (New-Failure 'InvalidData' 'ChecksumMismatch' $message)
     }
     $sha256 = if ($algorithm -eq 'SHA256') { $actual } else { Get-Sha $path }
     Add-Parent $destination
-    Move-Over $path $destination
+    Invoke-FileAction 'replace' $path -Destination $destination
     $size = [System.IO.FileInfo]::new($destination).Length
     if ($null -ne $With['manifest']) {
         $told = $With['manifest']
@@ -222,15 +198,14 @@ function Move-Path($With) {
     $now = [DateTime]::UtcNow.ToString('yyyyMMddHHmmss', [cultureinfo]::InvariantCulture)
     $old = "$destination.$now-" + [guid]::NewGuid().ToString('N') + '.old'
     $replaced = Test-Item $destination
-    # Directory.Move moves files as well.
-    if ($replaced) { [System.IO.Directory]::Move($destination, $old) }
-    try { [System.IO.Directory]::Move($path, $destination) }
+    if ($replaced) { Invoke-FileAction 'move' $destination -Destination $old }
+    try { Invoke-FileAction 'move' $path -Destination $destination }
     catch {
-        if ($replaced) { [System.IO.Directory]::Move($old, $destination) }
+        if ($replaced) { Invoke-FileAction 'move' $old -Destination $destination }
         throw
     }
     # Something may still run from it.
-    try { if ($replaced) { Remove-Item -LiteralPath $old -Recurse -Force } }
+    try { if ($replaced) { Invoke-FileAction 'remove' $old } }
     catch { Write-Warning "what was at $destination could not be deleted; it is at ${old}: $_" }
     return [ordered]@{ path = $path; destination = $destination }
 }
@@ -242,7 +217,7 @@ function Copy-Newest($With) {
         $source = $target = $null
         try {
             Add-Parent $file['destination']
-            $source = [System.IO.File]::Open($file['path'], 'Open', 'Read', 'ReadWrite, Delete')
+            $source = Open-Shared $file['path']
             $done['size'] = $left = $source.Length
             if ($null -ne $file['tail']) { $left = [Math]::Min($left, [long]$file['tail']) }
             $null = $source.Seek(-$left, 'End')

@@ -9,6 +9,7 @@
 
 #AnsibleRequires -PowerShell ..module_utils._CallAccess
 #AnsibleRequires -PowerShell ..module_utils._CallChecks
+#AnsibleRequires -PowerShell ..module_utils._CallFiles
 #AnsibleRequires -PowerShell ..module_utils._CallJson
 #AnsibleRequires -PowerShell ..module_utils._CallKeys
 #AnsibleRequires -PowerShell ..module_utils._CallObjects
@@ -94,7 +95,7 @@ function Invoke-Attempt($Call, $Objects, $Program = $null) {
             }
         }
     }
-    catch { $attempt.Failure = ConvertTo-Failure $_ }
+    catch { $attempt.Failure = ConvertTo-Failure $_ $name }
     return $attempt
 }
 

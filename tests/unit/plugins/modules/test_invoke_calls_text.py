@@ -21,6 +21,7 @@ MODULE = "plugins/modules/invoke_calls.ps1"
 PARTS = (
     "_CallAccess",
     "_CallChecks",
+    "_CallFiles",
     "_CallJson",
     "_CallKeys",
     "_CallObjects",
@@ -121,7 +122,9 @@ def test_the_checks_find_what_they_look_for() -> None:
 def test_ansible_basic_is_left_out(repository: Path) -> None:
     text = "".join((repository / file).read_text(encoding="utf-8") for file in FILES)
     assert not re.search(r"#\s*AnsibleRequires.*(Ansible\.Basic|CSharpUtil)|#\s*Requires\s+-Module", text, re.I)
-    assert "Add-Type" not in text
+    # One call is compiled, after a batch has failed.
+    assert next(part for part in re.split(r"\nfunction ", text) if "Add-Type" in part).startswith("Get-Holder(")
+    assert text.count("Add-Type") == 1
 
 
 def test_ansible_finds_all_its_parts(repository: Path) -> None:

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+# Files that others may have open: hashes, moves and deletions that try again, and who holds a file.
+# Private to the collection.
+
+# The low half of an HRESULT of Windows (0x8007nnnn); another number for all else.
+function Get-Win32Code($Exception) { return $Exception.HResult + 2147024896 }
+
+# Whether another has the file open: sharing and lock violations, and what ReplaceFile says of them.
+# https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
+function Test-Held($Exception) { return (Get-Win32Code $Exception) -in 32, 33, 1175, 1176, 1177 }
+
+function Test-Item([string]$Path) { return [System.IO.File]::Exists($Path) -or [System.IO.Directory]::Exists($Path) }
+
+function Assert-Item([string]$Path) {
+    if (-not (Test-Item $Path)) {
+        $message = "Cannot find path '$Path' because it does not exist."
+        $exception = [System.Management.Automation.ItemNotFoundException]::new($message)
+        throw (New-Failure 'ObjectNotFound' 'PathNotFound' $message $exception)
+    }
+}
+
+function Add-Parent([string]$Path) {
+    $null = [System.IO.Directory]::CreateDirectory([System.IO.Path]::GetDirectoryName($Path))
+}
+
+# Others may go on reading, writing and moving it.
+function Open-Shared([string]$Path) { return [System.IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete') }
+
+function Get-Sha([string]$Path, [string]$Algorithm = 'SHA256') {
+    # By path, Get-FileHash would fail while anybody writes.
+    $stream = Open-Shared $Path
+    try { return (Get-FileHash -InputStream $stream -Algorithm $Algorithm).Hash.ToLowerInvariant() }
+    finally { $stream.Dispose() }
+}
+
+# Names of the processes that have files open, as far as Windows' Restart Manager knows them.
+# https://learn.microsoft.com/windows/win32/api/restartmanager/nf-restartmanager-rmgetlist
+function Get-Holder([string[]]$Paths) {
+    try {
+        # Compiled only here, where a batch has failed already.
+        $import = '[DllImport("rstrtmgr.dll", CharSet = CharSet.Unicode)] public static extern int'
+        $native = Add-Type -Namespace 'Winkube' -Name 'RestartManager' -PassThru -MemberDefinition @(
+            "$import RmStartSession([Out] int[] session, int flags, [Out] byte[] key);"
+            "$import RmRegisterResources(int session, int n, string[] files, int n2, int[] a, int n3, string[] b);"
+            "$import RmGetList(int session, [Out] int[] needed, [In, Out] int[] n, [Out] byte[] list, [Out] int[] a);"
+            "$import RmEndSession(int session);"
+        )
+        $session = [int[]]::new(1)
+        if ($native::RmStartSession($session, 0, [byte[]]::new(66))) { return }
+        try {
+            if ($native::RmRegisterResources($session[0], $Paths.Count, $Paths, 0, $null, 0, $null)) { return }
+            # An RM_PROCESS_INFO has 668 bytes; it begins with the process id, and its name of 256 characters is at 12.
+            $count = [int[]]@(16)
+            $list = [byte[]]::new(16 * 668)
+            if ($native::RmGetList($session[0], [int[]]::new(1), $count, $list, [int[]]::new(1))) { return }
+            for ($at = 0; $at -lt 668 * $count[0]; $at += 668) {
+                $name = [System.Text.Encoding]::Unicode.GetString($list, $at + 12, 512).Split([char]0)[0]
+                "$name (process $([BitConverter]::ToInt32($list, $at)))"
+            }
+        }
+        finally { $null = $native::RmEndSession($session[0]) }
+    }
+    catch { $null = 'nobody knows' }
+}
+
+# Scanners and indexers let go of a file within seconds: what fails because of them is tried again for ten.
+function Invoke-FileAction([string]$Action, [string]$Path, [string]$Destination) {
+    $clock = [System.Diagnostics.Stopwatch]::StartNew()
+    for ($pause = 100; $true; $pause = [Math]::Min(2 * $pause, 2000)) {
+        try {
+            if ($Action -eq 'delete') { [System.IO.File]::Delete($Path) }
+            elseif ($Action -eq 'remove') { Remove-Item -LiteralPath $Path -Recurse -Force -ErrorAction Stop }
+            # Moves files as well.
+            elseif ($Action -eq 'move') { [System.IO.Directory]::Move($Path, $Destination) }
+            # Keeps the access list of the file that it replaces. $null would be passed as an empty name. After error
+            # 1176 there is nothing any more to be replaced.
+            elseif ([System.IO.File]::Exists($Destination)) {
+                [System.IO.File]::Replace($Path, $Destination, [NullString]::Value)
+            }
+            else { [System.IO.File]::Move($Path, $Destination) }
+            return
+        }
+        catch {
+            $reason = $_.Exception.GetBaseException()
+            # What is open below a folder denies access to it, as missing rights do.
+            # https://github.com/isaacs/node-graceful-fs/blob/main/polyfills.js ("A/V software can lock the directory")
+            $below = $Action -eq 'move' -and (Get-Win32Code $reason) -eq 5 -and [System.IO.Directory]::Exists($Path)
+            if (-not $below -and -not (Test-Held $reason)) { throw }
+            if ($clock.Elapsed.TotalSeconds -ge 10) {
+                if ($below) { throw }
+                $files = @(@($Path, $Destination) -ne '')
+                $holders = @(Get-Holder $files)
+                $who = if ($holders.Count) { $holders -join ', ' } else { 'another process' }
+                $message = "$($files -join ' or ') is held open by ${who}: $($reason.Message)"
+                throw (New-Failure 'ResourceBusy' 'FileInUse' $message)
+            }
+        }
+        Start-Sleep -Milliseconds $pause
+    }
+}
+
+$export = @{
+    Function = @(
+        'Get-Win32Code', 'Test-Held', 'Test-Item', 'Assert-Item', 'Add-Parent', 'Open-Shared', 'Get-Sha'
+        'Invoke-FileAction'
+    )
+}
+Export-ModuleMember @export
