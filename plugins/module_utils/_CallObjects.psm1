@@ -43,17 +43,36 @@ function ConvertTo-Argument($Value) {
     return $Value
 }
 
-function ConvertTo-Failure([System.Management.Automation.ErrorRecord]$Record) {
+# docs/wire.md, "How verbs fail": PowerShell has no category for what .NET throws.
+function Get-Category($Exception, [string]$Verb) {
+    $code = Get-Win32Code $Exception
+    if ($code -in 2, 3, 15) { return 'ObjectNotFound' }
+    if ($code -eq 5 -or $Exception -is [System.Security.SecurityException]) { return 'PermissionDenied' }
+    if (Test-Held $Exception) { return 'ResourceBusy' }
+    if ($code -in 123, 206 -or $Exception -is [System.ArgumentException]) { return 'InvalidArgument' }
+    if ($Exception -is [System.FormatException] -or $Exception -is [System.NotSupportedException]) {
+        return 'InvalidArgument'
+    }
+    if ($Exception -isnot [System.IO.IOException]) { return 'NotSpecified' }
+    if ($Verb -in '@read-file', '@read-registry', '@free-space') { return 'ReadError' }
+    return 'WriteError'
+}
+
+function ConvertTo-Failure([System.Management.Automation.ErrorRecord]$Record, [string]$Command) {
     $exception = $Record.Exception
-    if ($exception -is [System.Management.Automation.MethodInvocationException] -and $exception.InnerException) {
+    $category = "$($Record.CategoryInfo.Category)"
+    $id = $Record.FullyQualifiedErrorId
+    $called = $exception -is [System.Management.Automation.MethodInvocationException]
+    $called = $called -or $exception -is [System.Management.Automation.GetValueInvocationException]
+    if ($called -and $exception.InnerException) {
         $exception = $exception.InnerException
+        if ($Command.StartsWith('@')) {
+            $category = Get-Category $exception $Command
+            $id = if ($category -eq 'ResourceBusy') { 'FileInUse' } else { $exception.GetType().Name }
+        }
     }
-    return [ordered]@{
-        category = "$($Record.CategoryInfo.Category)"
-        id = $Record.FullyQualifiedErrorId
-        type = $exception.GetType().FullName
-        message = $exception.Message
-    }
+    $type = $exception.GetType().FullName
+    return [ordered]@{ category = $category; id = $id; type = $type; message = $exception.Message }
 }
 
 function New-Failure([string]$Category, [string]$Id, [string]$Message, $Exception) {

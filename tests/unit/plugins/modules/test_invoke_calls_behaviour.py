@@ -359,3 +359,50 @@ def test_a_barrier_decides_by_what_it_counted(run: Run) -> None:
             )
             assert ("after" in observation["calls"]) is reached, (more, name)
             assert observation["stopped"] == (None if reached else {"id": "stop", "reason": "barrier"}), (more, name)
+
+
+def test_verbs_fail_as_the_wire_says(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder" / "full").mkdir(parents=True)
+    file, folder, gone = str(tmp_path / "file"), str(tmp_path / "folder"), str(tmp_path / "gone")
+    Path(file).write_text("x", encoding="utf-8")
+    calls: dict[str, tuple[str, dict[str, t.Any], str, str]] = {
+        "base64": (
+            "@write-file",
+            {"path": gone, "content": "!", "encoding": "base64"},
+            "InvalidArgument",
+            "FormatException",
+        ),
+        "no-path": ("@write-file", {"content": "x"}, "InvalidArgument", "ArgumentException"),
+        "folder": (
+            "@commit-file",
+            {"path": folder, "destination": gone},
+            "PermissionDenied",
+            "UnauthorizedAccessException",
+        ),
+        "no-file": ("@commit-file", {"path": gone, "destination": file}, "ObjectNotFound", "PathNotFound"),
+        "same": ("@commit-file", {"path": file, "destination": f"{folder}/../file"}, "InvalidArgument", "SameFile"),
+        "same-move": ("@move-path", {"path": folder, "destination": f"{folder}/"}, "InvalidArgument", "SameFile"),
+    }
+    seen = run(
+        *(
+            {"id": name, "command": command, "parameters": parameters, "on_error": "continue"}
+            for name, (command, parameters, _, _) in calls.items()
+        )
+    )["calls"]
+    found = {name: (seen[name]["error"]["category"], seen[name]["error"]["id"]) for name in calls}
+    assert found == {name: (category, error) for name, (_, _, category, error) in calls.items()}
+    assert Path(file).read_text(encoding="utf-8") == "x"
+    copy = {"files": [{"path": file, "destination": file}]}
+    (done,) = run({"id": "c", "command": "@copy-file", "parameters": copy})["calls"]["c"]["output"]
+    assert done["error"].endswith("are the same file")
+    assert Path(file).read_text(encoding="utf-8") == "x"
+
+
+def test_a_file_is_hashed_while_others_write(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    look = {"id": "r", "command": "@read-file", "parameters": {"paths": [str(file)], "hash": True}}
+    with file.open("wb") as writer:
+        writer.write(b"begun")
+        writer.flush()
+        (seen,) = run(look)["calls"]["r"]["output"]
+    assert seen["sha256"] == hashlib.sha256(b"begun").hexdigest()
