@@ -21,6 +21,14 @@ function Assert-Item([string]$Path) {
     }
 }
 
+# File.Replace would delete a file that is put into its own place.
+function Assert-Apart([string]$Path, [string]$Destination) {
+    $from = [System.IO.Path]::GetFullPath($Path).TrimEnd([char]'\', [char]'/')
+    $to = [System.IO.Path]::GetFullPath($Destination).TrimEnd([char]'\', [char]'/')
+    if ($from -ne $to) { return }
+    throw (New-Failure 'InvalidArgument' 'SameFile' "$Path and $Destination are the same file")
+}
+
 function Add-Parent([string]$Path) {
     $null = [System.IO.Directory]::CreateDirectory([System.IO.Path]::GetDirectoryName($Path))
 }
@@ -103,8 +111,8 @@ function Invoke-FileAction([string]$Action, [string]$Path, [string]$Destination)
 
 $export = @{
     Function = @(
-        'Get-Win32Code', 'Test-Held', 'Test-Item', 'Assert-Item', 'Add-Parent', 'Open-Shared', 'Get-Sha'
-        'Invoke-FileAction'
+        'Get-Win32Code', 'Test-Held', 'Test-Item', 'Assert-Item', 'Assert-Apart', 'Add-Parent', 'Open-Shared'
+        'Get-Sha', 'Invoke-FileAction'
     )
 }
 Export-ModuleMember @export

@@ -99,6 +99,7 @@ function Submit-File($With) {
         throw (New-Failure 'InvalidData' 'ChecksumMismatch' $message)
     }
     $sha256 = if ($algorithm -eq 'SHA256') { $actual } else { Get-Sha $path }
+    Assert-Apart $path $destination
     Add-Parent $destination
     Invoke-FileAction 'replace' $path -Destination $destination
     $size = [System.IO.FileInfo]::new($destination).Length
@@ -193,6 +194,7 @@ function Move-Path($With) {
     $path = [string]$With['path']
     $destination = [string]$With['destination']
     Assert-Item $path
+    Assert-Apart $path $destination
     Add-Parent $destination
     # The time tells later runs whether what runs began before it, and so may hold the old one.
     $now = [DateTime]::UtcNow.ToString('yyyyMMddHHmmss', [cultureinfo]::InvariantCulture)
@@ -219,6 +221,7 @@ function Copy-Newest($With) {
             Add-Parent $file['destination']
             $source = Open-Shared $file['path']
             $done['size'] = $left = $source.Length
+            Assert-Apart $file['path'] $file['destination']
             if ($null -ne $file['tail']) { $left = [Math]::Min($left, [long]$file['tail']) }
             $null = $source.Seek(-$left, 'End')
             $target = [System.IO.File]::Open($file['destination'], 'Create', 'Write')
