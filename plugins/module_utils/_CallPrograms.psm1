@@ -17,9 +17,11 @@ function Stop-Tree([System.Diagnostics.Process]$Process) {
     # What it says would stand on our own output, in front of the JSON.
     $start.RedirectStandardOutput = $start.RedirectStandardError = $true
     $killer = [System.Diagnostics.Process]::Start($start)
-    $null = $killer.StandardOutput.ReadToEnd()
-    $null = $killer.StandardError.ReadToEnd()
-    $killer.WaitForExit()
+    $null = $killer.StandardOutput.ReadToEndAsync()
+    $null = $killer.StandardError.ReadToEndAsync()
+    # It may hang: then at least the program itself is ended.
+    if ($killer.WaitForExit(10000)) { return }
+    foreach ($hanging in $killer, $Process) { try { $hanging.Kill() } catch { $null = 'it ended by itself' } }
 }
 
 function Start-Program($Call) {
@@ -79,10 +81,21 @@ function Test-Program($Program, [int]$Wait) {
     return $Program.Process.WaitForExit($Wait) -or $Program.Clock.Elapsed.TotalSeconds -ge $Program.Timeout
 }
 
+# What a program printed: UTF-8, or else what many of Windows' own programs print, the OEM code page.
+function ConvertFrom-Output([byte[]]$Bytes) {
+    $text = [System.Text.Encoding]::UTF8.GetString($Bytes)
+    # Broken, but with whole characters in it, it is UTF-8 all the same.
+    if ($text.IndexOf([char]0xFFFD) -lt 0 -or $text -match '[^\x00-\x7F\uFFFD]') { return $text }
+    try {
+        $pages = Get-ItemProperty -LiteralPath 'HKLM:\SYSTEM\CurrentControlSet\Control\Nls\CodePage' -ErrorAction Stop
+        return [System.Text.Encoding]::GetEncoding([int]$pages.OEMCP).GetString($Bytes)
+    }
+    catch { return $text }
+}
+
 # What a program said; without an exit code it had to be ended. Throws what kept it from starting.
 function Close-Program($Program) {
     if ($Program.Failure) { throw $Program.Failure }
-    $utf8 = [System.Text.Encoding]::UTF8
     $process = $Program.Process
     try {
         $ended = $process.HasExited
@@ -91,8 +104,8 @@ function Close-Program($Program) {
         try { $null = [System.Threading.Tasks.Task]::WaitAll($Program.Copies, 2000) } catch { $null = 'the pipe broke' }
         $said = [ordered]@{
             exit_code = $null
-            stdout = $utf8.GetString($Program.Out.ToArray())
-            stderr = $utf8.GetString($Program.Err.ToArray())
+            stdout = ConvertFrom-Output ($Program.Out.ToArray())
+            stderr = ConvertFrom-Output ($Program.Err.ToArray())
         }
         if ($ended) { $said['exit_code'] = $process.ExitCode }
         return $said
@@ -109,12 +122,20 @@ function Invoke-Program($Call, [double]$Timeout) {
     return $said
 }
 
-# A cmdlet in a runspace of its own. One that waits inside a service cannot be ended (moby/moby#40699): it is left
-# behind, and its thread ends with this process.
+# Serves all limited cmdlets of a batch: each new one would import their modules anew, within their time.
+$script:space = $null
+
+# A cmdlet in another runspace. One that waits inside a service cannot be ended (moby/moby#40699): it is left behind
+# with its runspace, and its thread ends with this process.
 function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) {
+    if ($null -eq $script:space) {
+        $script:space = [runspacefactory]::CreateRunspace()
+        $script:space.Open()
+        # Its preferences are its own.
+        $script:space.SessionStateProxy.SetVariable('ConfirmPreference', 'None')
+    }
     $shell = [powershell]::Create()
-    # Its preferences are its own.
-    $shell.Runspace.SessionStateProxy.SetVariable('ConfirmPreference', 'None')
+    $shell.Runspace = $script:space
     $null = $shell.AddCommand($Name).AddParameters($Parameters)
     $given = [System.Management.Automation.PSDataCollection[psobject]]::new()
     foreach ($object in $Objects) { $given.Add($object) }
@@ -122,6 +143,7 @@ function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) 
     $running = $shell.BeginInvoke($given)
     if (-not $running.AsyncWaitHandle.WaitOne([int]($Timeout * 1000))) {
         $null = $shell.BeginStop($null, $null)
+        $script:space = $null
         $message = "$Name did not end within $Timeout s"
         throw (New-Failure 'OperationTimeout' 'CommandTimeout' $message ([TimeoutException]::new($message)))
     }

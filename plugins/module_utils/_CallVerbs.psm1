@@ -172,20 +172,36 @@ function Write-Environment($With) {
     if ($name -eq 'Path') {
         $value = @($value, [Environment]::GetEnvironmentVariable($name, 'User')).Where({ $null -ne $_ }) -join ';'
     }
+    # $null would be passed as an empty text, which .NET 9 and later make the variable's value.
+    if ($null -eq $value) { $value = [NullString]::Value }
     [Environment]::SetEnvironmentVariable($name, $value, 'Process')
+}
+
+# Whether a port answers within a second.
+function Test-Port([System.Net.IPAddress]$Address, [int]$Port) {
+    $client = $null
+    try {
+        # Without a family it is of IPv4 only on .NET Framework.
+        $client = [System.Net.Sockets.TcpClient]::new($Address.AddressFamily)
+        return $client.ConnectAsync($Address, $Port).Wait(1000)
+    }
+    catch { return $false }
+    finally { if ($client) { $client.Dispose() } }
 }
 
 function Wait-Port($With, [double]$Timeout) {
     $clock = [System.Diagnostics.Stopwatch]::StartNew()
     if ($null -ne $With['timeout']) { $Timeout = $With['timeout'] }
     do {
-        $client = [System.Net.Sockets.TcpClient]::new()
         try {
-            $connecting = $client.ConnectAsync([string]$With['host'], [int]$With['port'])
-            if ($connecting.Wait(1000)) { return [ordered]@{ open = $true } }
+            $looking = [System.Net.Dns]::GetHostAddressesAsync([string]$With['host'])
+            $addresses = @(if ($looking.Wait(1000)) { $looking.Result })
+            foreach ($address in $addresses) {
+                if (Test-Port $address $With['port']) { return [ordered]@{ open = $true } }
+            }
         }
-        catch { Start-Sleep -Milliseconds 250 }
-        finally { $client.Dispose() }
+        catch { $null = 'nobody knows the name yet' }
+        Start-Sleep -Milliseconds 250
     } while ($clock.Elapsed.TotalSeconds -lt $Timeout)
     return [ordered]@{ open = $false }
 }
@@ -240,7 +256,21 @@ function Copy-Newest($With) {
     }
 }
 
+# Windows PowerShell would say of longer paths that they do not exist.
+function Assert-Length($With) {
+    if ($PSVersionTable.PSVersion.Major -ge 6) { return }
+    $paths = @($With['path'], $With['destination'], $With['checksum_path']) + @($With['paths'])
+    foreach ($file in $With['files']) { $paths += $file['path'], $file['destination'] }
+    foreach ($path in $paths) {
+        if ("$path".Length -lt 260) { continue }
+        $message = "Windows PowerShell reaches paths of up to 259 characters; this one has $("$path".Length): $path"
+        $exception = [System.IO.PathTooLongException]::new($message)
+        throw (New-Failure 'InvalidArgument' 'PathTooLongException' $message $exception)
+    }
+}
+
 function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
+    Assert-Length $With
     switch ($Verb) {
         '@read-file' { Read-File $With }
         '@write-file' { Write-File $With }
