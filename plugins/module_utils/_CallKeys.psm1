@@ -4,7 +4,7 @@
 # Batches with a key: who claimed it, how far it is, what is kept of it. Private to the collection.
 
 function Get-KeyPath([string]$Key, [string]$Suffix = '') {
-    return [System.IO.Path]::Combine($env:ProgramData, 'winkube', 'batches', $Key + $Suffix)
+    return [System.IO.Path]::Combine((Get-BatchFolder), $Key + $Suffix)
 }
 
 function Remove-Key([string]$Key) {
@@ -22,7 +22,7 @@ function Read-Json([string]$Path) {
     try { return ConvertFrom-BatchJson ([System.IO.File]::ReadAllText($Path)) } catch { return $null }
 }
 
-# Whether the key was free. Sweeps what nobody forgot.
+# Whether the key was free. Sweeps what nobody forgot, and what killed processes left.
 function Add-Claim([string]$Key, $Boot) {
     $claim = Get-KeyPath $Key '.claim'
     $folder = [System.IO.Path]::GetDirectoryName($claim)
@@ -32,6 +32,7 @@ function Add-Claim([string]$Key, $Boot) {
     foreach ($old in Get-ChildItem -LiteralPath $folder -Filter '*.claim' -Force) {
         if ($old.LastWriteTimeUtc -lt [datetime]::UtcNow.AddDays(-7)) { Remove-Key $old.BaseName }
     }
+    Clear-Note
     $process = [System.Diagnostics.Process]::GetCurrentProcess()
     $started = "$($process.StartTime.ToFileTimeUtc())"
     $text = ConvertTo-BatchJson @{ process = $process.Id; started = $started; boot = $Boot }

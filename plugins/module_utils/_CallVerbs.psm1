@@ -48,19 +48,28 @@ function Write-File($With) {
     if ($With['encoding'] -eq 'base64') { $bytes = [Convert]::FromBase64String($content) }
     else { $bytes = [System.Text.Encoding]::UTF8.GetBytes($content) }
     Add-Parent $path
-    $part = $path + '.' + [guid]::NewGuid().ToString('N') + '.part'
+    Remove-Leftover ([System.IO.Path]::GetDirectoryName($path))
+    $id = [guid]::NewGuid().ToString('N').Substring(0, 8)
+    $part = "$path~$id.part"
+    $stream = $note = $null
     try {
+        $note = Open-Note $id $part
+        # Open until it is whole: nobody takes it for a leftover.
+        $stream = [System.IO.File]::Open($part, 'CreateNew', 'Write', 'None')
         # The access list first: at no moment can another read the content.
-        [System.IO.File]::Open($part, 'CreateNew').Dispose()
         if ($With['sddl']) {
             Set-Sddl $part $With['sddl']
             if ([System.IO.File]::Exists($path)) { Set-Sddl $path $With['sddl'] }
         }
-        $stream = [System.IO.File]::Open($part, 'Open', 'Write', 'None')
-        try { $stream.Write($bytes, 0, $bytes.Length); $stream.Flush($true) } finally { $stream.Dispose() }
+        $stream.Write($bytes, 0, $bytes.Length)
+        $stream.Flush($true)
+        $stream.Dispose()
         Invoke-FileAction 'replace' $part -Destination $path
     }
-    finally { Invoke-FileAction 'delete' $part }
+    finally {
+        if ($stream) { $stream.Dispose() }
+        try { Invoke-FileAction 'delete' $part } finally { Close-Note $note }
+    }
     return [ordered]@{ path = $path; sha256 = (Get-Sha $path); size = $bytes.Length }
 }
 

@@ -13,6 +13,7 @@
 #AnsibleRequires -PowerShell ..module_utils._CallJson
 #AnsibleRequires -PowerShell ..module_utils._CallKeys
 #AnsibleRequires -PowerShell ..module_utils._CallObjects
+#AnsibleRequires -PowerShell ..module_utils._CallParts
 #AnsibleRequires -PowerShell ..module_utils._CallPrograms
 #AnsibleRequires -PowerShell ..module_utils._CallRuns
 #AnsibleRequires -PowerShell ..module_utils._CallVerbs

@@ -406,3 +406,24 @@ def test_a_file_is_hashed_while_others_write(run: Run, tmp_path: Path) -> None:
         writer.flush()
         (seen,) = run(look)["calls"]["r"]["output"]
     assert seen["sha256"] == hashlib.sha256(b"begun").hexdigest()
+
+
+def test_what_killed_processes_left_goes(run: Run, tmp_path: Path) -> None:
+    folder, elsewhere, batches = tmp_path / "folder", tmp_path / "elsewhere", tmp_path / "data/winkube/batches"
+    for path in (folder, elsewhere, batches):
+        path.mkdir(parents=True)
+    left = [folder / "token.yaml~0a1b2c3d.part", folder / f"other.{uuid.uuid4().hex}.part"]
+    kept = [folder / "containerd.zip.part", folder / "x~0a1b2c3d.parts", folder / "x.0a1b2c3d.part"]
+    noted, foreign = elsewhere / "token.yaml~11111111.part", elsewhere / "important"
+    for path in (*left, *kept, noted, foreign):
+        path.write_text("x", encoding="utf-8")
+    (batches / "11111111.note").write_text(str(noted), encoding="utf-8")
+    (batches / "22222222.note").write_text(str(foreign), encoding="utf-8")
+    write = {"id": "w", "command": "@write-file", "parameters": {"path": str(folder / "new"), "content": "x"}}
+    assert run(write)["calls"]["w"]["ok"]
+    assert [path.exists() for path in (*left, *kept, noted)] == [False, False, True, True, True, True]
+    run(write, key="sweeping-key")
+    assert not noted.exists()
+    assert foreign.exists(), "only what is named as parts are"
+    assert not (batches / "11111111.note").exists()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*(path.name for path in kept), "new"])
