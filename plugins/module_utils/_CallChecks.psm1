@@ -10,6 +10,7 @@ $kinds = @{
         id = 'string'; command = 'string'; parameters = 'object'; arguments = 'list of string'
         stdin = 'string', 'null'; environment = 'object of string'; input = 'object', 'null'
         select = 'list of string', 'null'; success_codes = 'list of integer'; output_limit = 'integer'
+        final_codes = 'list of integer'
         on_error = 'string'; retries = 'integer'; delay = 'number'; until = 'object', 'null'; timeout = 'number'
         needs = 'list of string'; unless = 'list of string'; always = 'boolean'; secret = 'boolean'
         parallel = 'integer', 'null'; watch = 'string', 'null'

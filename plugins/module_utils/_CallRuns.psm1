@@ -90,7 +90,10 @@ function Add-Attempt($Run, $Attempt, $Known) {
     $call = $Run.Call
     $result = $Run.Result
     $result['attempts']++
-    if ($null -ne $Attempt.Failure -and $result['attempts'] -le [int]$call['retries']) {
+    $program = $Attempt.Program
+    $final = $null -ne $program -and $null -ne $call['final_codes']
+    $final = $final -and $call['final_codes'] -contains $program['exit_code']
+    if ($null -ne $Attempt.Failure -and -not $final -and $result['attempts'] -le [int]$call['retries']) {
         $Run.Next = [datetime]::UtcNow.AddSeconds($Run.Delay)
         return
     }
@@ -98,7 +101,6 @@ function Add-Attempt($Run, $Attempt, $Known) {
     $result['ok'] = $null -eq $Attempt.Failure
     $result['seconds'] = [Math]::Round($Run.Clock.Elapsed.TotalSeconds, 3)
     $Known[$call['id']] = @{ Ok = $result['ok']; Objects = $Attempt.Objects }
-    $program = $Attempt.Program
     if ($null -ne $program) { $result['exit_code'] = $program['exit_code'] }
     if ($call['secret']) {
         if ($Attempt.Failure) {

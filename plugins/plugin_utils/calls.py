@@ -64,6 +64,8 @@ class Call:
     on_error: t.Literal["stop", "continue"] = "stop"
     retries: int = 0
     delay: float = 1.0
+    final_codes: tuple[int, ...] = ()
+    """Of a program: exit codes after which it is not tried again."""
     until: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
     timeout: float = 600.0
     needs: tuple[str, ...] = ()

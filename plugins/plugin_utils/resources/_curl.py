@@ -97,9 +97,9 @@ def download(
 ) -> Call:
     """The call that fetches a URL into a file, going on where an earlier attempt broke off.
 
-    curl itself repeats what servers call transient (408, 5xx, and 429 from 7.67 on) and refused connections, after 1, 2
-    and 4 seconds, or when the server says (Retry-After, from 7.75 on). A transfer that breaks in the middle is
-    continued by the call's own retries.
+    curl itself repeats what servers call transient (408, 5xx, and 429 from 7.67 on) and refused connections, after 1,
+    2, 4 and 8 seconds, or when the server says (Retry-After, from 7.75 on). A transfer that breaks in the middle is
+    continued by the call's own retries; other answers of a server are final.
 
     Args:
         call_id: its id.
@@ -119,9 +119,11 @@ def download(
         # First of all no .curlrc of the account.
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(*option)}\n" for option in _fetching(url, output, route, resume, version)),
-        # Before 7.67 curl does not repeat a 429 by itself. A longer wait for it would hold up each 404 as well.
         retries=2,
         delay=1,
+        # What a server refuses for good (22: a 404, say) is asked once, and then the next source. Before 7.67 curl does
+        # not repeat a 429 by itself.
+        final_codes=() if version and version < (7, 67) else (22,),
         timeout=timeout,
         needs=needs,
         unless=unless,
@@ -153,7 +155,7 @@ def _fetching(url: str, output: str, route: Route, resume: bool, version: Versio
         ("connect-timeout", "30"),
         # Less than 1 KB/s for a minute is a dead link.
         *([] if route.limit_rate else [("speed-limit", "1024"), ("speed-time", "60")]),
-        ("retry", "3"),
+        ("retry", "4"),
         ("retry-connrefused", None),
         ("write-out", "%{http_code} %{content_type}"),
         *route.options(url, version),

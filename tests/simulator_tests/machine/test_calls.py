@@ -248,6 +248,18 @@ def test_a_barrier_decides_by_what_it_counted(session: Session, more: dict[str, 
         assert observation["stopped"] == (None if reached else {"id": "stop", "reason": "barrier"})
 
 
+def test_a_final_exit_code_is_not_tried_again(session: Session) -> None:
+    missing = {"command": "curl.exe", "arguments": ["--fail", "file:///C:/nope"], "retries": 2, "delay": 0.01}
+    calls = observe(
+        session,
+        {"id": "code", "on_error": "continue", **missing},
+        {"id": "final", "on_error": "continue", "final_codes": [0, 37], **missing},
+        {"id": "other", "on_error": "continue", "final_codes": [22], **missing},
+    )["calls"]
+    assert [calls[name]["exit_code"] for name in calls] == [37, 37, 37]
+    assert [calls[name]["attempts"] for name in calls] == [3, 1, 3]
+
+
 REFUSED = json.loads((Path(__file__).parents[2] / "wire_cases" / "refused.json").read_text(encoding="utf-8"))["cases"]
 
 

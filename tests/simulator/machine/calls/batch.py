@@ -57,6 +57,7 @@ class Call:
     input: Input | None = None
     select: list[str] | None = None
     success_codes: list[int] = field(default_factory=lambda: [0])
+    final_codes: list[int] = field(default_factory=list)
     output_limit: int = 16384
     on_error: Literal["stop", "continue"] = "stop"
     retries: int = 0
@@ -107,6 +108,7 @@ _CALL_TYPES: Mapping[str, tuple[str, ...]] = {
     "input": ("object", "null"),
     "select": ("list of string", "null"),
     "success_codes": ("list of integer",),
+    "final_codes": ("list of integer",),
     "output_limit": ("integer",),
     "on_error": ("string",),
     "retries": ("integer",),

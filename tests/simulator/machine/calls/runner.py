@@ -124,7 +124,8 @@ class Runner:
             attempt = attempt_once(given)
             if attempt.error is None and call.until is not None:
                 attempt.error = self._unmet(call, attempt)
-            if attempt.error is None or attempts > call.retries:
+            final = attempt.program is not None and attempt.program.exit_code in call.final_codes
+            if attempt.error is None or final or attempts > call.retries:
                 break
             self.process.sleep(call.delay)
         self.objects[call.id] = attempt.objects

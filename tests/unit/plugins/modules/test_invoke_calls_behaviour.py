@@ -427,3 +427,10 @@ def test_what_killed_processes_left_goes(run: Run, tmp_path: Path) -> None:
     assert foreign.exists(), "only what is named as parts are"
     assert not (batches / "11111111.note").exists()
     assert sorted(path.name for path in folder.iterdir()) == sorted([*(path.name for path in kept), "new"])
+
+
+def test_a_final_exit_code_is_not_tried_again(run: Run, tmp_path: Path) -> None:
+    failing = program(tmp_path, "failing.exe", "sys.exit(22)")
+    call = {"command": failing, "retries": 2, "delay": 0.01, "on_error": "continue"}
+    seen = run({"id": "a", **call}, {"id": "b", "final_codes": [22], **call}, {"id": "c", "final_codes": [7], **call})
+    assert {name: result["attempts"] for name, result in seen["calls"].items()} == {"a": 3, "b": 1, "c": 3}

@@ -252,6 +252,7 @@ def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:
         input=Input(calls=("b",), where={"w": 1}, parameter="p", property="q"),
         select=("s",),
         success_codes=(0, 1),
+        final_codes=(22,),
         output_limit=1,
         on_error="continue",
         retries=1,
