@@ -160,6 +160,10 @@ def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) ->
     if wanted.manifest is not None:
         verify["manifest"] = {**wanted.manifest, "source": _curl.redacted(place.url)}
     yield _commit(f"verify-{label}", verify, needs, done)
+    if needs != (f"download-{label}",):
+        # What came whole and did not pass the last check is of no use to a later attempt, as what broke off would be.
+        refused = discard(wanted.part, f"refused-{label}", (f"download-{label}",))
+        yield dataclasses.replace(refused, unless=(*done, *needs))
 
 
 def _archive_checks(wanted: Wanted, label: str) -> tuple[Call, ...]:
