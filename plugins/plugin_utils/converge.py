@@ -96,6 +96,7 @@ class Convergence:
         self._disk_limit = disk_limit
         self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
+        self._not_brought: set[str] = set()
         self._teller = Teller(node.name, say)
         self.outcome = Outcome()
         """Filled while it runs: after an exception it tells what was done so far."""
@@ -263,6 +264,7 @@ class Convergence:
         self._note_clock(observation)
         seen, stopped = observation.calls, observation.stopped
         failures: list[str] = []
+        told = False
         for planned in work.changes:
             results = [seen[name] for call in planned.change.calls if (name := planned.prefix + call.id) in seen]
             if planned.change.reboot == "never":
@@ -270,12 +272,16 @@ class Convergence:
                 self._warn(planned.resource.title, results)
             failed = failed_call(planned, seen, stopped)
             if failed is not None:
-                failures.append(self._failure(planned, failed, seen))
+                if self._is_told(planned, failed, seen):
+                    told = True
+                else:
+                    failures.append(self._failure(planned, failed, seen))
+                self._not_brought.update(brought.casefold() for brought in (planned.resource.brings,) if brought)
             elif planned.change.calls and is_done(planned, seen, stopped):
                 self.outcome.changes.append(Done(planned=planned, seconds=sum(result.seconds for result in results)))
                 self._restarts.extend(planned.resource.restarts)
         fatal = stopped is not None and stopped.reason == "error"
-        if stopped is not None and fatal and not failures:
+        if stopped is not None and fatal and not failures and not told:
             error = seen[stopped.id].error if stopped.id in seen else None
             what = "restart of a service" if stopped.id.startswith(RESTART) else stopped.id
             failures.append(f"{self._node.name}: {what}: {error or 'failed'}")
@@ -287,6 +293,12 @@ class Convergence:
     def _note_clock(self, seen: Observation) -> None:
         skew = seen.clock_skew(datetime.datetime.now(datetime.UTC))
         self.outcome.clock_skew = self.outcome.clock_skew if skew is None else skew
+
+    def _is_told(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> bool:
+        """Whether a change failed only because another one, whose failure is told, did not bring its file."""
+        result = calls.get(call_id)
+        lacks = planned.resource.lacks(call_id.removeprefix(planned.prefix), result) if result is not None else None
+        return lacks is not None and lacks.casefold() in self._not_brought
 
     def _failure(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> str:
         result = calls.get(call_id)

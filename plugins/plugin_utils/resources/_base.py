@@ -164,6 +164,20 @@ class Resource(abc.ABC):
         """
         return None
 
+    @property
+    def brings(self) -> str | None:
+        """The Windows path of the file that it brings to the node, if it is one that others need."""
+        return None
+
+    def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for those who know more
+        """The Windows path of the file whose absence made a change fail; None if it failed for another reason.
+
+        Args:
+            call_id: the call of the change that failed.
+            result: what came of it.
+        """
+        return None
+
     @abc.abstractmethod
     def observe(self) -> tuple[Call, ...]:
         """The calls that tell the state; each records its error and goes on (`on_error="continue"`)."""

@@ -187,6 +187,13 @@ class Archive(Resource):
             return f"it is not used: its signature is {_signatures.signed_by(result)}; allowed_signers accepts others"
         return _members.words(result) or None if call_id.startswith(_members.PREFIX) else None
 
+    def lacks(self, call_id: str, result: CallResult) -> str | None:
+        if call_id != "unpack" or result.error is None:
+            return None
+        # tar.exe's words (archive_read_open_filename.c of libarchive), or Copy-Item's category.
+        missing = result.error.category == "ObjectNotFound" or "Failed to open '" in result.stderr
+        return self.path if missing else None
+
     def _plan(self, seen: Results) -> Change | None:
         only(self, seen, "files")
         only(self, seen, "record")

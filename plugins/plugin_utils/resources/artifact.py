@@ -146,6 +146,10 @@ class Artifact(Resource):
         return self if self.sha256 or not other.sha256 else other
 
     @property
+    def brings(self) -> str | None:
+        return self.path
+
+    @property
     def algorithm(self) -> str:
         """The algorithm that verifies it."""
         return "SHA512" if self.sha512 else "SHA256" if self.sha256 else self.checksum_algorithm
@@ -163,10 +167,6 @@ class Artifact(Resource):
     def _asks(self) -> bool:
         """Whether the source is asked at each look if it has another one by now."""
         return self.custom and not self._verified
-
-    @property
-    def _part(self) -> str:
-        return f"{self.path}.part"
 
     @property
     def _aside(self) -> str:
@@ -211,7 +211,7 @@ class Artifact(Resource):
         )
 
     def observe(self) -> tuple[Call, ...]:
-        paths: list[Json] = [self.path, self._part, self._aside]
+        paths: list[Json] = [self.path, f"{self.path}.part", self._aside]
         # What a broken run left is hashed too, which costs little and nothing where there is none.
         calls = [Call(id="file", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue")]
         for wanted, call_id, path in (
@@ -243,7 +243,7 @@ class Artifact(Resource):
     def _plan(self, seen: Results) -> Change | None:
         only(self, seen, "file")
         here, aside = self._found(seen, self.path), self._found(seen, self._aside)
-        broken = bool(self._found(seen, self._part).get("exists"))
+        broken = bool(self._found(seen, f"{self.path}.part").get("exists"))
         offer = _curl.offered(seen.get("offer")) or _curl.Offer()
         fetch = (*self._write_checksum(), *_downloads.calls(self._wanted(seen, offer), broken=broken))
         # Runs only where another one came.
@@ -270,7 +270,7 @@ class Artifact(Resource):
     def _room(self, seen: Results) -> Room:
         """What the file takes; the second source is asked only where the first does not tell."""
         # A part is continued only where something verifies the whole.
-        there = int(self._found(seen, self._part).get("size") or 0) if self._verified else 0
+        there = int(self._found(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return _downloads.room(self._wanted(seen, _curl.Offer()), there)
 
     def held(self, seen: Results) -> dict[str, t.Any]:
