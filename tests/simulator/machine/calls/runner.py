@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.machine import commands
-from simulator.machine.calls import groups, properties
+from simulator.machine.calls import groups, net_failures, properties
 from simulator.machine.calls.batch import Call
 from simulator.machine.calls.runspaces import LateError, Runspaces
 from simulator.machine.calls.verbs import VERB_HANDLERS, Warned
@@ -176,7 +176,7 @@ class Runner:
                 raise commands.not_found(call.command)
             output = self._cmdlet(call, parameters, pipeline)
         except CmdletError as error:
-            return Attempt(error=describe(error))
+            return Attempt(error=describe(net_failures.categorised(error, call.command) if call.is_verb else error))
         except LateError:
             message = f"{call.command} did not end within {call.limit:g} s"
             return Attempt(error=_late("CommandTimeout", message))

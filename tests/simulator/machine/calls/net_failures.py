@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the wire makes of exceptions that .NET throws in a verb: docs/wire.md, "How verbs fail"."""
+
+from __future__ import annotations
+
+from simulator.machine.objects import CmdletError
+
+_IO = "System.IO.IOException"
+_HELD = ("because it is being used by another process", "Unable to remove the file to be replaced")
+"""Windows' words for its errors 32 and 1175."""
+_NAME = "The filename, directory name, or volume label syntax is incorrect"
+"""Windows' words for its error 123."""
+_CATEGORIES = {
+    "System.IO.FileNotFoundException": "ObjectNotFound",
+    "System.IO.DirectoryNotFoundException": "ObjectNotFound",
+    "System.IO.DriveNotFoundException": "ObjectNotFound",
+    "System.UnauthorizedAccessException": "PermissionDenied",
+    "System.Security.SecurityException": "PermissionDenied",
+    "System.IO.PathTooLongException": "InvalidArgument",
+    "System.ArgumentException": "InvalidArgument",
+    "System.ArgumentNullException": "InvalidArgument",
+    "System.ArgumentOutOfRangeException": "InvalidArgument",
+    "System.FormatException": "InvalidArgument",
+    "System.NotSupportedException": "InvalidArgument",
+}
+_READING = ("@read-file", "@read-registry", "@free-space")
+
+
+def categorised(error: CmdletError, verb: str) -> CmdletError:
+    """Return the error with the wire's category and id; one that has a category of its own stays as it is.
+
+    Args:
+        error: of a verb; PowerShell gives all that .NET throws the category NotSpecified.
+        verb: which one.
+    """
+    if error.category != "NotSpecified":
+        return error
+    name = error.exception_type.rpartition(".")[2]
+    if error.exception_type != _IO:
+        return CmdletError(
+            _CATEGORIES.get(error.exception_type, "NotSpecified"), name, error.message, error.exception_type
+        )
+    if any(words in error.message for words in _HELD):
+        return CmdletError("ResourceBusy", "FileInUse", error.message, _IO)
+    if _NAME in error.message:
+        return CmdletError("InvalidArgument", name, error.message, _IO)
+    return CmdletError("ReadError" if verb in _READING else "WriteError", name, error.message, _IO)

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How verbs fail where .NET throws, as docs/wire.md says it."""
+
+from __future__ import annotations
+
+import pytest
+from simulator_tests.batches import observe
+
+from simulator.machine.calls.net_failures import categorised
+from simulator.machine.objects import CmdletError
+from simulator.machine.session import Session
+
+HELD = "The process cannot access the file 'C:\\x' because it is being used by another process."
+IO = "System.IO.IOException"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "verb", "category", "error_id"),
+    [
+        ("System.IO.FileNotFoundException", "", "@commit-file", "ObjectNotFound", "FileNotFoundException"),
+        ("System.UnauthorizedAccessException", "", "@commit-file", "PermissionDenied", "UnauthorizedAccessException"),
+        ("System.FormatException", "", "@write-file", "InvalidArgument", "FormatException"),
+        ("System.IO.PathTooLongException", "", "@read-file", "InvalidArgument", "PathTooLongException"),
+        (IO, "There is not enough space on the disk.", "@write-file", "WriteError", "IOException"),
+        (IO, "The device is not ready.", "@read-file", "ReadError", "IOException"),
+        (IO, HELD, "@read-file", "ResourceBusy", "FileInUse"),
+        (IO, "Unable to remove the file to be replaced.", "@write-file", "ResourceBusy", "FileInUse"),
+        ("System.InvalidOperationException", "", "@write-file", "NotSpecified", "InvalidOperationException"),
+    ],
+)
+def test_what_net_throws_has_a_category(kind: str, message: str, verb: str, category: str, error_id: str) -> None:
+    thrown = CmdletError("NotSpecified", kind.rpartition(".")[2], message, kind)
+    found = categorised(thrown, verb)
+    assert (found.category, found.error_id, found.exception_type) == (category, error_id, kind)
+
+
+def test_what_a_verb_finds_itself_stays() -> None:
+    own = CmdletError("InvalidData", "ChecksumMismatch", "wrong", IO)
+    assert categorised(own, "@commit-file") is own
+
+
+def test_it_holds_for_verbs(session: Session) -> None:
+    parameters = {"path": "C:\\Windows", "sddl": "nonsense"}
+    call = {"id": "a", "command": "@set-acl", "parameters": parameters, "on_error": "continue"}
+    error = observe(session, call)["calls"]["a"]["error"]
+    assert (error["category"], error["id"]) == ("InvalidArgument", "ArgumentException")
