@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from simulator.machine.calls import leftovers
 from simulator.machine.calls.batch import Call
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
@@ -42,6 +43,7 @@ def claim(machine: Machine, key: str, process: Process) -> bool:
     # Ansible's async wrapper may have made it.
     machine.files.set_sddl(FOLDER, FOLDER_SDDL)
     _sweep(machine)
+    leftovers.sweep(machine, FOLDER)
     document = {
         "process_id": process.id,
         "started": iso_utc(process.started),

@@ -36,11 +36,10 @@ def categorised(error: CmdletError, verb: str) -> CmdletError:
     """
     if error.category != "NotSpecified":
         return error
-    name = error.exception_type.rpartition(".")[2]
-    if error.exception_type != _IO:
-        return CmdletError(
-            _CATEGORIES.get(error.exception_type, "NotSpecified"), name, error.message, error.exception_type
-        )
+    kind = error.exception_type
+    name = kind.rpartition(".")[2]
+    if kind != _IO:
+        return CmdletError(_CATEGORIES.get(kind, "NotSpecified"), name, error.message, kind)
     if any(words in error.message for words in _HELD):
         return CmdletError("ResourceBusy", "FileInUse", error.message, _IO)
     if _NAME in error.message:

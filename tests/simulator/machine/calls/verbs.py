@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from simulator.machine.calls import access_verbs, checksums
+from simulator.machine.calls import access_verbs, checksums, leftovers
 from simulator.machine.calls.access_verbs import set_security
 from simulator.machine.calls.verb_parameters import Handler, failure, missing, text
 from simulator.machine.files import DiskFullError, Entry
@@ -111,9 +111,10 @@ def write_file(
         raise failure("InvalidArgument", "FormatException", message, "System.FormatException") from None
     parent = path.rsplit("\\", 1)[0]
     _require_unused(machine, path)
-    part = f"{path}.{uuid.uuid4().hex}.part"
+    part = leftovers.part_of(path)
     try:
         machine.files.make_directory(parent)
+        leftovers.remove(machine, parent)
         process.check()
         machine.files.write_bytes(part, b"")
         if parameters.get("sddl"):
