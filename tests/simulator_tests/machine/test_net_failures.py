@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from simulator_tests.batches import observe
+from simulator_tests.batches import Call, observe
 
 from simulator.machine.calls.net_failures import categorised
 from simulator.machine.objects import CmdletError
@@ -45,3 +45,18 @@ def test_it_holds_for_verbs(session: Session) -> None:
     call = {"id": "a", "command": "@set-acl", "parameters": parameters, "on_error": "continue"}
     error = observe(session, call)["calls"]["a"]["error"]
     assert (error["category"], error["id"]) == ("InvalidArgument", "ArgumentException")
+
+
+def test_a_file_is_not_its_own_destination(session: Session) -> None:
+    files = session.machine.files
+    files.make_directory("C:\\k")
+    files.write_text("C:\\k\\f", "x")
+    same = {"path": "C:\\k\\f", "destination": "C:/K/../k/F"}
+    for verb in ("@commit-file", "@move-path"):
+        call: Call = {"id": "a", "command": verb, "parameters": same, "on_error": "continue"}
+        error = observe(session, call)["calls"]["a"]["error"]
+        assert (error["category"], error["id"]) == ("InvalidArgument", "SameFile")
+    copy: Call = {"id": "a", "command": "@copy-file", "parameters": {"files": [same]}}
+    (done,) = observe(session, copy)["calls"]["a"]["output"]
+    assert done["error"].endswith("are the same file")
+    assert files.read_text("C:\\k\\f") == "x"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ntpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +22,16 @@ def failure(category: str, error_id: str, message: str, kind: str = "System.IO.I
 def missing(path: str) -> CmdletError:
     kind = "System.Management.Automation.ItemNotFoundException"
     return CmdletError("ObjectNotFound", "PathNotFound", f"Cannot find path '{path}' because it does not exist.", kind)
+
+
+def require_apart(path: str, destination: str) -> None:
+    """Refuse a file as its own destination: File.Replace would delete it."""
+    if _full(path) == _full(destination):
+        raise failure("InvalidArgument", "SameFile", f"{path} and {destination} are the same file")
+
+
+def _full(path: str) -> str:
+    return ntpath.normpath(path).rstrip("\\").casefold()
 
 
 def text(parameters: Mapping[str, Any], name: str) -> str:

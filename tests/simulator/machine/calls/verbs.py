@@ -18,10 +18,10 @@ from typing import Any
 
 from simulator.machine.calls import access_verbs, checksums, leftovers
 from simulator.machine.calls.access_verbs import set_security
-from simulator.machine.calls.verb_parameters import Handler, failure, missing, text
+from simulator.machine.calls.verb_parameters import Handler, failure, missing, require_apart, text
 from simulator.machine.files import DiskFullError, Entry
 from simulator.machine.machine import ENVIRONMENT, Machine
-from simulator.machine.objects import PSObject, custom_object
+from simulator.machine.objects import CmdletError, PSObject, custom_object
 from simulator.machine.processes import Process
 from simulator.machine.registry import Value
 
@@ -151,6 +151,7 @@ def commit_file(
         raise failure("InvalidData", "ChecksumMismatch", message, "System.IO.InvalidDataException")
     sha256 = digest(machine, path)
     size = machine.files.real(path).stat().st_size
+    require_apart(path, destination)
     machine.files.make_directory(destination.rsplit("\\", 1)[0])
     process.check()
     _require_unused(machine, destination)
@@ -247,6 +248,7 @@ def move_path(
     path, destination = text(parameters, "path"), text(parameters, "destination")
     if not machine.files.exists(path):
         raise missing(path)
+    require_apart(path, destination)
     process.check()
     moved: list[object] = [custom_object(path=path, destination=destination)]
     busy = machine.processes.executing(destination)
@@ -289,8 +291,11 @@ def _copy(machine: Machine, wanted: Mapping[str, Any], process: Process) -> PSOb
         data = file.read()
     done.properties["size"] = size
     try:
+        require_apart(path, destination)
         machine.files.make_directory(destination.rsplit("\\", 1)[0])
         machine.files.write_bytes(destination, data)
+    except CmdletError as error:
+        done.properties["error"] = error.message
     except DiskFullError as error:
         done.properties["error"] = str(error.strerror)
     except OSError:
