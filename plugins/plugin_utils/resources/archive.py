@@ -190,8 +190,8 @@ class Archive(Resource):
     def lacks(self, call_id: str, result: CallResult) -> str | None:
         if call_id != "unpack" or result.error is None:
             return None
-        # tar.exe's words (archive_read_open_filename.c of libarchive), or Copy-Item's category.
-        missing = result.error.category == "ObjectNotFound" or "Failed to open '" in result.stderr
+        # tar.exe's words (archive_read_open_filename.c of libarchive), or Copy-Item's id.
+        missing = result.error.id.startswith("PathNotFound,") or "Failed to open '" in result.stderr
         return self.path if missing else None
 
     def _plan(self, seen: Results) -> Change | None:
