@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a real PowerShell showed to be wrong with the module, run by PowerShell 7 where it is on PATH."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+import uuid
+from pathlib import Path
+
+from unit.powershell_runs import MARKS, Answer, Run, program
+
+pytestmark = MARKS
+
+
+def test_forbidden_batches_are_refused_in_the_words_of_the_wire(answer: Answer, repository: Path) -> None:
+    cases = json.loads((repository / "tests/wire_cases/refused.json").read_text(encoding="utf-8"))["cases"]
+    for case in cases:
+        text = case["batch"] if isinstance(case["batch"], str) else json.dumps(case["batch"])
+        assert answer(text) == {"changed": False, "failed": True, "msg": case["says"]}
+
+
+def test_ids_have_case(run: Run) -> None:
+    observation = run(
+        {"id": "a", "command": "Write-Output", "parameters": {"InputObject": "small"}},
+        {"id": "A", "command": "Write-Output", "parameters": {"InputObject": "big"}},
+        {"id": "b", "command": "Write-Output", "input": {"from": "a", "parameter": "InputObject"}},
+    )
+    assert [observation["calls"][call]["output"] for call in ("a", "A", "b")] == [["small"], ["big"], ["small"]]
+
+
+def test_a_barrier_decides_by_what_it_counted(run: Run) -> None:
+    barriers = ({"secret": True}, {"select": []}, {"select": ["Nope"]}, {"until": {"Nope": 1}}, {})
+    for more in barriers:
+        for name, reached in (("a", False), ("b", True)):
+            observation = run(
+                {"id": "stub", "command": "Get-Stub", "parameters": {"Name": "a"}},
+                {
+                    "id": "stop",
+                    "command": "@stop-if",
+                    "input": {"from": "stub", "where": {"Name": name}},
+                    "on_error": "continue",
+                    **more,
+                },
+                {"id": "after", "command": "Get-Empty"},
+            )
+            assert ("after" in observation["calls"]) is reached, (more, name)
+            assert observation["stopped"] == (None if reached else {"id": "stop", "reason": "barrier"}), (more, name)
+
+
+def test_verbs_fail_as_the_wire_says(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder" / "full").mkdir(parents=True)
+    file, folder, gone = str(tmp_path / "file"), str(tmp_path / "folder"), str(tmp_path / "gone")
+    Path(file).write_text("x", encoding="utf-8")
+    calls: dict[str, tuple[str, dict[str, t.Any], str, str]] = {
+        "base64": (
+            "@write-file",
+            {"path": gone, "content": "!", "encoding": "base64"},
+            "InvalidArgument",
+            "FormatException",
+        ),
+        "no-path": ("@write-file", {"content": "x"}, "InvalidArgument", "ArgumentException"),
+        "folder": (
+            "@commit-file",
+            {"path": folder, "destination": gone},
+            "PermissionDenied",
+            "UnauthorizedAccessException",
+        ),
+        "no-file": ("@commit-file", {"path": gone, "destination": file}, "ObjectNotFound", "PathNotFound"),
+        "same": ("@commit-file", {"path": file, "destination": f"{folder}/../file"}, "InvalidArgument", "SameFile"),
+        "same-move": ("@move-path", {"path": folder, "destination": f"{folder}/"}, "InvalidArgument", "SameFile"),
+    }
+    seen = run(
+        *(
+            {"id": name, "command": command, "parameters": parameters, "on_error": "continue"}
+            for name, (command, parameters, _, _) in calls.items()
+        )
+    )["calls"]
+    found = {name: (seen[name]["error"]["category"], seen[name]["error"]["id"]) for name in calls}
+    assert found == {name: (category, error) for name, (_, _, category, error) in calls.items()}
+    assert Path(file).read_text(encoding="utf-8") == "x"
+    copy = {"files": [{"path": file, "destination": file}]}
+    (done,) = run({"id": "c", "command": "@copy-file", "parameters": copy})["calls"]["c"]["output"]
+    assert done["error"].endswith("are the same file")
+    assert Path(file).read_text(encoding="utf-8") == "x"
+
+
+def test_a_file_is_hashed_while_others_write(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    look = {"id": "r", "command": "@read-file", "parameters": {"paths": [str(file)], "hash": True}}
+    with file.open("wb") as writer:
+        writer.write(b"begun")
+        writer.flush()
+        (seen,) = run(look)["calls"]["r"]["output"]
+    assert seen["sha256"] == hashlib.sha256(b"begun").hexdigest()
+
+
+def test_what_killed_processes_left_goes(run: Run, tmp_path: Path) -> None:
+    folder, elsewhere, batches = tmp_path / "folder", tmp_path / "elsewhere", tmp_path / "data/winkube/batches"
+    for path in (folder, elsewhere, batches):
+        path.mkdir(parents=True)
+    left = [folder / "token.yaml~0a1b2c3d.part", folder / f"other.{uuid.uuid4().hex}.part"]
+    kept = [folder / "containerd.zip.part", folder / "x~0a1b2c3d.parts", folder / "x.0a1b2c3d.part"]
+    noted, foreign = elsewhere / "token.yaml~11111111.part", elsewhere / "important"
+    for path in (*left, *kept, noted, foreign):
+        path.write_text("x", encoding="utf-8")
+    (batches / "11111111.note").write_text(str(noted), encoding="utf-8")
+    (batches / "22222222.note").write_text(str(foreign), encoding="utf-8")
+    write = {"id": "w", "command": "@write-file", "parameters": {"path": str(folder / "new"), "content": "x"}}
+    assert run(write)["calls"]["w"]["ok"]
+    assert [path.exists() for path in (*left, *kept, noted)] == [False, False, True, True, True, True]
+    run(write, key="sweeping-key")
+    assert not noted.exists()
+    assert foreign.exists(), "only what is named as parts are"
+    assert not (batches / "11111111.note").exists()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*(path.name for path in kept), "new"])
+
+
+def test_a_final_exit_code_is_not_tried_again(run: Run, tmp_path: Path) -> None:
+    failing = program(tmp_path, "failing.exe", "sys.exit(22)")
+    call = {"command": failing, "retries": 2, "delay": 0.01, "on_error": "continue"}
+    seen = run({"id": "a", **call}, {"id": "b", "final_codes": [22], **call}, {"id": "c", "final_codes": [7], **call})
+    assert {name: result["attempts"] for name, result in seen["calls"].items()} == {"a": 3, "b": 1, "c": 3}
