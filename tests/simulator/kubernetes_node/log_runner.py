@@ -17,10 +17,10 @@ from simulator.kubernetes_node import contracts, kube_proxy, kubelet
 from simulator.kubernetes_node.log_file import LogFile
 from simulator.kubernetes_node.programs import version_of
 from simulator.machine import command_line
-from simulator.machine.files import normalise
 from simulator.machine.objects import RunningService, ServiceProgram
 from simulator.machine.processes import Process
 from simulator.machine.services import Service, ServiceError
+from simulator.machine.windows_paths import normalise
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.machine.files import Files, normalise
+from simulator.machine.files import Files
+from simulator.machine.windows_paths import normalise
 
 
 @dataclass(frozen=True)

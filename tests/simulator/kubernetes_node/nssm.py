@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.log_file import LogFile
-from simulator.machine.files import normalise
 from simulator.machine.objects import ProcessEndedError, ProgramResult, RunningService, ServiceProgram
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.services import ROOT, Service, ServiceError
+from simulator.machine.windows_paths import normalise
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from simulator.kubernetes_node.mounts import Mount, MountedFiles
-from simulator.machine.files import normalise
 from simulator.machine.objects import ProcessEndedError, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, Programs
+from simulator.machine.windows_paths import normalise
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

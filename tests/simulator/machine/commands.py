@@ -119,7 +119,13 @@ def not_found(name: str) -> CmdletError:
 
 def exists(machine: Machine, name: str) -> bool:
     """Return whether there is a cmdlet or function of that name on the machine (modelled or not)."""
-    return contract.find(name, machine.windows.contract) is not None
+    return describe(machine, name) is not None
+
+
+def describe(machine: Machine, name: str) -> contract.Contract | None:
+    """Return what a cmdlet or function of the machine accepts, or None if there is none of that name."""
+    own = machine.families.contracts.get(name.casefold())
+    return own or contract.find(name, machine.windows.contract)
 
 
 def run(
@@ -147,7 +153,7 @@ def run(
     Raises: CmdletError with the whole error id, as PowerShell would.
     """
     name = ALIASES.get(name.casefold(), name)
-    description = contract.find(name, machine.windows.contract)
+    description = describe(machine, name)
     if description is None:
         raise not_found(name)
     values = bind(description, parameters, positional, has_pipeline=pipeline is not None)

@@ -107,7 +107,7 @@ def find(command: str, windows: str) -> Contract | None:
         command=name,
         suffix=name if function else _class_name(name, module),
         function=function,
-        parameters={**parameters, **_common()},
+        parameters={**parameters, **common_parameters()},
         sets=_sets(name, reference, recorded, parameters),
     )
 
@@ -190,7 +190,8 @@ def _sets(
 
 
 @cache
-def _common() -> dict[str, Parameter]:
+def common_parameters() -> dict[str, Parameter]:
+    """Return the parameters that every advanced command has."""
     return {
         name.casefold(): Parameter(
             name,

@@ -9,7 +9,7 @@ import re
 import uuid
 from datetime import UTC, datetime, timedelta
 
-from simulator.machine.objects import Enumeration, PSObject
+from simulator.machine.objects import Enumeration, OrderedDictionary, PSObject
 from simulator.machine.text import iso_utc, to_text
 
 _INTEGERS = {
@@ -58,6 +58,7 @@ def net_type(value: object) -> str:
         (float, "System.Double"),
         (str, "System.String"),
         (list, "System.Object[]"),
+        (OrderedDictionary, "System.Collections.Specialized.OrderedDictionary"),
         (dict, "System.Collections.Hashtable"),
         (bytes, "System.Byte[]"),
         (datetime, "System.DateTime"),

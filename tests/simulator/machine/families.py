@@ -7,6 +7,7 @@ A family is a module with any of these constants (see ../README.md):
     CMDLETS: Mapping[str, Cmdlet]
     PROGRAMS: Mapping[str, Program]          # a key that ends in .exe lies in C:\\Windows\\System32 of every machine
     SERVICES: Mapping[str, ServiceProgram]   # by program, or by `program:service name` (`svchost:hns`)
+    CONTRACTS: Iterable[Contract]            # what cmdlets accept that no file in ../contracts describes
     STATUS: Mapping[str, Callable[[Machine], object]]   # more keys of GET /simulator/status
     BASELINE: Callable[[Machine], None]      # what a fresh machine has (files, registry, services)
     ON_BOOT: Callable[[Machine], None]       # what is done at each boot, before the automatic services start
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
+from simulator.machine.contract import Contract
 from simulator.machine.objects import Cmdlet, Program, ServiceProgram
 
 if TYPE_CHECKING:
@@ -104,6 +106,7 @@ class Families:
     cmdlets: Mapping[str, tuple[str, Cmdlet]] = field(default_factory=dict)
     programs: Mapping[str, Program] = field(default_factory=dict)
     services: Mapping[str, ServiceProgram] = field(default_factory=dict)
+    contracts: Mapping[str, Contract] = field(default_factory=dict)
     status: Mapping[str, Callable[[Machine], object]] = field(default_factory=dict)
     faults: Mapping[str, Callable[[Machine, Mapping[str, object]], None]] = field(default_factory=dict)
     baseline: tuple[Callable[[Machine], None], ...] = ()
@@ -126,6 +129,7 @@ def load(names: Iterable[str] = NAMES) -> Families:
     cmdlets: dict[str, tuple[str, Cmdlet]] = {}
     programs: dict[str, Program] = {}
     services: dict[str, ServiceProgram] = {}
+    contracts: dict[str, Contract] = {}
     status: dict[str, Callable[[Machine], object]] = {}
     faults: dict[str, Callable[[Machine, Mapping[str, object]], None]] = {}
     baseline: list[Callable[[Machine], None]] = []
@@ -138,13 +142,15 @@ def load(names: Iterable[str] = NAMES) -> Families:
         _merge(programs, {key.casefold(): value for key, value in offered.items()}, name)
         in_box += [key for key in offered if key.casefold().endswith(".exe")]
         _merge(services, {_service_key(key): value for key, value in _mapping(module, "SERVICES").items()}, name)
+        _merge(contracts, {entry.command.casefold(): entry for entry in getattr(module, "CONTRACTS", ())}, name)
         _merge(status, _mapping(module, "STATUS"), name)
         _merge(faults, _mapping(module, "FAULTS"), name)
         if hasattr(module, "BASELINE"):
             baseline.append(module.BASELINE)
         if hasattr(module, "ON_BOOT"):
             on_boot.append(module.ON_BOOT)
-    return Families(cmdlets, programs, services, status, faults, tuple(baseline), tuple(on_boot), tuple(in_box))
+    made = (tuple(baseline), tuple(on_boot), tuple(in_box))
+    return Families(cmdlets, programs, services, contracts, status, faults, *made)
 
 
 def _mapping(module: ModuleType, constant: str) -> dict[str, object]:

@@ -16,6 +16,8 @@ from typing import IO
 
 from simulator.machine import access_lists
 from simulator.machine.access_lists import AccessLists, Descriptor
+from simulator.machine.open_files import OpenFiles
+from simulator.machine.windows_paths import ancestry, normalise
 
 GIGABYTE = 1 << 30
 # Seconds for which a measured drive is believed.
@@ -40,25 +42,6 @@ class Entry:
     modified: datetime
 
 
-def normalise(path: str) -> str:
-    """Return a Windows path in one form: backslashes, upper-case drive, no `.` or `..`, no backslash at the end."""
-    text = path.strip().strip('"').replace("/", "\\")
-    for prefix in ("\\\\?\\", "Microsoft.PowerShell.Core\\FileSystem::", "FileSystem::"):
-        if text.casefold().startswith(prefix.casefold()):
-            text = text[len(prefix) :]
-    pure = PureWindowsPath(text)
-    if not pure.drive:
-        pure = PureWindowsPath("C:\\") / text.lstrip("\\")
-    parts: list[str] = []
-    for part in pure.parts[1:]:
-        if part == "..":
-            parts = parts[:-1]
-        elif part != ".":
-            # Windows drops trailing dots and spaces of every name.
-            parts.append(part.rstrip(". ") or part)
-    return pure.drive.upper() + "\\" + "\\".join(parts)
-
-
 class Files:
     """The drives of one machine.
 
@@ -79,7 +62,8 @@ class Files:
         self._grown = 0
         # When drive C: was last measured, and what was free then less what was written since.
         self._measured = (0.0, 0)
-        self.on_move: list[Callable[[str, str], None]] = []
+        self.open = OpenFiles()
+        self.on_move: list[Callable[[str, str], None]] = [self.open.moved]
         """Told of every file or folder that gets another name: its old and its new path."""
         for letter in self._drives:
             (root / letter.lower()).mkdir(parents=True, exist_ok=True)
@@ -171,7 +155,7 @@ class Files:
 
         https://learn.microsoft.com/dotnet/api/system.io.directory.createdirectory
         """
-        missing = [place for place in _ancestry(normalise(path)) if sddl and not self.exists(place)]
+        missing = [place for place in ancestry(normalise(path)) if sddl and not self.exists(place)]
         self.real(path).mkdir(parents=True, exist_ok=True)
         for place in missing:
             self.set_sddl(place, sddl or "")
@@ -187,6 +171,7 @@ class Files:
             else:
                 real.unlink()
             self._access.deleted(self._key(path))
+        self.open.deleted(path)
 
     def move(self, path: str, destination: str) -> None:
         """Move a file or folder, over a file that is there. Raises FileNotFoundError."""
@@ -260,7 +245,7 @@ class Files:
 
     def link_on(self, path: str) -> str | None:
         """Return the first junction or symbolic link on a path; None where there is none."""
-        for place in _ancestry(normalise(path)):
+        for place in ancestry(normalise(path)):
             if self.drive_exists(place) and self.real(place).is_symlink():
                 return place
         return None
@@ -346,12 +331,6 @@ def _child(folder: Path, name: str) -> Path:
         return exact
     wanted = name.casefold()
     return next((child for child in folder.iterdir() if child.name.casefold() == wanted), exact)
-
-
-def _ancestry(normal: str) -> list[str]:
-    """Return the folders from below the drive down to a path, and the path."""
-    parts = normal[3:].split("\\")
-    return [normal[:3] + "\\".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _size(place: Path) -> int:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import string
 import threading
@@ -51,6 +52,8 @@ class Machine:
             raise ValueError(f"unknown version of Windows: {settings.windows!r}; known: {', '.join(VERSIONS)}")
         self.settings = settings
         self.windows: WindowsVersion = VERSIONS[settings.windows]
+        if settings.powershell:
+            self.windows = dataclasses.replace(self.windows, powershell=settings.powershell)
         self.address = settings.address
         self.families = families if families is not None else load()
         drives = settings.option("drives", ["C"])

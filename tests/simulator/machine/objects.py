@@ -63,10 +63,14 @@ class PSObject:
         if self.text is not None:
             return self.text
         if self.type_name.endswith("PSCustomObject"):
-            from simulator.machine.text import to_text
+            from simulator.machine.text import member_text
 
-            return "@{" + "; ".join(f"{key}={to_text(value)}" for key, value in self.properties.items()) + "}"
+            return "@{" + "; ".join(f"{key}={member_text(value)}" for key, value in self.properties.items()) + "}"
         return self.type_name
+
+
+class OrderedDictionary(dict[str, object]):
+    """A dictionary that keeps its order, as `[ordered]@{}` makes it; what the verbs of a batch return."""
 
 
 CUSTOM_OBJECT = "System.Management.Automation.PSCustomObject"
@@ -124,7 +128,8 @@ class ProcessEndedError(BaseException):
 class Bound(Mapping[str, object]):
     """The parameters of one cmdlet call after binding and conversion; names are case-insensitive.
 
-    `pipeline` holds the input objects; `stop` is set when the process ends; warnings are collected in `warnings`.
+    `pipeline` holds the input objects, `piped` says whether there is a pipeline; `stop` is set when the process ends;
+    warnings are collected in `warnings`.
     """
 
     def __init__(
@@ -138,6 +143,7 @@ class Bound(Mapping[str, object]):
         self.command = command
         self._values = dict(values)
         self._names = {name.casefold(): name for name in values}
+        self.piped = pipeline is not None
         self.pipeline: list[object] = pipeline if pipeline is not None else []
         self.stop = stop or threading.Event()
         self.session = session

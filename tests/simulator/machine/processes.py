@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from simulator.machine.files import normalise
 from simulator.machine.objects import ProcessEndedError
+from simulator.machine.windows_paths import normalise
 
 
 class StopSignal(threading.Event):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine import command_line, executables
-from simulator.machine.files import normalise
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
 from simulator.machine.processes import StopSignal
 from simulator.machine.services import Resolved
+from simulator.machine.windows_paths import normalise
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

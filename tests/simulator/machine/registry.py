@@ -147,10 +147,10 @@ class Registry:
             return dict(key.values.values()) if key else {}
 
     def subkeys(self, path: str) -> list[str]:
-        """Return the names of the keys below; empty if there is no such key."""
+        """Return the names of the keys below, in the order of a hive: by upper-case name; empty if there is no key."""
         with self._lock:
             key = self._find(path)
-            return [below.name for below in key.subkeys.values()] if key else []
+            return sorted((below.name for below in key.subkeys.values()), key=str.upper) if key else []
 
     def write(self, path: str, entries: Mapping[str, object]) -> None:
         """Write several values: str as String, int as DWord, list as MultiString, bytes as Binary, a Value as it is."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from simulator.machine.failure_actions import failure_action, make_failure_actions
-from simulator.machine.files import normalise
 from simulator.machine.objects import RunningService, ServiceProgram
 from simulator.machine.processes import Process, Processes
 from simulator.machine.registry import Registry, Value
 from simulator.machine.service_errors import ERRORS, ServiceError
+from simulator.machine.windows_paths import normalise
 
 __all__ = ["ERRORS", "ROOT", "Service", "ServiceError", "Services", "failure_action", "make_failure_actions"]
 

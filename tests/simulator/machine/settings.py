@@ -22,6 +22,7 @@ class Settings:
         reboot_seconds: how long it is away during a reboot (real seconds).
         feature_seconds: how long the installation of a feature takes (real seconds).
         time_scale: real seconds per second of Windows' own delays (service recovery, scheduled shutdown).
+        powershell: the version of PowerShell that modules run in; empty: the Windows PowerShell in the box.
         options: everything else in the node's entry, for families.
     """
 
@@ -36,6 +37,7 @@ class Settings:
     reboot_seconds: float = 1.0
     feature_seconds: float = 0.2
     time_scale: float = 0.05
+    powershell: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod

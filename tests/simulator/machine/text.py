@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
-from simulator.machine.objects import Enumeration, PSObject
+from simulator.machine.objects import Enumeration, OrderedDictionary, PSObject
 
 
 def to_text(value: object) -> str:
@@ -16,20 +18,73 @@ def to_text(value: object) -> str:
     if isinstance(value, bool):
         return "True" if value else "False"
     if isinstance(value, float):
-        return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        return double_text(value)
     if isinstance(value, datetime):
         return value.strftime("%m/%d/%Y %H:%M:%S")
     if isinstance(value, timedelta):
         return timespan_text(value)
     if isinstance(value, (list, tuple)):
-        return " ".join(to_text(item) for item in value)
+        # A list in a list is not unrolled.
+        inner = (list, tuple, bytes, bytearray)
+        return " ".join(type_text(item) if isinstance(item, inner) else to_text(item) for item in value)
     if isinstance(value, (bytes, bytearray)):
         return " ".join(str(item) for item in value)
     if isinstance(value, dict):
-        return "System.Collections.Hashtable"
+        return type_text(value)
     if isinstance(value, (Enumeration, PSObject)):
         return str(value)
     return str(value)
+
+
+def type_text(value: object) -> str:
+    """Return the name of a collection's type, which is what .NET's own ToString gives."""
+    if isinstance(value, OrderedDictionary):
+        return "System.Collections.Specialized.OrderedDictionary"
+    if isinstance(value, dict):
+        return "System.Collections.Hashtable"
+    return "System.Byte[]" if isinstance(value, (bytes, bytearray)) else "System.Object[]"
+
+
+def member_text(value: object) -> str:
+    """Return the text of a property inside the text of a PSCustomObject: collections by their type, objects empty.
+
+    PSObject.ToString with recurse: false; https://github.com/PowerShell/PowerShell/issues/6163
+    """
+    if isinstance(value, (list, tuple, bytes, bytearray)):
+        return type_text(value)
+    if isinstance(value, PSObject) and value.text is None and value.type_name.endswith("PSCustomObject"):
+        return ""
+    return to_text(value)
+
+
+def double_text(value: float) -> str:
+    """Return a double as .NET writes it: an exponent from 1E+15 and below 1E-05, of two digits at least."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    magnitude = len(digits) - 1 + exponent
+    if -5 < magnitude < 15:
+        return f"{Decimal(repr(value)).normalize():f}"
+    figures = "".join(map(str, digits))
+    fraction = f".{figures[1:]}" if len(figures) > 1 else ""
+    return f"{'-' if sign else ''}{figures[0]}{fraction}E{'+' if magnitude > 0 else '-'}{abs(magnitude):02d}"
+
+
+def utf16_length(text: str) -> int:
+    """Return the length of a text as .NET counts it."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def utf16_slice(text: str, start: int | None, end: int | None) -> str:
+    """Return a part of a text by .NET's positions; half a character becomes U+FFFD."""
+    data = text.encode("utf-16-le")
+    part = data[slice(*(None if at is None else 2 * at for at in (start, end)))]
+    return part.decode("utf-16-le", "replace")
 
 
 def timespan_text(value: timedelta) -> str:

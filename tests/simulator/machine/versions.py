@@ -22,7 +22,7 @@ class WindowsVersion:
         ubr: the update build revision (the fourth part of the version).
         product: its name in the registry (ProductName).
         display: its DisplayVersion in the registry; empty where that does not exist.
-        powershell: the version of its Windows PowerShell.
+        powershell: the version of its PowerShell: the Windows PowerShell in the box, or another that is set up.
         curl: the version of the curl.exe in the box (before later cumulative updates).
     """
 
@@ -39,6 +39,11 @@ class WindowsVersion:
     def full(self) -> str:
         """`10.0.20348.2849`."""
         return f"10.0.{self.build}.{self.ubr}"
+
+    @property
+    def is_core(self) -> bool:
+        """Whether its PowerShell is not the Windows PowerShell in the box (5.1) but PowerShell 7."""
+        return not self.powershell.startswith("5.")
 
 
 VERSIONS = {

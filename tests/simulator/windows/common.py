@@ -17,7 +17,12 @@ def matches(pattern: str, text: str) -> bool:
         ".*" if part == "*" else "." if part == "?" else part if part.startswith("[") else re.escape(part.lstrip("`"))
         for part in parts
     )
-    return re.fullmatch(expression, text, re.IGNORECASE | re.DOTALL) is not None
+    try:
+        return re.fullmatch(expression, text, re.IGNORECASE | re.DOTALL) is not None
+    except re.error:
+        message = f"The specified wildcard character pattern is not valid: {pattern}"
+        kind = "System.Management.Automation.WildcardPatternException"
+        raise CmdletError("NotSpecified", "RuntimeException", message, kind) from None
 
 
 def any_match(patterns: Iterable[str], text: str) -> bool:

@@ -97,7 +97,7 @@ def test_what_travels_of_an_external_network(make_node: Callable[..., Node]) -> 
         "NatName": None,
     }
     assert (subnet["AddressPrefix"], subnet["GatewayAddress"]) == ("10.244.16.0/20", "10.244.16.1")
-    assert subnet["Policies"] == [{"Type": "VSID", "VSID": 4096}]
+    assert subnet["Policies"] == ["@{Type=VSID; VSID=4096}"], "what lies deeper travels as text"
 
 
 def test_namespaces_know_their_containers_by_twelve_digits(make_node: Callable[..., Node]) -> None:

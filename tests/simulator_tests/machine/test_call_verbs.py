@@ -60,8 +60,7 @@ def test_files_by_verb(session: Session) -> None:
     one(session, "@write-file", path=r"C:\k\b", content="AAEC", encoding="base64")
     assert session.machine.files.read_bytes(r"C:\k\b") == b"\0\1\2"
     assert (
-        one(session, "@write-file", path=r"C:\k\b", content="!", encoding="base64")["error"]["category"]
-        == "InvalidArgument"
+        one(session, "@write-file", path=r"C:\k\b", content="!", encoding="base64")["error"]["id"] == "FormatException"
     )
     assert one(session, "@set-acl", path=r"C:\k\b", sddl="D:P(A;;FA;;;BA)")["ok"]
     assert session.machine.files.sddl(r"C:\k\b") == "O:BAG:SYD:PAI(A;;FA;;;BA)"
@@ -75,7 +74,7 @@ def test_files_by_verb(session: Session) -> None:
 def test_full_disk_by_verb(session: Session) -> None:
     session.machine.files.reserved = session.machine.files.capacity
     error = one(session, "@write-file", path=r"C:\x", content="x" * 100)["error"]
-    assert error["category"] == "WriteError"
+    assert (error["category"], error["id"]) == ("WriteError", "IOException")
     assert "not enough space" in error["message"]
 
 

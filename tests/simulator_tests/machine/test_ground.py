@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.machine import command_line, executables
-from simulator.machine.files import DiskFullError, Files, normalise
+from simulator.machine.files import DiskFullError, Files
 from simulator.machine.registry import Registry, Value, full_name, is_registry_path
+from simulator.machine.windows_paths import normalise
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from simulator.machine import net_files
 from simulator.machine.calls.verb_parameters import failure, missing, text
 from simulator.machine.machine import Machine
 from simulator.machine.processes import Process
@@ -26,7 +27,7 @@ def set_security(machine: Machine, path: str, sddl: str) -> None:
     try:
         machine.files.set_sddl(path, sddl)
     except ValueError as error:
-        raise failure("NotSpecified", "ArgumentException", str(error), "System.ArgumentException") from None
+        raise net_files.exception(net_files.ARGUMENT, str(error)) from None
 
 
 def set_acl(
@@ -34,7 +35,7 @@ def set_acl(
 ) -> list[object]:
     """Set owner and access list of what exists, as far as the SDDL names them."""
     path = text(parameters, "path")
-    if not machine.files.exists(path):
+    if not net_files.exists(machine, path):
         raise missing(path)
     set_security(machine, path, text(parameters, "sddl"))
     return []
@@ -46,16 +47,14 @@ def make_directory(
     """Make a folder that has its owner and list from its first moment, or give them to one that exists."""
     path, sddl = text(parameters, "path"), text(parameters, "sddl")
     require_no_link(machine, path)
-    existed = machine.files.exists(path)
+    existed = net_files.is_directory(machine, path)
     process.check()
-    try:
-        machine.files.make_directory(path, sddl)
-    except OSError as error:
-        raise failure("WriteError", "IOException", str(error)) from None
-    if existed and parameters.get("existing") == "leave":
+    net_files.create_directory(machine, path, sddl)
+    existing = text(parameters, "existing").casefold()
+    if existed and existing == "leave":
         return []
     set_security(machine, path, sddl)
-    if existed and parameters.get("existing") == "empty" and machine.files.listing(path):
+    if existed and existing == "empty" and machine.files.listing(path):
         message = f"{path} was made meanwhile, and is not empty"
         raise failure("ResourceExists", "FolderNotEmpty", message)
     return []

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from simulator.machine.calls import batch_json
+
 LIMIT = 1_000_000
 DEFAULT_TIMEOUT = 600.0
 KEY = re.compile(r"[a-z0-9-]{8,64}")
@@ -139,11 +141,11 @@ _INPUT_TYPES: Mapping[str, tuple[str, ...]] = {
 
 def parse(text: str) -> Batch:
     """Return the batch of a JSON document. Raises BatchError."""
-    if len(text.encode()) > LIMIT:
-        raise BatchError(f"a batch has to be below 1 MB, this one has {len(text.encode())} bytes")
+    if (size := len(text.encode(errors="surrogatepass"))) > LIMIT:
+        raise BatchError(f"a batch has to be below 1 MB, this one has {size} bytes")
     try:
-        document = json.loads(text, object_pairs_hook=_unique)
-    except ValueError:
+        document = batch_json.read(text, _unique)
+    except (ValueError, RecursionError):
         raise BatchError("the batch is no JSON") from None
     _check(document, _BATCH_TYPES, "batch")
     mode = document.get("mode", "run")

@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from simulator.machine import net_files
+from simulator.machine.calls.verb_parameters import failure, missing, text
 from simulator.machine.machine import Machine
-from simulator.machine.objects import CmdletError
 
 LENGTHS = {"SHA256": 64, "SHA512": 128}
 
@@ -19,20 +20,22 @@ def expected(machine: Machine, parameters: Mapping[str, Any]) -> tuple[str, str 
 
     Raises: CmdletError if the checksum file is missing or does not name the file.
     """
-    algorithm = str(parameters.get("algorithm") or "SHA256").upper()
+    sha256 = text(parameters, "sha256")
+    algorithm = "SHA256" if sha256 else (text(parameters, "algorithm") or "SHA256").upper()
     if algorithm not in LENGTHS:
-        raise _error("InvalidArgument", "UnknownAlgorithm", f"unknown algorithm: {algorithm}")
-    if parameters.get("sha256"):
-        return "SHA256", str(parameters["sha256"]).lower()
-    path = parameters.get("checksum_path")
+        raise failure("InvalidArgument", "UnknownAlgorithm", f"unknown algorithm: {algorithm}")
+    if sha256:
+        return algorithm, sha256.lower()
+    path = text(parameters, "checksum_path")
     if not path:
         return algorithm, None
-    if not machine.files.is_file(str(path)):
-        raise _error("ObjectNotFound", "PathNotFound", f"Cannot find path '{path}' because it does not exist.")
-    found = find(machine.files.read_text(str(path)), parameters.get("checksum_name"), LENGTHS[algorithm])
+    if not net_files.exists(machine, path):
+        raise missing(path)
+    net_files.open_to_read(machine, path, "r")
+    found = find(machine.files.read_text(path), parameters.get("checksum_name"), LENGTHS[algorithm])
     if found is None:
         name = parameters.get("checksum_name")
-        raise _error("InvalidData", "ChecksumNotFound", f"{path} holds no {algorithm} checksum of {name}")
+        raise failure("InvalidData", "ChecksumNotFound", f"{path} holds no {algorithm} checksum of {name}")
     return algorithm, found
 
 
@@ -56,7 +59,3 @@ def find(text: str, name: str | None, length: int) -> str | None:
         if name and named.replace("\\", "/").rpartition("/")[2].casefold() == name.casefold():
             return checksum.lower()
     return bare[0] if bare and len(lines) == 1 else None
-
-
-def _error(category: str, error_id: str, message: str) -> CmdletError:
-    return CmdletError(category, error_id, message, "System.IO.InvalidDataException")

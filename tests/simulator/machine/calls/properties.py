@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from simulator.machine.objects import CUSTOM_OBJECT, Enumeration, PSObject
-from simulator.machine.text import iso_utc, timespan_text, to_text
+from simulator.machine.text import iso_utc, timespan_text, to_text, utf16_length
 
 DEPTH = 4
+MISSING = object()
 
 
 def read(value: object, path: str) -> object:
@@ -21,49 +23,76 @@ def read(value: object, path: str) -> object:
 
 
 def _member(value: object, name: str) -> object:
-    if isinstance(value, PSObject):
-        return value.get(name)
-    if isinstance(value, Mapping):
-        wanted = name.casefold()
-        return next((item for key, item in value.items() if str(key).casefold() == wanted), None)
+    """Return a property of one value; what is no list counts as one, and Count and Length say so."""
+    found = _own(value, name)
+    if found is not MISSING:
+        return found
     if isinstance(value, list):
-        if name.casefold() in ("count", "length"):
-            return len(value)
-        found = [_member(item, name) for item in value]
-        return found if len(found) != 1 else found[0]
-    if isinstance(value, str) and name.casefold() == "length":
+        several = list(_of_members(value, name))
+        return several[0] if len(several) == 1 else several or None
+    # A PSCustomObject has neither before PowerShell 6.1.
+    custom = isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT
+    one = value is not None and not custom and name.casefold() in ("count", "length")
+    return 1 if one else None
+
+
+def _own(value: object, name: str) -> object:
+    """Return a property that a value itself has, or MISSING."""
+    wanted = name.casefold()
+    if isinstance(value, PSObject):
+        return value.get(name, MISSING)
+    if isinstance(value, Mapping):
+        key = next((key for key in value if str(key).casefold() == wanted), None)
+        if key is not None:
+            return value[key]
+        views = {"count": len(value), "keys": list(value), "values": list(value.values())}
+        return views.get(wanted, MISSING)
+    if isinstance(value, (list, bytes, bytearray)) and wanted in ("count", "length"):
         return len(value)
-    return None
+    if isinstance(value, str) and wanted == "length":
+        return utf16_length(value)
+    return MISSING
+
+
+def _of_members(values: list[object], name: str) -> Iterator[object]:
+    """Give the property of every member that has it, lists unrolled; of a list without it that of its members."""
+    for value in values:
+        found = _own(value, name)
+        if found is MISSING:
+            if isinstance(value, list):
+                yield from _of_members(value, name)
+        elif isinstance(found, list):
+            yield from found
+        else:
+            yield found
 
 
 def wanted(where: Mapping[str, object]) -> dict[str, frozenset[str]]:
     """Return what is wanted of each property, as text without case; a list of values means any of them."""
     return {
-        path: frozenset(_comparable(item) for item in (values if isinstance(values, list) else [values]))
+        path: frozenset(to_text(item).casefold() for item in (values if isinstance(values, list) else [values]))
         for path, values in where.items()
     }
 
 
-def _comparable(value: object) -> str:
-    return iso_utc(value).casefold() if isinstance(value, datetime) else to_text(value).casefold()
-
-
 def matches(value: object, where: Mapping[str, frozenset[str]]) -> bool:
     """Return whether an object has all the wanted properties; a list is compared as its members with blanks between."""
-    return all(_comparable(read(value, path)) in values for path, values in where.items())
+    return all(to_text(read(value, path)).casefold() in values for path, values in where.items())
 
 
 def select(value: object, paths: list[str] | None) -> object:
     """Return what comes back of an output object."""
     if paths is None:
         return outward(value)
-    return {path: outward(read(value, path)) for path in paths}
+    return {path: outward(read(value, path), 1) for path in paths}
 
 
 def outward(value: object, depth: int = 0) -> object:
     """Return a value as it travels in JSON."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, int, str)):
         return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else to_text(value)
     if isinstance(value, Enumeration):
         return value.name
     if isinstance(value, datetime):

@@ -13,12 +13,15 @@ from typing import Any
 from simulator.machine import commands
 from simulator.machine.calls import groups, net_failures, properties
 from simulator.machine.calls.batch import Call
+from simulator.machine.calls.file_verbs import Warned
+from simulator.machine.calls.held_files import require_length
 from simulator.machine.calls.runspaces import LateError, Runspaces
-from simulator.machine.calls.verbs import VERB_HANDLERS, Warned
+from simulator.machine.calls.verbs import VERB_HANDLERS
 from simulator.machine.machine import Machine
-from simulator.machine.objects import CmdletError, ProgramResult, PSObject
+from simulator.machine.objects import CmdletError, NotModelled, OrderedDictionary, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, ProgramTimeoutError
+from simulator.machine.text import to_text, utf16_length, utf16_slice
 
 Progress = Callable[[Sequence[Call], int, int], None]
 
@@ -31,6 +34,7 @@ class Attempt:
     warnings: list[str] = field(default_factory=list)
     error: dict[str, object] | None = None
     program: ProgramResult | None = None
+    ended: bool = True
 
 
 @dataclass
@@ -124,7 +128,7 @@ class Runner:
             attempt = attempt_once(given)
             if attempt.error is None and call.until is not None:
                 attempt.error = self._unmet(call, attempt)
-            final = attempt.program is not None and attempt.program.exit_code in call.final_codes
+            final = attempt.program is not None and attempt.ended and attempt.program.exit_code in call.final_codes
             if attempt.error is None or final or attempts > call.retries:
                 break
             self.process.sleep(call.delay)
@@ -151,23 +155,25 @@ class Runner:
             return []
         objects = [item for source in call.input.sources for item in self.objects.get(source, [])]
         wanted = properties.wanted(call.input.where)
-        return [item for item in objects if properties.matches(item, wanted)]
+        left = [item for item in objects if properties.matches(item, wanted)]
+        name = call.input.property
+        return [properties.read(item, name) for item in left] if name else left
 
     def _attempt(self, call: Call, given: list[object]) -> Attempt:
         parameters = dict(call.parameters)
         pipeline: list[object] | None = None
         if call.input and call.input.parameter:
-            name = call.input.property
-            values = [properties.read(item, name) for item in given] if name else given
-            parameters[call.input.parameter] = values[0] if len(values) == 1 else values
+            parameters[call.input.parameter] = given[0] if len(given) == 1 else list(given)
         elif call.input:
             pipeline = given
         try:
             if call.is_verb:
                 handler = VERB_HANDLERS[call.command]
-                found = handler(self.machine, parameters, pipeline or [], self.process, call.limit)
+                parameters = {name.casefold(): value for name, value in parameters.items()}
+                require_length(self.machine, parameters)
+                found = handler(self.machine, parameters, given, self.process, call.limit)
                 if call.command == "@set-environment":
-                    self._take_over(str(parameters["name"]))
+                    self._take_over(to_text(parameters["name"]))
                 return Attempt(found, found.warnings if isinstance(found, Warned) else [])
             if call.is_program:
                 return self._program(call)
@@ -180,6 +186,10 @@ class Runner:
         except LateError:
             message = f"{call.command} did not end within {call.limit:g} s"
             return Attempt(error=_late("CommandTimeout", message))
+        except Exception as error:
+            # On a node everything that fails is an error record: what the simulator did not foresee says so.
+            said = f"that {call.command} fails with {type(error).__name__}: {error}"
+            return Attempt(error=describe(NotModelled(said)))
         # Errors that did not end the cmdlet come back beside its warnings.
         return Attempt(output.objects, [*output.warnings, *(error.message for error in output.errors)])
 
@@ -222,12 +232,12 @@ class Runner:
             return Attempt(error=describe(_not_executable(call.command)))
         except ProgramTimeoutError as error:
             late = _late("ProgramTimeout", f"{call.command} did not end within {call.limit:g} s")
-            return Attempt(error=late, program=error.result)
-        output = PSObject("Program", {"exit_code": result.exit_code, "stdout": result.stdout, "stderr": result.stderr})
+            # It has no exit code of its own.
+            return Attempt([_said(error.result, None)], error=late, program=error.result, ended=False)
         failed = None
         if result.exit_code not in call.success_codes:
             failed = _unexpected(f"{call.command} ended with exit code {result.exit_code}")
-        return Attempt([output], error=failed, program=result)
+        return Attempt([_said(result, result.exit_code)], error=failed, program=result)
 
     def _unmet(self, call: Call, attempt: Attempt) -> dict[str, object] | None:
         assert call.until is not None
@@ -240,16 +250,15 @@ class Runner:
     def _result(self, call: Call, attempt: Attempt) -> dict[str, Any]:
         result: dict[str, Any] = {}
         if attempt.program is not None:
-            result["exit_code"] = attempt.program.exit_code
+            result["exit_code"] = attempt.program.exit_code if attempt.ended else None
         if call.secret:
             if attempt.error:
                 result["error"] = {key: attempt.error[key] for key in ("category", "id")}
             return result
         if attempt.program is not None:
-            # The tail: what a program says last is why it failed. [-0:] would be all of it.
-            limit = call.output_limit
-            result["stdout"] = attempt.program.stdout[-limit:] if limit else ""
-            result["stderr"] = attempt.program.stderr[-limit:] if limit else ""
+            # The tail: what a program says last is why it failed.
+            result["stdout"] = _tail(attempt.program.stdout, call.output_limit)
+            result["stderr"] = _tail(attempt.program.stderr, call.output_limit)
         elif not call.is_program:
             result["output"] = self._output(call, attempt.objects)
         if attempt.warnings:
@@ -263,6 +272,14 @@ class Runner:
         if call.select == []:
             return []
         return [properties.select(item, call.select) for item in objects]
+
+
+def _said(result: ProgramResult, exit_code: int | None) -> OrderedDictionary:
+    return OrderedDictionary(exit_code=exit_code, stdout=result.stdout, stderr=result.stderr)
+
+
+def _tail(text: str, limit: int) -> str:
+    return utf16_slice(text, max(0, utf16_length(text) - limit), None)
 
 
 def describe(error: CmdletError) -> dict[str, object]:

@@ -8,9 +8,11 @@ import ntpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from simulator.machine.conversion import ConversionError, convert, net_type
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
+from simulator.machine.text import to_text
 
 Handler = Callable[[Machine, Mapping[str, Any], list[object], Process, float], list[object]]
 
@@ -35,9 +37,42 @@ def _full(path: str) -> str:
 
 
 def text(parameters: Mapping[str, Any], name: str) -> str:
+    """Return a parameter as a string, as PowerShell casts it: empty where it is missing."""
+    return to_text(parameters.get(name))
+
+
+def whole(parameters: Mapping[str, Any], name: str, default: int = 0) -> int:
+    """Return a parameter as a whole number, as PowerShell casts it. Raises CmdletError."""
     value = parameters.get(name)
-    if not isinstance(value, str) or not value:
-        raise failure(
-            "InvalidArgument", "ParameterMissing", f"the verb needs the parameter {name}", "System.ArgumentException"
-        )
-    return value
+    if value is None:
+        return default
+    try:
+        number = convert(value, "Int64")
+    except ConversionError as error:
+        kind = "System.Management.Automation.PSInvalidCastException"
+        raise CmdletError("InvalidArgument", "InvalidCastFromStringToInteger", str(error), kind) from None
+    assert isinstance(number, int)
+    return number
+
+
+def several(parameters: Mapping[str, Any], name: str) -> list[Any]:
+    """Return a parameter's values: none of null, one of what is no list."""
+    value = parameters.get(name)
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def entries(parameters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return a list of objects that a verb takes. Raises CmdletError where one is none, as an index into it does."""
+    found = several(parameters, name)
+    for entry in found:
+        if entry is None:
+            raise _no_object("NullArray", "Cannot index into a null array.")
+        if not isinstance(entry, Mapping):
+            raise _no_object("CannotIndex", f"Unable to index into an object of type {net_type(entry)}.")
+    return found
+
+
+def _no_object(error_id: str, message: str) -> CmdletError:
+    return CmdletError("InvalidOperation", error_id, message, "System.Management.Automation.RuntimeException")

@@ -8,12 +8,14 @@ import ntpath
 import re
 from collections.abc import Iterable, Mapping
 
+from simulator.machine import net_files
 from simulator.machine.core import paths
 from simulator.machine.machine import Machine
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
 from simulator.machine.powershell.formatting import lines
 from simulator.machine.powershell.values import items, regex
 from simulator.machine.text import to_text
+from simulator.machine.windows_paths import is_illegal
 
 # Windows PowerShell 5.1: UTF8 has a byte-order mark, Unicode is UTF-16; Set-Content's default is the ANSI code page.
 _CODECS = {
@@ -27,15 +29,18 @@ def get_content(machine: Machine, bound: Bound) -> Iterable[object]:
     for place in paths.selected(machine, bound):
         for found in [place.path]:
             if machine.files.is_directory(found):
-                kind = "System.UnauthorizedAccessException"
-                message = f"Access to the path '{found}' is denied."
-                raise CmdletError("PermissionDenied", "GetContentReaderUnauthorizedAccessError", message, kind)
+                raise _denied(found, "GetContentReaderUnauthorizedAccessError")
+            if machine.files.open.blocks(found, "r", "rw"):
+                message = net_files.used(found).message
+                raise CmdletError("ReadError", "GetContentReaderIOError", message, net_files.IO)
             if bound.text("Encoding").casefold() == "byte":
                 yield from machine.files.read_bytes(found)
                 continue
             text = machine.files.read_text(found)
             if bound.flag("Raw"):
-                yield text
+                # Of an empty file nothing comes.
+                if text:
+                    yield text
                 continue
             found_lines = text.splitlines()
             first, last = bound.number("TotalCount", -1), bound.number("Tail", -1)
@@ -46,11 +51,22 @@ def get_content(machine: Machine, bound: Bound) -> Iterable[object]:
             yield from found_lines
 
 
+def _denied(path: str, error_id: str) -> CmdletError:
+    return CmdletError("PermissionDenied", error_id, f"Access to the path '{path}' is denied.", net_files.DENIED)
+
+
 def _write(machine: Machine, bound: Bound, path: str, data: bytes) -> None:
+    if is_illegal(path):
+        message = f"The filename, directory name, or volume label syntax is incorrect. : '{path}'"
+        raise CmdletError("WriteError", "GetContentWriterIOError", message, net_files.IO)
     if not machine.files.is_directory(ntpath.dirname(path) or "C:\\"):
         message = f"Could not find a part of the path '{path}'."
         kind = "System.IO.DirectoryNotFoundException"
         raise CmdletError("ObjectNotFound", "GetContentWriterDirectoryNotFoundError", message, kind)
+    if machine.files.is_directory(path):
+        raise _denied(path, "GetContentWriterUnauthorizedAccessError")
+    if machine.files.open.blocks(path, "w", "w"):
+        raise CmdletError("WriteError", "GetContentWriterIOError", net_files.used(path).message, net_files.IO)
     machine.files.write_bytes(path, data)
 
 

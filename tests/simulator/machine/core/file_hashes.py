@@ -1,6 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-FileHash: a function of 5.1's Microsoft.PowerShell.Utility, which finds its files with Resolve-Path."""
+"""Get-FileHash, which finds its files with Resolve-Path.
+
+In 5.1 it is a function, which passes over folders in silence; in PowerShell 7 it is compiled, and a folder is an error:
+https://github.com/PowerShell/PowerShell/blob/master/src/Microsoft.PowerShell.Commands.Utility/commands/utility/GetHash.cs
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,9 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from simulator.machine import net_files
 from simulator.machine.core import paths
-from simulator.machine.objects import Bound, Cmdlet, NotModelled, PSObject
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -19,15 +24,20 @@ RESOLVE_PATH = "Microsoft.PowerShell.Commands.ResolvePathCommand"
 
 
 def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the hashes of files, in upper case; folders are passed over in silence."""
+    """Return the hashes of files, in upper case."""
     algorithm = bound.text("Algorithm", "SHA256").upper()
     if algorithm not in MODELLED or "InputStream" in bound:
         raise NotModelled(f"Get-FileHash with {algorithm if algorithm not in MODELLED else 'InputStream'}")
     for place in paths.selected(machine, bound):
-        if place.provider != "FileSystem" or not machine.files.is_file(place.path):
+        if place.provider != "FileSystem":
             continue
-        with machine.files.real(place.path).open("rb") as file:
-            digest = hashlib.file_digest(file, algorithm.lower()).hexdigest().upper()
+        if machine.files.is_directory(place.path) and not machine.windows.is_core:
+            continue
+        try:
+            digest = hash_file(machine, place.path, algorithm).upper()
+        except CmdletError as unread:
+            bound.write_error(unread)
+            continue
         yield PSObject(
             "Microsoft.Powershell.Utility.FileHash", {"Algorithm": algorithm, "Hash": digest, "Path": place.path}
         )
@@ -35,6 +45,19 @@ def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
         # The errors are those of the Resolve-Path inside.
         if "," not in error.error_id:
             error.error_id = f"{error.error_id},{RESOLVE_PATH}"
+
+
+def hash_file(machine: Machine, path: str, algorithm: str = "SHA256") -> str:
+    """Return the hash of a file, in lower case. Raises CmdletError."""
+    suffix = "Microsoft.PowerShell.Commands.GetFileHashCommand" if machine.windows.is_core else "Get-FileHash"
+    try:
+        place = net_files.open_to_read(machine, path, "r")
+    except CmdletError as error:
+        folder = error.exception_type == net_files.DENIED
+        category, error_id = ("InvalidData", "UnauthorizedAccessError") if folder else ("ReadError", "FileReadError")
+        raise CmdletError(category, f"{error_id},{suffix}", error.message, error.exception_type) from None
+    with place.open("rb") as file:
+        return hashlib.file_digest(file, algorithm.lower()).hexdigest()
 
 
 CMDLETS: Mapping[str, Cmdlet] = {"Get-FileHash": get_file_hash}

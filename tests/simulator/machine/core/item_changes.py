@@ -8,12 +8,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from simulator.machine import net_files
 from simulator.machine.core import paths
 from simulator.machine.core.item_objects import Links, item
 from simulator.machine.core.paths import Place
-from simulator.machine.objects import Bound, Cmdlet, CmdletError
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled
 from simulator.machine.registry import Registry
 from simulator.machine.text import to_text
+from simulator.machine.windows_paths import is_illegal
 from simulator.windows import certificate_store
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 IO = "System.IO.IOException"
 DENIED = "System.UnauthorizedAccessException"
 NO_FOLDER = "System.IO.DirectoryNotFoundException"
+
+
+_INTO_ITSELF = "Source and destination path must be different, and the destination not below the source."
 
 
 def _used(path: str, error_id: str) -> CmdletError:
@@ -75,8 +80,22 @@ def _new_key(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
     yield item(machine, place)
 
 
+def _illegal(path: str, error_id: str) -> CmdletError | None:
+    """Return the error of a path that no file can have: its id is that of an I/O error or of an argument."""
+    if "\0" in path:
+        message, kind = "Null character in path.", net_files.ARGUMENT
+        return CmdletError("InvalidArgument", error_id.replace("IOError", "ArgumentError"), message, kind)
+    if is_illegal(path):
+        message = f"The filename, directory name, or volume label syntax is incorrect. : '{path}'"
+        return CmdletError("WriteError", error_id, message, IO)
+    return _no_part(path, error_id) if path.startswith("\\\\") else None
+
+
 def _new_folder(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
     files = machine.files
+    if (refused := _illegal(place.path, "CreateDirectoryIOError")) is not None:
+        bound.write_error(refused)
+        return
     if files.exists(place.path) and not (bound.flag("Force") and files.is_directory(place.path)):
         message = f"An item with the specified name {place.path} already exists."
         bound.write_error(CmdletError("ResourceExists", "DirectoryExist", message, IO))
@@ -100,6 +119,9 @@ def _blocked(machine: Machine, place: Place) -> bool:
 
 def _new_file(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
     files = machine.files
+    if (refused := _illegal(place.path, "NewItemIOError")) is not None:
+        bound.write_error(refused)
+        return
     if files.is_directory(place.path):
         message = f"Access to the path '{place.path}' is denied."
         bound.write_error(CmdletError("PermissionDenied", "NewItemUnauthorizedAccessError", message, DENIED))
@@ -186,6 +208,11 @@ def _remove_file(machine: Machine, bound: Bound, place: Place) -> None:
         error_id = "RemoveFileSystemItemUnAuthorizedAccess"
         bound.write_error(CmdletError("PermissionDenied", error_id, message, DENIED))
         return
+    if machine.files.open.blocks(place.path, "d") or machine.files.open.blocks_below(place.path):
+        name = place.name
+        message = f"Cannot remove item {place.path}: {net_files.used(name).message}"
+        bound.write_error(CmdletError("WriteError", "RemoveFileSystemItemIOError", message, IO))
+        return
     machine.files.delete(place.path)
     kinds = machine.part(Links).kinds
     key = place.path.casefold()
@@ -195,7 +222,7 @@ def _remove_file(machine: Machine, bound: Bound, place: Place) -> None:
 
 def rename_item(machine: Machine, bound: Bound) -> Iterable[object]:
     """Rename an item where it is."""
-    new_name = bound.text("NewName")
+    new_name = bound.text("NewName").replace("/", "\\")
     for place in list(paths.selected(machine, bound)):
         target = place.parent.child(new_name)
         if "\\" in new_name.strip("\\") and paths.parse(machine, bound, new_name).parent != place.parent:
@@ -204,6 +231,9 @@ def rename_item(machine: Machine, bound: Bound) -> Iterable[object]:
             raise CmdletError("InvalidArgument", "Argument", message, kind)
         if "\\" in new_name:
             target = paths.parse(machine, bound, new_name)
+        if place.provider == "FileSystem" and (refused := _illegal(target.path, "RenameItemIOError")) is not None:
+            bound.write_error(refused)
+            continue
         same = target.path.casefold() == place.path.casefold()
         if not same and paths.exists(machine, bound, target):
             bound.write_error(_exists_already("RenameItemIOError"))
@@ -217,8 +247,15 @@ def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
     """Move items, into the destination if that is a folder."""
     for place in list(paths.selected(machine, bound)):
         target = _target(machine, bound, place)
+        folder = machine.files.is_directory(place.path) if place.provider == "FileSystem" else True
+        if place.provider == "FileSystem" and (refused := _illegal(target.path, "MoveFileInfoItemIOError")) is not None:
+            bound.write_error(refused)
+            continue
+        below = place.path.rstrip("\\").casefold() + "\\"
+        if folder and f"{target.path}\\".casefold().startswith(below):
+            bound.write_error(CmdletError("WriteError", "MoveDirectoryItemIOError", _INTO_ITSELF, IO))
+            continue
         if paths.exists(machine, bound, target) and target.path.casefold() != place.path.casefold():
-            folder = machine.files.is_directory(place.path) if place.provider == "FileSystem" else True
             if folder or not bound.flag("Force"):
                 kind = "MoveDirectoryItemIOError" if folder else "MoveFileInfoItemIOError"
                 bound.write_error(_exists_already(kind))
@@ -227,7 +264,7 @@ def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
                 bound.write_error(_used(program, "MoveFileInfoItemIOError"))
                 continue
         if place.provider == "FileSystem" and not machine.files.is_directory(target.parent.path):
-            kind = "MoveDirectoryItemIOError" if machine.files.is_directory(place.path) else "MoveFileInfoItemIOError"
+            kind = "MoveDirectoryItemIOError" if folder else "MoveFileInfoItemIOError"
             bound.write_error(_no_part(target.path, kind))
             continue
         _move(machine, place, target)
@@ -237,6 +274,10 @@ def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def _target(machine: Machine, bound: Bound, place: Place) -> Place:
     destination = paths.parse(machine, bound, bound.text("Destination") or ".")
+    if destination.provider != place.provider:
+        message = "Source and destination paths must resolve to the same provider."
+        kind = "System.Management.Automation.PSArgumentException"
+        raise CmdletError("InvalidArgument", "Argument", message, kind)
     into = paths.exists(machine, bound, destination) and paths.is_container(machine, destination)
     return destination.child(place.name) if into else destination
 
@@ -265,6 +306,8 @@ def copy_item(machine: Machine, bound: Bound) -> Iterable[object]:
         target = _target(machine, bound, place)
         if place.provider == "Registry":
             copy_key(machine.registry, place.path, target.path)
+        elif (refused := _illegal(target.path, "CopyFileInfoItemIOError")) is not None:
+            bound.write_error(refused)
         elif machine.files.is_directory(place.path):
             _copy_folder(machine, bound, place, target)
         else:
@@ -282,6 +325,8 @@ def _copy_folder(machine: Machine, bound: Bound, place: Place, target: Place) ->
     if not bound.flag("Recurse"):
         machine.files.make_directory(target.path)
         return
+    if f"{target.path}\\".casefold().startswith(place.path.rstrip("\\").casefold() + "\\"):
+        raise NotModelled(f"copying {place.path} into itself")
     if program := paths.in_use(machine, target):
         inner = program[len(target.path) :].lstrip("\\")
         if machine.files.is_file(place.child(inner).path):

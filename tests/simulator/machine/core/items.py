@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 
+_NULL = "Null character in path."
+_ARGUMENT = "System.ArgumentException"
+
+
 def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
     """Return per path whether there is such an item."""
     kind = bound.text("PathType", "Any").casefold()
@@ -33,6 +37,9 @@ def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
                 found = paths.expand(machine, bound, text)
             else:
                 place = paths.parse(machine, bound, text)
+                if "\0" in place.path:
+                    bound.write_error(CmdletError("InvalidArgument", "ItemExistsArgumentError", _NULL, _ARGUMENT))
+                    continue
                 found = [place] if paths.exists(machine, bound, place) else []
         except CmdletError:
             yield False
@@ -56,7 +63,9 @@ def get_child_item(machine: Machine, bound: Bound) -> Iterable[object]:
     # With a pattern the last name is looked for among the children: `Get-ChildItem C:\x\*.log`.
     for start in paths.selected(machine, bound, default=paths.directory(bound)):
         if not paths.is_container(machine, start):
-            yield from _shown(machine, bound, [start], start)
+            # A file that is named itself is not filtered; only -Directory alone asks for something else.
+            if bound.flag("File") or not bound.flag("Directory"):
+                yield _one(machine, bound, start, start)
             continue
         yield from _shown(machine, bound, _below(machine, bound, start, depth), start)
 
@@ -77,10 +86,13 @@ def _shown(machine: Machine, bound: Bound, found: Iterable[Place], start: Place)
         container = paths.is_container(machine, place)
         if (bound.flag("File") and container) or (bound.flag("Directory") and not container):
             continue
-        if bound.flag("Name"):
-            yield place.path[len(start.path) :].strip("\\") or place.name
-        else:
-            yield item(machine, place, short=True, environment=paths.environment(machine, bound))
+        yield _one(machine, bound, place, start)
+
+
+def _one(machine: Machine, bound: Bound, place: Place, start: Place) -> object:
+    if bound.flag("Name"):
+        return place.path[len(start.path) :].strip("\\") or place.name
+    return item(machine, place, short=True, environment=paths.environment(machine, bound))
 
 
 def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:

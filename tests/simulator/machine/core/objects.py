@@ -222,7 +222,9 @@ def add_member(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def write_output(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Output."""
+    """Write-Output: what it is given, null too."""
+    if "InputObject" in bound and bound["InputObject"] is None:
+        return [None]
     return given(bound)
 
 

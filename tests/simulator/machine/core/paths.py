@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from simulator.machine import listeners, registry
-from simulator.machine.files import normalise
 from simulator.machine.objects import Bound, CmdletError, PSObject
 from simulator.machine.session import Session
 from simulator.machine.text import to_text
+from simulator.machine.windows_paths import is_illegal, normalise
 from simulator.windows import certificate_store
 from simulator.windows.common import any_match, has_wildcard, matches
 
@@ -135,6 +135,8 @@ def exists(machine: Machine, bound: Bound, place: Place) -> bool:
         return certificate_store.item_exists(machine, place.path)
     if place.path.startswith("\\\\"):  # of what is on no drive only pipes exist: no server shares anything
         return listeners.behind(machine, place.path) is not None
+    if is_illegal(place.path):
+        return False
     return machine.files.exists(place.path) or machine.files.real(place.path).is_symlink()
 
 
@@ -160,7 +162,9 @@ def children(machine: Machine, bound: Bound, place: Place) -> list[Place]:
             return []
         # A link into nothing is an entry of its folder, too.
         real = machine.files.real(place.path)
-        return [place.child(item.name) for item in sorted(real.iterdir(), key=lambda item: item.name.casefold())]
+        # Folders first, each kind in the order of the volume.
+        found = sorted(real.iterdir(), key=lambda item: (not item.is_dir(), item.name.upper()))
+        return [place.child(item.name) for item in found]
     if place.provider == "Registry":
         names = machine.registry.subkeys(place.path) if place.path else ["HKLM", "HKCU", "HKCR", "HKU"]
         return [place.child(name) for name in names]

@@ -138,13 +138,11 @@ def _given_kind(text: str) -> str | None:
     raise CmdletError("InvalidArgument", CAST, message, "System.ArgumentException")
 
 
-def _write(machine: Machine, place: Place, name: str, value: object, kind: str, *, anew: bool = False) -> None:
+def _write(machine: Machine, place: Place, name: str, value: object, kind: str) -> None:
     try:
         data = _to_kind(value, kind)
     except ConversionError as error:
         raise CmdletError("WriteError", CAST, str(error), CAST) from None
-    if anew:
-        machine.registry.delete(place.path, _inner(name))
     machine.registry.set(place.path, _inner(name), data, kind)
 
 
@@ -160,8 +158,8 @@ def new_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
         if machine.registry.get(place.path, _inner(name)) is not None and not bound.flag("Force"):
             bound.write_error(CmdletError("ResourceExists", IO, "The property already exists.", IO))
             continue
-        # A forced one is new: neither the old kind nor the case of its name stays.
-        _write(machine, place, name, value, kind or _kind_of(value), anew=True)
+        # A forced one has its own kind; RegSetValueEx keeps the case of the old one's name.
+        _write(machine, place, name, value, kind or _kind_of(value))
         yield _shown(machine, place, [name])
 
 

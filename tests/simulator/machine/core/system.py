@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from simulator.machine import commands, contract
+from simulator.machine import commands
 from simulator.machine.core.objects import given, host
 from simulator.machine.machine import Machine
 from simulator.machine.objects import (
@@ -145,7 +145,7 @@ def new_guid(machine: Machine, bound: Bound) -> Iterable[object]:
 def get_command(machine: Machine, bound: Bound) -> Iterable[object]:
     """Get-Command: cmdlets and functions of the contract, programs on PATH."""
     for name in bound.texts("Name"):
-        description = contract.find(name, machine.windows.contract)
+        description = commands.describe(machine, name)
         path = machine.programs.locate(name)
         alias = commands.ALIASES.get(name.casefold())
         if description is not None:

@@ -134,7 +134,6 @@ class Pipelines:
         return [to_text(item) for item in value] if isinstance(value, list) else [to_text(value)]
 
     def _is_switch(self, name: object, parameter: str) -> bool:
-        from simulator.machine import contract
 
         run = self._interpreter
         if isinstance(name, ScriptBlock):
@@ -147,7 +146,7 @@ class Pipelines:
                 item.name.casefold().startswith(wanted) and item.type.casefold() == "switch"
                 for item in function.parameters
             )
-        description = contract.find(text, run.session.machine.windows.contract)
+        description = commands.describe(run.session.machine, text)
         if description is None:
             return False
         exact = description.parameters.get(wanted)

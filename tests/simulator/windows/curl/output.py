@@ -8,7 +8,8 @@ import os
 from typing import IO, TYPE_CHECKING
 from urllib.parse import SplitResult
 
-from simulator.machine.files import DiskFullError, normalise
+from simulator.machine.files import DiskFullError
+from simulator.machine.windows_paths import normalise
 from simulator.windows.curl import errors
 from simulator.windows.curl.errors import CurlError, UsageError
 from simulator.windows.curl.options import Config

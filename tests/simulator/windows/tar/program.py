@@ -11,8 +11,9 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simulator.machine.files import DiskFullError, normalise
+from simulator.machine.files import DiskFullError
 from simulator.machine.objects import Invocation, ProgramResult
+from simulator.machine.windows_paths import normalise
 from simulator.windows.tar import reading
 from simulator.windows.tar.arguments import Arguments, UsageError, parse
 from simulator.windows.tar.extracting import Extractor, Refused

@@ -59,7 +59,7 @@ def test_children(shell):
     def names(**parameters):
         return [str(item) for item in shell("Get-ChildItem", Path=[r"C:\t"], Name=True, **parameters)]
 
-    assert names() == ["one.log", "sub", "two.txt"]
+    assert names() == ["sub", "one.log", "two.txt"]
     assert names(Recurse=True, Filter="*.log") == ["one.log", r"sub\three.log"]
     assert names(File=True, Exclude=["*.txt"]) == ["one.log"]
     assert names(Directory=True) == ["sub"]

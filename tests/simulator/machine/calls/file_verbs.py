@@ -1,0 +1,236 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The verbs of docs/wire.md that read, write, move and copy files.
+
+Each does its steps in the order of the specification, so that a failure leaves what it leaves on a node: a folder that
+was made before it, a file that was moved aside and back.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from simulator.machine import net_files
+from simulator.machine.calls import checksums, leftovers
+from simulator.machine.calls.access_verbs import set_security
+from simulator.machine.calls.held_files import persist
+from simulator.machine.calls.verb_parameters import entries, failure, missing, require_apart, several, text, whole
+from simulator.machine.files import Entry
+from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError, OrderedDictionary
+from simulator.machine.processes import Process
+from simulator.machine.text import to_text, utf16_slice
+from simulator.machine.windows_paths import parent
+
+STAMP = "%Y%m%d%H%M%S"
+"""How a file that was moved aside says when that was."""
+
+
+class Warned(list[object]):
+    """What a verb returned, and what it warned of."""
+
+    def __init__(self, objects: list[object], *warnings: str) -> None:
+        super().__init__(objects)
+        self.warnings = list(warnings)
+
+
+def read_file(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Describe files: existence, size, hash, content, access list."""
+    return [_describe(machine, to_text(path), parameters) for path in several(parameters, "paths")]
+
+
+def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> OrderedDictionary:
+    entry = machine.files.entry(path) if net_files.exists(machine, path) else None
+    found = OrderedDictionary(
+        path=path,
+        exists=entry is not None,
+        type=None if entry is None else ("directory" if entry.is_directory else "file"),
+        size=entry.size if entry and not entry.is_directory else None,
+        sha256=None,
+        content=None,
+        sddl=None,
+        link=None,
+        modified=entry.modified if entry else None,
+    )
+    if parameters.get("acl"):
+        found["link"] = machine.files.link_on(path)
+    if entry is None:
+        return found
+    if not entry.is_directory:
+        if parameters.get("hash"):
+            found["sha256"] = digest(machine, path)
+        if parameters.get("content"):
+            found["content"] = _content(machine, entry, parameters)
+    if parameters.get("acl"):
+        found["sddl"] = machine.files.sddl(path)
+    return found
+
+
+def _content(machine: Machine, entry: Entry, parameters: Mapping[str, Any]) -> str:
+    limit, offset = whole(parameters, "limit", 65536), whole(parameters, "offset")
+    if limit < 0 or offset < 0:
+        raise net_files.exception("System.ArgumentOutOfRangeException", "Non-negative number required.")
+    raw = text(parameters, "encoding").casefold() == "base64"
+    with net_files.open_to_read(machine, entry.path).open("rb") as file:
+        file.seek(min(offset, entry.size))
+        data = file.read(limit if raw else 4 * limit)
+    return base64.b64encode(data).decode() if raw else utf16_slice(data.decode("utf-8", "replace"), None, limit)
+
+
+def digest(machine: Machine, path: str, algorithm: str = "sha256") -> str:
+    """Return the hash of a file, in lower-case hexadecimal, whoever writes to it meanwhile. Raises CmdletError."""
+    with net_files.open_to_read(machine, path).open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+def write_file(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Write a file whole or not at all."""
+    path, content = text(parameters, "path"), text(parameters, "content")
+    data = _decoded(content) if text(parameters, "encoding").casefold() == "base64" else content.encode()
+    net_files.add_parent(machine, path)
+    process.check()
+    leftovers.remove(machine, parent(path))
+    part = leftovers.part_of(path)
+    try:
+        net_files.write(machine, part, b"")
+        if parameters.get("sddl"):
+            # Before there is any content.
+            for place in (part, path):
+                if machine.files.is_file(place):
+                    set_security(machine, place, str(parameters["sddl"]))
+        net_files.write(machine, part, data)
+        persist(machine, process, lambda: net_files.move_over(machine, part, path), part, path)
+    finally:
+        net_files.delete(machine, part)
+    return [OrderedDictionary(path=path, sha256=digest(machine, path), size=len(data))]
+
+
+def _decoded(content: str) -> bytes:
+    """Convert.FromBase64String: white space counts for nothing, everything else is checked."""
+    try:
+        return base64.b64decode(re.sub(r"[ \t\r\n]", "", content), validate=True)
+    except (binascii.Error, ValueError):
+        raise net_files.exception(
+            "System.FormatException",
+            "The input is not a valid Base-64 string as it contains a non-base 64 character, more than two padding "
+            "characters, or an illegal character among the padding characters.",
+        ) from None
+
+
+def commit_file(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Check what was downloaded and move it into place."""
+    path, destination = text(parameters, "path"), text(parameters, "destination")
+    _require(machine, path)
+    algorithm, expected = checksums.expected(machine, parameters)
+    actual = digest(machine, path, algorithm.lower())
+    if expected is not None and actual != expected:
+        persist(machine, process, lambda: net_files.delete(machine, path), path)
+        message = f"wrong {algorithm} of {path}: expected {expected}, but it has {actual}; the file was deleted"
+        raise failure("InvalidData", "ChecksumMismatch", message)
+    sha256 = digest(machine, path)
+    size = machine.files.real(path).stat().st_size
+    require_apart(path, destination)
+    net_files.add_parent(machine, destination)
+    process.check()
+    persist(machine, process, lambda: net_files.move_over(machine, path, destination), path, destination)
+    if parameters.get("manifest") is not None:
+        manifest = _manifest(parameters["manifest"], sha256, size)
+        beside = {"path": f"{destination}.manifest.json", "content": json.dumps(manifest)}
+        write_file(machine, beside, [], process, timeout)
+    return [
+        OrderedDictionary(destination=destination, sha256=sha256, size=size, algorithm=algorithm, expected=expected)
+    ]
+
+
+def _manifest(wanted: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
+    """Return the manifest with what was found; keys that differ in case are two."""
+    found = {"sha256": sha256, "size": size, "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return {**wanted, **found}
+
+
+def _require(machine: Machine, path: str) -> None:
+    """Refuse a path where nothing is."""
+    if not net_files.exists(machine, path):
+        raise missing(path)
+
+
+def move_path(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Move a file or folder over another, which is deleted."""
+    path, destination = text(parameters, "path"), text(parameters, "destination")
+    _require(machine, path)
+    require_apart(path, destination)
+    net_files.add_parent(machine, destination)
+    process.check()
+    aside = f"{destination}.{datetime.now(UTC).strftime(STAMP)}-{uuid.uuid4().hex}.old"
+    replaced = net_files.exists(machine, destination)
+    if replaced:
+        persist(machine, process, lambda: net_files.move(machine, destination, aside), destination, aside)
+    try:
+        persist(machine, process, lambda: net_files.move(machine, path, destination), path, destination)
+    except CmdletError:
+        if replaced:
+            persist(machine, process, lambda: net_files.move(machine, aside, destination), aside, destination)
+        raise
+    moved: list[object] = [OrderedDictionary(path=path, destination=destination)]
+    if not replaced:
+        return moved
+    if machine.processes.executing(aside) or machine.files.open.blocks(aside, "d"):
+        # What runs may be renamed, not deleted: https://superuser.com/q/488127
+        said = f"Cannot remove item {aside}: Access to the path is denied."
+        return Warned(moved, f"what was at {destination} could not be deleted; it is at {aside}: {said}")
+    machine.files.delete(aside)
+    return moved
+
+
+def copy_file(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Copy files, or the newest bytes of them; one that cannot be copied does not keep the others."""
+    return [_copy(machine, wanted, process) for wanted in entries(parameters, "files")]
+
+
+def _copy(machine: Machine, wanted: Mapping[str, Any], process: Process) -> OrderedDictionary:
+    path, destination = text(wanted, "path"), text(wanted, "destination")
+    tail = None if wanted.get("tail") is None else whole(wanted, "tail")
+    done = OrderedDictionary(path=path, size=None, copied=0, error=None)
+    process.check()
+    try:
+        net_files.add_parent(machine, destination)
+        with (
+            net_files.open_to_read(machine, path).open("rb") as file,
+            machine.files.open.hold(path, "r", "rwd"),
+        ):
+            done["size"] = size = file.seek(0, 2)
+            require_apart(path, destination)
+            file.seek(size - min(size, tail) if tail is not None else 0)
+            data = file.read()
+            net_files.write(machine, destination, data)
+            done["copied"] = len(data)
+    except CmdletError as error:
+        done["error"] = error.message
+    return done
+
+
+HANDLERS = {
+    "@read-file": read_file,
+    "@write-file": write_file,
+    "@commit-file": commit_file,
+    "@move-path": move_path,
+    "@copy-file": copy_file,
+}

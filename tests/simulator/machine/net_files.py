@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What .NET's System.IO does with a machine's files, and which exceptions it throws.
+
+An exception of a .NET method comes back from PowerShell with the category NotSpecified and its own name as id.
+https://learn.microsoft.com/dotnet/standard/io/handling-io-errors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from simulator.machine.files import DiskFullError
+from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError
+from simulator.machine.windows_paths import is_illegal, is_rooted, is_too_long, normalise, parent, root
+
+IO = "System.IO.IOException"
+DENIED = "System.UnauthorizedAccessException"
+NO_FILE = "System.IO.FileNotFoundException"
+NO_FOLDER = "System.IO.DirectoryNotFoundException"
+ARGUMENT = "System.ArgumentException"
+
+
+def exception(kind: str, message: str) -> CmdletError:
+    """Return a .NET method's exception as PowerShell shows it."""
+    return CmdletError("NotSpecified", kind.rsplit(".", 1)[-1], message, kind)
+
+
+def denied(path: str) -> CmdletError:
+    """Return the exception of a path that may not be opened so, such as a folder as a file."""
+    return exception(DENIED, f"Access to the path '{path}' is denied.")
+
+
+def used(path: str) -> CmdletError:
+    """Return the exception of a sharing violation."""
+    return exception(IO, f"The process cannot access the file '{path}' because it is being used by another process.")
+
+
+@contextmanager
+def as_exceptions(path: str) -> Iterator[None]:
+    """Turn what the machine's files raise into .NET's exceptions."""
+    try:
+        yield
+    except DiskFullError as error:
+        raise exception(IO, str(error.strerror)) from None
+    except FileNotFoundError:
+        raise exception(NO_FILE, f"Could not find file '{path}'.") from None
+    except NotADirectoryError:
+        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.") from None
+    except (PermissionError, IsADirectoryError):
+        raise denied(path) from None
+    except OSError as error:
+        raise exception(IO, error.strerror or str(error)) from None
+    except ValueError as error:
+        raise exception(ARGUMENT, str(error)) from None
+
+
+def exists(machine: Machine, path: str) -> bool:
+    """File.Exists or Directory.Exists; a path that no file can have exists not."""
+    return _is_name(machine, path) and machine.files.exists(path)
+
+
+def is_directory(machine: Machine, path: str) -> bool:
+    """Directory.Exists."""
+    return _is_name(machine, path) and machine.files.is_directory(path)
+
+
+def is_file(machine: Machine, path: str) -> bool:
+    """File.Exists."""
+    return _is_name(machine, path) and machine.files.is_file(path)
+
+
+def _is_name(machine: Machine, path: str) -> bool:
+    return bool(path.strip()) and not is_illegal(path) and not _is_too_long(machine, path)
+
+
+def _is_too_long(machine: Machine, path: str) -> bool:
+    return not machine.windows.is_core and is_too_long(path)
+
+
+def require_legal(machine: Machine, path: str) -> None:
+    """Refuse what Windows refuses in a path. Raises CmdletError."""
+    if not path or "\0" in path:
+        raise exception(ARGUMENT, "The path is not of a legal form.")
+    if _is_too_long(machine, path):
+        message = "The specified path, file name, or both are too long."
+        raise exception("System.IO.PathTooLongException", message)
+    if is_illegal(path):
+        message = f"The filename, directory name, or volume label syntax is incorrect: '{path}'."
+        raise exception(IO, message)
+
+
+def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
+    """Return where a file lies that may be opened for reading; File.OpenRead shares reading only.
+
+    Raises: CmdletError
+    """
+    require_legal(machine, path)
+    if machine.files.is_directory(path):
+        raise denied(path)
+    if not machine.files.is_file(path):
+        if not machine.files.is_directory(parent(path)):
+            raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+        raise exception(NO_FILE, f"Could not find file '{path}'.")
+    if machine.files.open.blocks(path, "r", share):
+        raise used(path)
+    return machine.files.real(path)
+
+
+def write(machine: Machine, path: str, data: bytes) -> None:
+    """Write a file whole: FileMode.Create, which shares nothing. Raises CmdletError."""
+    require_legal(machine, path)
+    if machine.files.is_directory(path):
+        raise denied(path)
+    if not machine.files.is_directory(parent(path)):
+        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+    if machine.files.open.blocks(path, "w", ""):
+        raise used(path)
+    with as_exceptions(path):
+        machine.files.write_bytes(path, data)
+
+
+def create_directory(machine: Machine, path: str, sddl: str | None = None) -> None:
+    """Directory.CreateDirectory: a folder and its parents. Raises CmdletError."""
+    require_legal(machine, path)
+    if not machine.files.drive_exists(path):
+        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+    if machine.files.is_file(path):
+        message = f"Cannot create '{path}' because a file or directory with the same name already exists."
+        raise exception(IO, message)
+    if not machine.files.is_directory(path):
+        with as_exceptions(path):
+            machine.files.make_directory(path, sddl)
+
+
+def add_parent(machine: Machine, path: str) -> None:
+    """Make the folder that a path lies in. Raises CmdletError."""
+    if not path or not is_rooted(path):
+        raise exception(ARGUMENT, "The path is not of a legal form.")
+    create_directory(machine, parent(path))
+
+
+def delete(machine: Machine, path: str) -> None:
+    """File.Delete: nothing happens where there is no file. Raises CmdletError."""
+    require_legal(machine, path)
+    if machine.files.is_directory(path):
+        raise denied(path)
+    if not machine.files.is_file(path):
+        return
+    if machine.files.open.blocks(path, "d"):
+        raise used(path)
+    if machine.processes.executing(path):
+        raise denied(path)
+    with as_exceptions(path):
+        machine.files.delete(path)
+
+
+def move_over(machine: Machine, path: str, destination: str) -> None:
+    """File.Replace where there is a file, which keeps its owner and list, else File.Move. Raises CmdletError.
+
+    https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
+    """
+    require_legal(machine, destination)
+    replaces = machine.files.is_file(destination)
+    if not machine.files.is_file(path):
+        raise denied(path) if replaces and machine.files.is_directory(path) else _missing(path)
+    if machine.files.open.blocks(path, "d"):
+        raise used(path)
+    if replaces and (machine.files.open.blocks(destination, "rd") or machine.processes.executing(destination)):
+        raise exception(IO, "Unable to remove the file to be replaced.")
+    if machine.files.is_directory(destination):
+        raise exception(IO, "Cannot create a file when that file already exists.")
+    if not machine.files.is_directory(parent(destination)):
+        raise exception(NO_FOLDER, f"Could not find a part of the path '{destination}'.")
+    with as_exceptions(path):
+        machine.files.replace(path, destination)
+
+
+def _missing(path: str) -> CmdletError:
+    return exception(NO_FILE, f"Could not find file '{path}'.")
+
+
+def move(machine: Machine, path: str, destination: str) -> None:
+    """Directory.Move, which moves files as well, onto nothing that exists. Raises CmdletError."""
+    files = machine.files
+    require_legal(machine, destination)
+    if _key(path) == _key(destination):
+        raise exception(IO, "Source and destination path must be different.")
+    if root(path) != root(destination):
+        raise exception(IO, "Source and destination path must have identical roots. Move will not work across volumes.")
+    if not files.exists(path):
+        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+    if files.exists(destination):
+        raise exception(IO, "Cannot create a file when that file already exists.")
+    if files.is_directory(path) and _key(destination).startswith(_key(path) + "\\"):
+        raise used(path)
+    if not files.is_directory(parent(destination)):
+        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+    if files.open.blocks(path, "d") or (files.is_directory(path) and files.open.blocks_below(path)):
+        raise used(path)
+    if files.is_directory(path) and machine.processes.executing(path):
+        raise denied(path)
+    with as_exceptions(path):
+        files.move(path, destination)
+
+
+def _key(path: str) -> str:
+    return normalise(path).casefold()

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Windows' rules for paths, as text.
+
+https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PureWindowsPath
+
+LONG = "\\\\?\\"
+"""The prefix that turns off the limit of a path's length."""
+MAX_PATH = 260
+"""From this length on .NET Framework takes no path without the prefix.
+
+https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
+"""
+MAX_NAME = 255
+_ILLEGAL = re.compile(r'[<>"|?*\x00-\x1f]')
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGNORECASE)
+
+
+def normalise(path: str) -> str:
+    """Return a Windows path in one form: backslashes, upper-case drive, no `.` or `..`, no backslash at the end."""
+    text = path.strip().strip('"').replace("/", "\\")
+    for prefix in (LONG, "Microsoft.PowerShell.Core\\FileSystem::", "FileSystem::"):
+        if text.casefold().startswith(prefix.casefold()):
+            text = text[len(prefix) :]
+    pure = PureWindowsPath(text)
+    if not pure.drive:
+        pure = PureWindowsPath("C:\\") / text.lstrip("\\")
+    parts: list[str] = []
+    for part in pure.parts[1:]:
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            # Windows drops trailing dots and spaces of every name.
+            parts.append(part.rstrip(". ") or part)
+    return pure.drive.upper() + "\\" + "\\".join(parts)
+
+
+def ancestry(normal: str) -> list[str]:
+    """Return the folders from below the drive down to a path in normal form, and the path."""
+    parts = normal[3:].split("\\")
+    return [normal[:3] + "\\".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
+def parent(path: str) -> str:
+    """Return the folder that a path lies in; a drive lies in itself."""
+    normal = normalise(path)
+    return normal[:3] if normal.count("\\") < 2 else normal.rpartition("\\")[0]
+
+
+def is_rooted(path: str) -> bool:
+    """Return whether a path says more than a name: Path.GetDirectoryName gives an empty text for a mere name."""
+    return bool(re.search(r"[\\/:]", path))
+
+
+def root(path: str) -> str:
+    """Return the root of a path as .NET compares them: a prefix is a part of it."""
+    prefix = LONG if path.startswith(LONG) else ""
+    return (prefix + normalise(path)[:3]).casefold()
+
+
+def is_too_long(path: str) -> bool:
+    """Return whether a path is too long for .NET Framework."""
+    return len(path) >= MAX_PATH and not path.startswith(LONG)
+
+
+def is_illegal(path: str) -> bool:
+    """Return whether no file can have the path: forbidden characters, the name of a device, a name that is too long."""
+    text = path.removeprefix(LONG)
+    names = re.split(r"[\\/]", text)
+    return bool(_ILLEGAL.search(text)) or any(_DEVICE.fullmatch(name) or len(name) > MAX_NAME for name in names)

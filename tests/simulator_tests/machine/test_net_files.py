@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Files as .NET opens, moves and refuses them; the recorded cases (tests/wire_cases) have the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from simulator_tests.batches import observe
+from simulator_tests.machine.conftest import MachineFactory
+
+from simulator.machine import net_files
+from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError
+from simulator.machine.session import Session
+from simulator.machine.text import double_text, member_text, utf16_length, utf16_slice
+
+FOLDER = "C:\\k\\" + "n" * 100
+LONG = f"{FOLDER}\\{'x' * 160}"
+
+
+def call(session: Session, command: str, **keys: Any) -> dict[str, Any]:
+    result: dict[str, Any] = observe(session, {"id": "a", "command": command, "on_error": "continue", **keys})
+    return result["calls"]["a"]  # type: ignore[no-any-return]
+
+
+def test_a_handle_follows_its_file(machine: Machine) -> None:
+    files = machine.files
+    files.make_directory("C:\\k\\sub")
+    for name in ("a", "b", "sub\\c"):
+        files.write_text(f"C:\\k\\{name}", name)
+    with files.open.hold("C:\\K\\A", "r", "rw"), files.open.hold("C:\\k\\sub\\c", "w", "rwd"):
+        assert files.open.blocks("C:\\k\\a", "d")
+        assert not files.open.blocks("C:\\k\\a", "w")
+        assert files.open.blocks("C:\\k\\sub\\c", "r", "r"), "Get-FileHash shares reading only"
+        assert files.open.blocks_below("C:\\k\\sub")
+        files.move("C:\\k\\sub", "C:\\k\\other")
+        assert not files.open.blocks_below("C:\\k\\sub")
+        assert files.open.blocks("C:\\k\\other\\c", "r", "r")
+        files.move("C:\\k\\b", "C:\\k\\a")
+        assert not files.open.blocks("C:\\k\\a", "d"), "another file has that name now"
+    assert not files.open.blocks("C:\\k\\other\\c", "r", "r")
+
+
+def test_long_paths_are_powershells_own(make_machine: MachineFactory) -> None:
+    for powershell, error_id in (("", "PathTooLongException"), ("7.6.5", "")):
+        machine = make_machine(name=f"win-{powershell or 5}", powershell=powershell)
+        machine.files.make_directory(FOLDER)
+        machine.files.write_text(LONG, "x")
+        assert net_files.exists(machine, LONG) is not bool(error_id)
+        assert net_files.exists(machine, f"\\\\?\\{LONG}")
+        if error_id:
+            with pytest.raises(CmdletError) as raised:
+                net_files.write(machine, LONG, b"y")
+            assert (raised.value.category, raised.value.error_id) == ("NotSpecified", error_id)
+
+
+def test_what_nobody_foresaw_is_an_error_of_the_call(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def explode(*_: object) -> bool:
+        raise RuntimeError("nobody foresaw it")
+
+    monkeypatch.setattr(session.machine.files, "exists", explode)
+    failed = call(session, "@read-file", parameters={"paths": ["C:\\k"]})
+    assert failed["error"]["id"] == "SimulatorDoesNotModel"
+    assert "nobody foresaw it" in failed["error"]["message"]
+
+
+def test_texts_of_numbers_and_properties() -> None:
+    numbers = {
+        0.5: "0.5",
+        1e15: "1E+15",
+        -1.25e21: "-1.25E+21",
+        1e14: "100000000000000",
+        1e-5: "1E-05",
+        1e-4: "0.0001",
+        0.0: "0",
+    }
+    assert {number: double_text(number) for number in numbers} == numbers
+    assert [member_text(value) for value in ([1], b"1", {"k": 1}, None, 5)] == [
+        "System.Object[]",
+        "System.Byte[]",
+        "System.Collections.Hashtable",
+        "",
+        "5",
+    ]
+    assert (utf16_length("ab😀"), utf16_slice("ab😀cd", None, 3)) == (4, "ab\ufffd")
