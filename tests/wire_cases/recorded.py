@@ -1,0 +1,224 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The recorded cases: reading them, running them on a back end, comparing its answers with PowerShell's."""
+
+from __future__ import annotations
+
+import base64
+import json
+import lzma
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from wire_cases.translation import translated
+
+DATA = Path(__file__).parent / "data"
+FOLDER = "C:\\fz"
+"""What `{R}` stands for on a node."""
+POWERSHELL = "7.6.5"
+"""The version that the answers were recorded with."""
+UNRECORDED = frozenset({"seconds", "time", "boot", "version", "modified", "free", "total", "message"})
+"""Keys of an observation that differ from run to run."""
+LATER = frozenset({"link"})
+"""Keys of an answer that the recorded module did not have yet."""
+
+Tree = dict[str, "bytes | None"]
+"""Files by their path below the folder; None for a folder."""
+
+
+class BackEnd(Protocol):
+    """A node that runs batches."""
+
+    program: str
+    """The path that `{P}` stands for."""
+
+    def prepare(self, before: Tree) -> None:
+        """Empty the folder, the registry key and the variables that the cases use; write the files."""
+
+    def run(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the module's answer to a batch."""
+
+    def files(self) -> Tree:
+        """Return what is in the folder."""
+
+    def hold(self, path: str, access: str, share: str) -> AbstractContextManager[object]:
+        """Hold a file open, as another process does."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds a file open: letters of `rwd` (read, write, delete) say what it may, and what it shares."""
+
+    path: str
+    access: str
+    share: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recorded case.
+
+    Args:
+        name: its id.
+        before: the files that are there when it begins.
+        batches: run one after the other.
+        observations: what PowerShell answered to each.
+        after: the files afterwards; None where they were not recorded.
+        holder: who holds a file open all the while, if anybody does.
+    """
+
+    name: str
+    before: Tree
+    batches: list[dict[str, Any]]
+    observations: list[dict[str, Any]]
+    after: dict[str, Any] | None
+    holder: Holder | None = None
+
+
+def read(name: str) -> Iterator[Case]:
+    """Give the cases of a file.
+
+    Args:
+        name: `cases`, `registry`, `file-cmdlets`, `names` or `open-files`.
+    """
+    if name == "names":
+        yield from _names()
+        return
+    if name == "open-files":
+        yield from _open_files()
+        return
+    with lzma.open(DATA / f"{name}.jsonl.xz", "rt", encoding="utf-8") as file:
+        for line in file:
+            entry = json.loads(line)
+            files = entry.get("before", {}).items()
+            before = {path: None if data is None else base64.b64decode(data) for path, data in files}
+            # Of the registry's cases the state was not recorded: they all ran.
+            observations = [{"state": "finished", **observation} for observation in entry["observations"]]
+            yield Case(entry["id"], before, entry["batches"], observations, entry.get("after"))
+
+
+def _names() -> Iterator[Case]:
+    """Give the cases of odd paths: one batch each."""
+    for entry in json.loads((DATA / "names.json").read_text(encoding="utf-8")):
+        observation = {"state": "finished", "stopped": None, "calls": entry["observation"]}
+        yield Case(entry["name"], {"k": b"k"}, [{"calls": entry["calls"]}], [observation], None)
+
+
+def _open_files() -> Iterator[Case]:
+    """Give the cases of a file that another process holds open: one call each."""
+    document = json.loads((DATA / "open-files.json").read_text(encoding="utf-8"))
+    before: Tree = {path: text.encode() for path, text in document["before"].items()}
+    for row in document["rows"]:
+        holder = row["holder"]
+        result = {key: row[key] for key in ("ok", "output", "error") if row[key] is not None}
+        call = {"id": "call", "on_error": "continue", **row["call"]}
+        after = {path: base64.b64encode(text.encode()).decode() for path, text in row["after"].items()}
+        # Wine's ReplaceFile leaves its own temporary file behind.
+        after = {path: text for path, text in after.items() if not re.fullmatch(r"rf[0-9a-f]{4}\.tmp", path)}
+        yield Case(
+            f"{holder['who']}: {row['what']}",
+            before,
+            [{"calls": [call]}],
+            [{"state": "finished", "stopped": None, "calls": {"call": {"attempts": 1, **result}}}],
+            after,
+            Holder(f"{FOLDER}\\f.txt", holder["access"], holder["share"].replace("-", "")),
+        )
+
+
+def differences(case: Case, node: BackEnd) -> list[str]:
+    """Run a case and return where the answers differ from PowerShell's; empty if they agree."""
+    node.prepare(case.before)
+    if case.holder is None:
+        return _differences(case, node)
+    with node.hold(case.holder.path, case.holder.access, case.holder.share):
+        return _differences(case, node)
+
+
+def _differences(case: Case, node: BackEnd) -> list[str]:
+    found: list[str] = []
+    native = partial(_native, program=node.program)
+    for number, (batch, wanted) in enumerate(zip(case.batches, case.observations, strict=True)):
+        answer = node.run(native(batch))
+        if "observation" not in answer:
+            return [*found, f"batch {number}: no observation, but {answer}"]
+        commands = {call["id"]: call["command"] for call in batch.get("calls", ())}
+        now = {
+            name: translated(commands.get(name, ""), result, held=case.holder is not None)
+            for name, result in wanted["calls"].items()
+        }
+        found += _compare(native({**wanted, "calls": now}), answer["observation"], f"batch {number}")
+    if case.after is not None:
+        found += _compare(case.after, _recorded_files(node.files()), "files")
+    return found
+
+
+def _native(value: Any, *, program: str) -> Any:
+    """Return a recorded value with the node's own paths in it."""
+    if isinstance(value, str):
+        if value.startswith("{R}"):
+            return FOLDER + value[3:].replace("/", "\\")
+        return program if value == "{P}" else value
+    if isinstance(value, list):
+        return [_native(item, program=program) for item in value]
+    if isinstance(value, dict):
+        return {key: _native(item, program=program) for key, item in value.items()}
+    return value
+
+
+def _recorded_files(tree: Tree) -> dict[str, Any]:
+    """Return files as the recording has them."""
+    return {path: _recorded_content(path, content) for path, content in tree.items()}
+
+
+def _recorded_content(path: str, content: bytes | None) -> Any:
+    if content is None:
+        return None
+    if path.endswith(".manifest.json"):
+        try:
+            document = json.loads(content)
+        except ValueError:
+            document = None
+        if isinstance(document, dict):
+            return {key: value for key, value in document.items() if key != "time"}
+    return base64.b64encode(content).decode()
+
+
+def _compare(wanted: Any, found: Any, where: str) -> list[str]:
+    """Return the places at which a value differs from the recorded one."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        places: list[str] = []
+        for key in {**wanted, **found}:
+            if key in UNRECORDED or (key in LATER and key not in wanted):
+                continue
+            if key == "error" and wanted.get("error") == "any" and _is_failure(found.get("error")):
+                continue
+            if (key in wanted) != (key in found):
+                there = f"missing, expected {wanted[key]!r}" if key in wanted else f"not expected: {found[key]!r}"
+                places.append(f"{where}.{key}: {there}")
+                continue
+            places += _compare(wanted[key], found[key], f"{where}.{key}")
+        return places
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = enumerate(zip(wanted, found, strict=True))
+        return [place for at, pair in pairs for place in _compare(*pair, f"{where}[{at}]")]
+    if _same(wanted, found):
+        return []
+    return [f"{where}: expected {wanted!r}, got {found!r}"]
+
+
+def _is_failure(error: Any) -> bool:
+    """Return whether something failed as it does on a node, and not because the back end does not know it."""
+    return bool(error) and not (isinstance(error, dict) and error.get("id") == "SimulatorDoesNotModel")
+
+
+def _same(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, bool) or isinstance(found, bool):
+        return wanted is found
+    if isinstance(wanted, (int, float)) and isinstance(found, (int, float)):
+        return wanted == found
+    return type(wanted) is type(found) and bool(wanted == found)
