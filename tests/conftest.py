@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -89,6 +90,16 @@ def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     if variants:
         config.hook.pytest_deselected(items=variants)
         items[:] = [item for item in items if item not in set(variants)]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many recorded PowerShell scripts are answered as PowerShell answered them, also by other processes."""
+    from simulator_tests.machine import recorded_scripts
+
+    # Some entries are not reports: warnings, tests that were deselected.
+    reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "when")]
+    for line in recorded_scripts.summary(reports):
+        terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(trylast=True)

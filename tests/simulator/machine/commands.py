@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from simulator.machine import contract
 from simulator.machine.binding import bind
 from simulator.machine.files import DiskFullError
-from simulator.machine.objects import Bound, CmdletError, NotModelled
+from simulator.machine.objects import Bound, CmdletError, NotModelled, PSObject
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -88,6 +88,32 @@ ALIASES = {
     "icm": "Invoke-Command",
     "iex": "Invoke-Expression",
     "diff": "Compare-Object",
+    "compare": "Compare-Object",
+    "ac": "Add-Content",
+    "clc": "Clear-Content",
+    "cli": "Clear-Item",
+    "clv": "Clear-Variable",
+    "epcsv": "Export-Csv",
+    "ipcsv": "Import-Csv",
+    "fw": "Format-Wide",
+    "gal": "Get-Alias",
+    "gdr": "Get-PSDrive",
+    "gv": "Get-Variable",
+    "ii": "Invoke-Item",
+    "ipmo": "Import-Module",
+    "irm": "Invoke-RestMethod",
+    "nal": "New-Alias",
+    "nv": "New-Variable",
+    "popd": "Pop-Location",
+    "pushd": "Push-Location",
+    "rv": "Remove-Variable",
+    "rvpa": "Resolve-Path",
+    "sal": "Set-Alias",
+    "set": "Set-Variable",
+    "si": "Set-Item",
+    "sls": "Select-String",
+    "sv": "Set-Variable",
+    "tee": "Tee-Object",
 }
 
 
@@ -108,13 +134,19 @@ class Output:
 
 def not_found(name: str) -> CmdletError:
     """Return the error of a command that does not exist."""
-    return CmdletError(
+    error = CmdletError(
         "ObjectNotFound",
         "CommandNotFoundException",
         f"The term '{name}' is not recognized as the name of a cmdlet, function, script file, or operable program. "
         "Check the spelling of the name, or if a path was included, verify that the path is correct and try again.",
         "System.Management.Automation.CommandNotFoundException",
     )
+    properties: dict[str, object] = {"Message": error.message, "CommandName": name, "InnerException": None}
+    error.thrown = PSObject(error.exception_type, properties, f"{error.exception_type}: {error.message}")
+    error.target = name
+    # PowerShell 7 words it a little differently.
+    error.approximate = True
+    return error
 
 
 def exists(machine: Machine, name: str) -> bool:

@@ -8,8 +8,9 @@ import ipaddress
 import re
 import uuid
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
-from simulator.machine.objects import Enumeration, OrderedDictionary, PSObject
+from simulator.machine.objects import Enumeration, OrderedDictionary, PSObject, ScriptBlock
 from simulator.machine.text import iso_utc, to_text
 
 _INTEGERS = {
@@ -46,10 +47,9 @@ def full_type(short: str) -> str:
 
 def net_type(value: object) -> str:
     """Return the .NET type of a value."""
-    if isinstance(value, PSObject):
-        return value.type_name
-    if isinstance(value, Enumeration):
-        return value.type_name
+    named = getattr(value, "type_name", None)
+    if isinstance(named, str):
+        return named
     if isinstance(value, bool):
         return "System.Boolean"
     if isinstance(value, int):
@@ -63,6 +63,8 @@ def net_type(value: object) -> str:
         (bytes, "System.Byte[]"),
         (datetime, "System.DateTime"),
         (timedelta, "System.TimeSpan"),
+        (Decimal, "System.Decimal"),
+        (ScriptBlock, "System.Management.Automation.ScriptBlock"),
     ]
     return next((name for kind, name in names if isinstance(value, kind)), "System.Object")
 

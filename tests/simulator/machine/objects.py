@@ -81,6 +81,12 @@ def custom_object(**properties: object) -> PSObject:
     return PSObject(CUSTOM_OBJECT, dict(properties))
 
 
+class Approximate(str):
+    """A message that is not known word for word."""
+
+    __slots__ = ()
+
+
 class CmdletError(Exception):
     """A terminating error of a cmdlet, as PowerShell's error record shows it.
 
@@ -90,7 +96,19 @@ class CmdletError(Exception):
             unless there is a comma in it already.
         message: the exception's message.
         exception_type: full name of the .NET exception.
+
+    A script may know more of it: the object it is about, the command that wrote it, the exception inside the exception,
+    the exception object that was thrown, and whether it ends the whole script (`throw`, `-ErrorAction Stop`);
+    `approximate` says that its message is not word for word Windows', or differs between versions of PowerShell.
     """
+
+    target: object = None
+    activity: str = ""
+    inner: PSObject | None = None
+    thrown: PSObject | None = None
+    ends_script: bool = False
+    approximate: bool = False
+    record: ErrorRecord | None = None
 
     def __init__(
         self,
@@ -301,14 +319,25 @@ class ErrorRecord(PSObject):
 
 
 def error_record(error: CmdletError) -> ErrorRecord:
-    """Return an error's record."""
+    """Return an error's record, the same one each time."""
+    if error.record is None:
+        error.record = _make_record(error)
+    return error.record
+
+
+def _make_record(error: CmdletError) -> ErrorRecord:
+    message = Approximate(error.message) if error.approximate else error.message
+    if error.thrown is not None and error.approximate:
+        error.thrown.properties["Message"] = message
     name = error.exception_type.rsplit(".", 1)[-1]
-    exception = PSObject(
+    exception = error.thrown or PSObject(
         error.exception_type,
-        {"Message": error.message, "HResult": -2146233087},
+        {"Message": message, "HResult": -2146233087, "InnerException": error.inner},
         f"{error.exception_type}: {error.message}",
     )
-    category = {"Category": error.category, "Activity": "", "Reason": name, "TargetName": "", "TargetType": ""}
+    category = {"Category": error.category, "Activity": error.activity, "Reason": name}
+    if error.target is None:
+        category |= {"TargetName": "", "TargetType": ""}
     return ErrorRecord(
         "System.Management.Automation.ErrorRecord",
         {
@@ -319,7 +348,7 @@ def error_record(error: CmdletError) -> ErrorRecord:
             "FullyQualifiedErrorId": error.error_id,
             "ErrorDetails": None,
             "ScriptStackTrace": "",
-            "TargetObject": None,
+            "TargetObject": error.target,
             "InvocationInfo": PSObject(
                 "System.Management.Automation.InvocationInfo", {"PositionMessage": "", "Line": ""}
             ),

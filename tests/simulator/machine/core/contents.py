@@ -11,10 +11,13 @@ from collections.abc import Iterable, Mapping
 from simulator.machine import net_files
 from simulator.machine.core import paths
 from simulator.machine.machine import Machine
-from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
-from simulator.machine.powershell.formatting import lines
-from simulator.machine.powershell.values import items, regex
-from simulator.machine.text import to_text
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
+from simulator.machine.powershell.formatting.console import lines
+from simulator.machine.powershell.members import regexes
+from simulator.machine.powershell.types.convert import items
+from simulator.machine.powershell.types.kinds import TypedArray
+from simulator.machine.powershell.types.patterns import compiled
+from simulator.machine.powershell.types.plain_text import to_text
 from simulator.machine.windows_paths import is_illegal
 
 # Windows PowerShell 5.1: UTF8 has a byte-order mark, Unicode is UTF-16; Set-Content's default is the ANSI code page.
@@ -88,7 +91,13 @@ def set_content(machine: Machine, bound: Bound) -> Iterable[object]:
             _write(machine, bound, path, bytes(int(to_text(value)) for value in values))
         else:
             _write(machine, bound, path, _encoded(bound, _text(bound), "default"))
-    return []
+    return _passed_on(bound)
+
+
+def _passed_on(bound: Bound) -> list[object]:
+    if not bound.flag("PassThru"):
+        return []
+    return items(bound.get("Value")) if "Value" in bound else list(bound.pipeline)
 
 
 def _targets(machine: Machine, bound: Bound) -> list[tuple[str, bool]]:
@@ -102,7 +111,7 @@ def add_content(machine: Machine, bound: Bound) -> Iterable[object]:
     for path, _ in _targets(machine, bound):
         before = machine.files.read_bytes(path) if machine.files.is_file(path) else b""
         _write(machine, bound, path, before + _encoded(bound, _text(bound), "default"))
-    return []
+    return _passed_on(bound)
 
 
 def clear_content(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -126,30 +135,54 @@ def out_file(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def select_string(machine: Machine, bound: Bound) -> Iterable[object]:
     """Select-String."""
-    flags = 0 if bound.flag("CaseSensitive") else re.IGNORECASE
-    patterns = [re.escape(text) if bound.flag("SimpleMatch") else regex(text) for text in bound.texts("Pattern")]
+    sensitive = bound.flag("CaseSensitive")
+    texts = [re.escape(text) if bound.flag("SimpleMatch") else text for text in bound.texts("Pattern")]
+    patterns = [compiled(text, sensitive=sensitive) for text in texts]
     sources: list[tuple[str, list[str]]] = []
     if "Path" in bound or "LiteralPath" in bound:
         sources += [
             (place.path, machine.files.read_text(place.path).splitlines()) for place in paths.selected(machine, bound)
         ]
     else:
-        sources.append(("InputStream", [line for item in bound.pipeline for line in lines([item])]))
+        sources.append(("InputStream", _searched(bound)))
     for name, found_lines in sources:
         for number, line in enumerate(found_lines, 1):
-            if any(re.search(pattern, line, flags) for pattern in patterns) == bound.flag("NotMatch"):
+            pattern = next((pattern for pattern in patterns if pattern.search(line)), None)
+            if (pattern is not None) == bound.flag("NotMatch"):
                 continue
             if bound.flag("Quiet"):
                 yield True
                 return
-            text = line if name == "InputStream" else f"{name}:{number}:{line}"
-            properties: dict[str, object] = {
-                "Line": line,
-                "LineNumber": number,
-                "Path": name,
-                "Filename": ntpath.basename(name),
-            }
-            yield PSObject("Microsoft.PowerShell.Commands.MatchInfo", properties, text)
+            yield _found(bound, name, number, line, pattern)
+            if bound.flag("List"):
+                break
+
+
+def _searched(bound: Bound) -> list[str]:
+    given = items(bound.get("InputObject")) if "InputObject" in bound else bound.pipeline
+    found: list[str] = []
+    for item in given:
+        if isinstance(item, PSObject) and item.type_name.startswith("System.IO."):
+            raise NotModelled("Select-String of files that are piped in")
+        found += [item] if isinstance(item, str) else lines([item])
+    return found
+
+
+def _found(bound: Bound, name: str, number: int, line: str, pattern: re.Pattern[str] | None) -> PSObject:
+    shown = line if name == "InputStream" else f"{name}:{number}:{line}"
+    every = bound.flag("AllMatches")
+    matches: list[object] = []
+    if pattern is not None and not bound.flag("SimpleMatch"):
+        matches += [regexes.match(found) for found in pattern.finditer(line)][: None if every else 1]
+    properties: dict[str, object] = {
+        "Line": line,
+        "LineNumber": number,
+        "Path": name,
+        "Filename": ntpath.basename(name),
+        "Matches": TypedArray(matches, "System.Text.RegularExpressions.Match"),
+        "IgnoreCase": not bound.flag("CaseSensitive"),
+    }
+    return PSObject("Microsoft.PowerShell.Commands.MatchInfo", properties, shown)
 
 
 CMDLETS: Mapping[str, Cmdlet] = {

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from simulator.machine.machine import Machine
-from simulator.machine.objects import CUSTOM_OBJECT, Bound, Cmdlet, CmdletError, Enumeration, PSObject
-from simulator.machine.text import to_text
+from simulator.machine.objects import CUSTOM_OBJECT, Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject
+from simulator.machine.powershell.cmdlets.common import terminating
+from simulator.machine.powershell.types.plain_text import to_text
 
 
 def plain(value: object, depth: int) -> object:
@@ -29,7 +30,7 @@ def plain(value: object, depth: int) -> object:
     if depth < 0:
         return to_text(value)
     if isinstance(value, timedelta):
-        return {"Ticks": int(value.total_seconds() * 1e7), "TotalSeconds": value.total_seconds()}
+        raise NotModelled("ConvertTo-Json of a TimeSpan")
     if isinstance(value, (bytes, bytearray)):
         return list(value)
     if isinstance(value, (list, tuple)):
@@ -71,7 +72,7 @@ def convert_from_json(machine: Machine, bound: Bound) -> Iterable[object]:
         found = json.loads(text)
     except ValueError as error:
         kind = "System.ArgumentException"
-        raise CmdletError("NotSpecified", kind, f"Invalid JSON primitive: {error}.", kind) from None
+        raise terminating(CmdletError("NotSpecified", kind, f"Invalid JSON primitive: {error}.", kind)) from None
     yield _objects(found)
 
 

@@ -84,12 +84,14 @@ def directory(bound: Bound) -> str:
 
 def not_found(path: str) -> CmdletError:
     """Return the error of a path that does not exist."""
-    return CmdletError(
+    error = CmdletError(
         "ObjectNotFound",
         "PathNotFound",
         f"Cannot find path '{path}' because it does not exist.",
         "System.Management.Automation.ItemNotFoundException",
     )
+    error.target = path
+    return error
 
 
 def drive_not_found(drive: str) -> CmdletError:

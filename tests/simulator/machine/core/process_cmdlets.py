@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from simulator.machine.machine import Machine
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
-from simulator.machine.powershell.values import like
+from simulator.machine.powershell.types.patterns import like
 from simulator.machine.processes import Process
 
 _EXCEPTION = "Microsoft.PowerShell.Commands.ProcessCommandException"

@@ -4,53 +4,23 @@
 
 from __future__ import annotations
 
+import re
 import socket
-import time
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from simulator.machine import commands
-from simulator.machine.core.objects import given, host
 from simulator.machine.machine import Machine
 from simulator.machine.objects import (
     Bound,
     Cmdlet,
     CmdletError,
-    Enumeration,
-    ErrorRecord,
+    NotModelled,
     ProcessEndedError,
     PSObject,
-    ScriptBlock,
 )
-from simulator.machine.powershell import values
-from simulator.machine.powershell.operators import date_text
-from simulator.machine.text import to_text
-
-
-def set_variable(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-Variable, New-Variable."""
-    value = bound.get("Value") if "Value" in bound else values.single(bound.pipeline)
-    for name in bound.texts("Name"):
-        host(bound).variables.set(name, value)
-    return []
-
-
-def get_variable(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Variable."""
-    variables = host(bound).variables
-    for name in bound.texts("Name"):
-        if not variables.exists(name):
-            message = f"Cannot find a variable with the name '{name}'."
-            kind = "System.Management.Automation.ItemNotFoundException"
-            bound.write_error(CmdletError("ObjectNotFound", "VariableNotFound", message, kind))
-            continue
-        value = variables.get(name)
-        yield (
-            value
-            if bound.flag("ValueOnly")
-            else PSObject("System.Management.Automation.PSVariable", {"Name": name, "Value": value})
-        )
+from simulator.machine.powershell.cmdlets.common import host
+from simulator.machine.powershell.types.text import date_text
 
 
 def set_location(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -71,33 +41,8 @@ def get_location(machine: Machine, bound: Bound) -> Iterable[object]:
     return [PSObject("System.Management.Automation.PathInfo", {"Path": directory}, directory)]
 
 
-def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Error."""
-    record = bound.get("ErrorRecord")
-    if isinstance(record, ErrorRecord):
-        bound.write_error(record.error)
-        return []
-    kind = "Microsoft.PowerShell.Commands.WriteErrorException"
-    # The id of an error that a script writes ends in the script's or function's name, and not in Write-Error.
-    message = bound.text("Message") or to_text(values.single(bound.pipeline))
-    error_id = bound.text("ErrorId") or kind
-    bound.write_error(CmdletError(bound.text("Category", "NotSpecified"), error_id, message, kind))
-    return []
-
-
-def write_warning(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Warning."""
-    bound.warn(bound.text("Message"))
-    return []
-
-
-def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Host: on a console that nobody sees apart from the output."""
-    return [" ".join(to_text(item) for item in values.items(bound.get("Object")))]
-
-
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Cmdlets without an effect here: Set-StrictMode, Write-Verbose, Import-Module of what is built in …"""
+    """Cmdlets without an effect here: Import-Module of what is built in, Set-ExecutionPolicy."""
     return []
 
 
@@ -122,8 +67,14 @@ def get_date(machine: Machine, bound: Bound) -> Iterable[object]:
     }
     moment = moment.replace(**changes)  # type: ignore[arg-type]
     if "UFormat" in bound:
-        return [moment.strftime(bound.text("UFormat").removeprefix("+"))]
+        return [_unix_date(moment, bound.text("UFormat").removeprefix("+"))]
     return [date_text(moment, bound.text("Format"))] if "Format" in bound else [moment]
+
+
+def _unix_date(moment: datetime, form: str) -> str:
+    if any(code not in "YmdHMSyjTFD%" for code in re.findall(r"%(.)", form)):
+        raise NotModelled(f"Get-Date -UFormat {form}")
+    return moment.strftime(form)
 
 
 def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -132,6 +83,8 @@ def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
     if isinstance(start, datetime):
         last = end if isinstance(end, datetime) else datetime.now(UTC)
         return [last - start]
+    if start is not None or end is not None:
+        raise NotModelled("New-TimeSpan with such dates")
     parts = {part: bound.number(part) for part in ("days", "hours", "minutes", "seconds")}
     return [timedelta(**parts)]
 
@@ -140,53 +93,6 @@ def new_guid(machine: Machine, bound: Bound) -> Iterable[object]:
     """New-Guid."""
     text = str(uuid.uuid4())
     return [PSObject("System.Guid", {"Guid": text}, text)]
-
-
-def get_command(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Command: cmdlets and functions of the contract, programs on PATH."""
-    for name in bound.texts("Name"):
-        description = commands.describe(machine, name)
-        path = machine.programs.locate(name)
-        alias = commands.ALIASES.get(name.casefold())
-        if description is not None:
-            kind = Enumeration("Function", 2) if description.function else Enumeration("Cmdlet", 8)
-            properties: dict[str, object] = {"CommandType": kind, "Name": description.command}
-            properties["Parameters"] = {item.name: item.type for item in description.parameters.values()}
-            yield PSObject("System.Management.Automation.CmdletInfo", properties, description.command)
-        elif path is not None:
-            program = machine.programs.find(path)
-            file_name = path.rsplit("\\", 1)[-1]
-            properties = {
-                "CommandType": Enumeration("Application", 32),
-                "Name": file_name,
-                "Source": path,
-                "Path": path,
-            }
-            properties["Version"] = program.version
-            yield PSObject("System.Management.Automation.ApplicationInfo", properties, file_name)
-        elif alias:
-            yield PSObject("System.Management.Automation.AliasInfo", {"Name": name, "Definition": alias}, name)
-        else:
-            bound.write_error(commands.not_found(name))
-
-
-def invoke_command(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Invoke-Command on this computer."""
-    block = bound.get("ScriptBlock")
-    if not isinstance(block, ScriptBlock) or "ComputerName" in bound:
-        raise CmdletError(
-            "OpenError", "CannotConnect", "the simulator does not model Invoke-Command on other computers"
-        )
-    return host(bound).call_block(block, values.items(bound.get("ArgumentList")), pipeline=bound.pipeline)
-
-
-def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Invoke-Expression, in its caller's scope."""
-    from simulator.machine.powershell.parser import Parser
-
-    texts = bound.texts("Command") or [to_text(item) for item in bound.pipeline]
-    for text in texts:
-        yield from host(bound).call_block(Parser().script(text), new_scope=False)
 
 
 def test_net_connection(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -223,50 +129,16 @@ def stop_computer(machine: Machine, bound: Bound) -> Iterable[object]:
     return []
 
 
-def measure_command(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Measure-Command."""
-    block = bound.get("Expression")
-    started = time.monotonic()
-    if isinstance(block, ScriptBlock):
-        host(bound).call_block(block, new_scope=False)
-    return [timedelta(seconds=time.monotonic() - started)]
-
-
-def get_unique(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Unique."""
-    found: list[object] = []
-    for item in given(bound):
-        if not found or not values.same(found[-1], item):
-            found.append(item)
-    return found
-
-
 CMDLETS: Mapping[str, Cmdlet] = {
-    "Get-Command": get_command,
     "Get-Date": get_date,
     "Get-Location": get_location,
-    "Get-Unique": get_unique,
-    "Get-Variable": get_variable,
     "Import-Module": nothing,
-    "Invoke-Command": invoke_command,
-    "Invoke-Expression": invoke_expression,
-    "Measure-Command": measure_command,
     "New-Guid": new_guid,
     "New-TimeSpan": new_timespan,
-    "New-Variable": set_variable,
     "Restart-Computer": restart_computer,
     "Set-ExecutionPolicy": nothing,
     "Set-Location": set_location,
-    "Set-StrictMode": nothing,
-    "Set-Variable": set_variable,
     "Start-Sleep": start_sleep,
     "Stop-Computer": stop_computer,
     "Test-NetConnection": test_net_connection,
-    "Write-Debug": nothing,
-    "Write-Error": write_error,
-    "Write-Host": write_host,
-    "Write-Information": nothing,
-    "Write-Progress": nothing,
-    "Write-Verbose": nothing,
-    "Write-Warning": write_warning,
 }

@@ -5,24 +5,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from simulator.machine.objects import CmdletError, ProgramResult, PSObject
-from simulator.machine.powershell import formatting
-from simulator.machine.powershell.interpreter import ExitFlow, FlowControl, Interpreter
-from simulator.machine.powershell.parser import Parser
-from simulator.machine.powershell.scope import Runspace
-from simulator.machine.powershell.syntax import Argument, Command, Literal, Node, Pipeline
+from simulator.machine.objects import CmdletError, NotModelled, ProgramResult, PSObject
+from simulator.machine.powershell.formatting import console
+from simulator.machine.powershell.members.objects import ScriptMember
+from simulator.machine.powershell.parsing.parser import Parser
+from simulator.machine.powershell.parsing.syntax import Argument, Command, Literal, Node, Pipeline
+from simulator.machine.powershell.running import precheck
+from simulator.machine.powershell.running.binding import Arguments
+from simulator.machine.powershell.running.flow import ExitFlow, FlowControl, ReturnFlow
+from simulator.machine.powershell.running.functions import Call
+from simulator.machine.powershell.running.interpreter import Interpreter
+from simulator.machine.powershell.running.scope import Runspace
+from simulator.machine.powershell.running.streams import Emit, HostText
+from simulator.machine.powershell.types.kinds import to_bytes
+from simulator.machine.powershell.types.plain_text import to_text
 from simulator.machine.session import Session
-from simulator.machine.text import to_text
 
 __all__ = ["Outcome", "Runspace", "run_command_line", "run_script", "run_text"]
 
 
 @dataclass
 class Outcome:
-    """What a script left behind: objects, errors, what it `exit`ed with, the error that ended it."""
+    """What a script left behind: objects, errors, what it `exit`ed with, the error that ended it.
+
+    `console` is the output, and what was written past it, in the order in which it came.
+    """
 
     output: list[object] = field(default_factory=list)
     errors: list[CmdletError] = field(default_factory=list)
@@ -31,6 +42,7 @@ class Outcome:
     exit_code: int | None = None
     success: bool = True
     standard_error: str = ""
+    console: list[object] = field(default_factory=list)
 
     def serializable(self) -> list[object]:
         """Return the output as plain values for PSRP: objects as their text, unless they are strings or numbers."""
@@ -43,10 +55,21 @@ def _plain(item: object) -> object:
     if isinstance(item, dict):
         return {to_text(key): _plain(value) for key, value in item.items()}
     if isinstance(item, (list, tuple)):
-        return [_plain(value) for value in item]
-    if isinstance(item, PSObject) and formatting.lines([item]) != [to_text(item)]:
-        return "\n".join(formatting.lines([item]))
+        data = to_bytes(item) if getattr(item, "element", "") == "System.Byte" else None
+        return data if data is not None else [_plain(value) for value in item]
+    if isinstance(item, PSObject):
+        return _described(item)
     return to_text(item)
+
+
+def _described(item: PSObject) -> str:
+    if any(isinstance(value, ScriptMember) for value in item.properties.values()):
+        raise NotModelled("an object with members that a script computes, over the wire")
+    try:
+        lines = console.lines([item])
+    except NotModelled:
+        return to_text(item)
+    return "\n".join(lines) if lines != [to_text(item)] else to_text(item)
 
 
 def run_script(
@@ -68,39 +91,64 @@ def run_script(
     """
     interpreter = Interpreter(session, runspace or Runspace())
     outcome = Outcome()
+
+    def emit(item: object) -> None:
+        outcome.output.append(item)
+        interpreter.written.console.append(item)
+
     try:
         if commands and not (len(commands) == 1 and commands[0][1] and not commands[0][2]):
-            _run_commands(interpreter, commands, list(given), outcome)
+            _run_commands(interpreter, commands, list(given), outcome, emit)
         else:
-            _run_text(interpreter, text, list(given), dict(variables or {}), outcome)
+            _run_text(interpreter, text, list(given), dict(variables or {}), emit)
     except ExitFlow as flow:
         outcome.exit_code = flow.code
     except FlowControl:
         pass
+    except NotModelled as error:
+        # What it did is done; what it would have answered is not known, so it answers nothing.
+        outcome.output.clear()
+        interpreter.written = type(interpreter.written)()
+        outcome.failure = error
+        outcome.success = False
     except CmdletError as error:
         outcome.failure = error
         outcome.success = False
-    outcome.errors = interpreter.written.errors
-    outcome.warnings = interpreter.written.warnings
-    outcome.success = outcome.success and interpreter.variables.success
-    outcome.standard_error = "".join(interpreter.written.standard_error)
-    if outcome.exit_code is None:
-        outcome.exit_code = interpreter.written.exit_code
+    _complete(outcome, interpreter)
     return outcome
 
 
+def _complete(outcome: Outcome, interpreter: Interpreter) -> None:
+    written = interpreter.written
+    outcome.errors = written.errors
+    outcome.warnings = written.warnings
+    outcome.console = written.console
+    outcome.success = outcome.success and interpreter.variables.success
+    outcome.standard_error = "".join(written.standard_error)
+    if outcome.exit_code is None:
+        outcome.exit_code = written.exit_code
+
+
 def _run_text(
-    interpreter: Interpreter, text: str, given: list[object], variables: dict[str, object], outcome: Outcome
+    interpreter: Interpreter, text: str, given: list[object], variables: dict[str, object], emit: Emit
 ) -> None:
     """Run a script in the runspace's own scope; what it outputs before it fails or exits is kept."""
     block = Parser().script(text)
     if block.parameters or block.process:
-        outcome.output += interpreter.call_block(block, (), variables, pipeline=given)
+        arguments = Arguments(list(variables.items()), [])
+        call = Call(interpreter, block, "", arguments, emit, piped=bool(given) or block.process is not None)
+        call.begin()
+        for item in given:
+            call.process(item)
+        call.end()
         return
+    known = {*interpreter.runspace.scope.functions, *interpreter.runspace.aliases}
+    precheck.check(interpreter.session.machine, block.body, known)
     interpreter.variables.set("input", given)
     for name, value in variables.items():
         interpreter.variables.set(name, value)
-    interpreter.run((*block.begin, *block.body, *block.end), outcome.output)
+    with suppress(ReturnFlow):
+        interpreter.run((*block.begin, *block.body, *block.end), emit)
 
 
 def _run_commands(
@@ -108,27 +156,27 @@ def _run_commands(
     commands: Sequence[tuple[str, bool, Sequence[tuple[str | None, object]]]],
     given: list[object],
     outcome: Outcome,
+    emit: Emit,
 ) -> None:
     """Run the commands of a PSRP pipeline, each on what the one before it output."""
     objects: list[object] = given
     for position, (text, is_script, arguments) in enumerate(commands):
         produced: list[object] = []
         if is_script and not arguments and position == 0:
-            part = Outcome()
             try:
-                _run_text(interpreter, text, objects, {}, part)
+                _run_text(interpreter, text, objects, {}, produced.append)
             except ExitFlow as flow:
                 # What it output before still goes down the pipeline.
                 outcome.exit_code = flow.code
-            produced = part.output
         else:
             target: Node = Parser().script(text) if is_script else Literal(text)
             listed = tuple(Argument(key, Literal(value)) for key, value in arguments)
             command = Command("&" if is_script else "", target, listed)
             source = () if position == 0 and not given else (Literal(list(objects)),)
-            produced = interpreter.pipelines.run(Pipeline((*source, command)))
+            interpreter.statement(Pipeline((*source, command)), produced.append)
         objects = produced
-    outcome.output += objects
+    for item in objects:
+        emit(item)
 
 
 def run_text(session: Session, text: str, given: Sequence[object], *, clixml: bool = False) -> ProgramResult:
@@ -138,13 +186,32 @@ def run_text(session: Session, text: str, given: Sequence[object], *, clixml: bo
         clixml: whether errors are written as CLIXML, as with -EncodedCommand and a redirected standard error.
     """
     outcome = run_script(session, text, given)
-    output = formatting.text(outcome.output)
-    output += "".join(f"WARNING: {line}\r\n" for line in outcome.warnings)
+    try:
+        output = printed(outcome.console)
+    except NotModelled as error:
+        outcome, output = Outcome(failure=error, success=False), ""
     records = [*outcome.errors, *([outcome.failure] if outcome.failure else [])]
     errors = [_error_text(error) for error in records]
     standard_error = outcome.standard_error + (_clixml(errors) if clixml and errors else "".join(errors))
     code = int(not outcome.success) if outcome.exit_code is None else outcome.exit_code
     return ProgramResult(code, output, standard_error)
+
+
+def printed(written: Sequence[object]) -> str:
+    """Return what the console shows of the output and of what was written past it."""
+    objects: list[object] = []
+    open_line = ""
+    for item in written:
+        if not isinstance(item, HostText):
+            if open_line:
+                raise NotModelled("output behind Write-Host -NoNewline")
+            objects.append(item)
+        elif item.newline:
+            objects.append(open_line + item.text)
+            open_line = ""
+        else:
+            open_line += item.text
+    return console.text(objects) + open_line
 
 
 def run_command_line(

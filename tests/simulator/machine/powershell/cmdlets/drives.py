@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The drives `Function:`, `Variable:` and `Alias:` for Test-Path and Get-Item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulator.machine import commands
+from simulator.machine.objects import Bound, Enumeration, NotModelled, PSObject
+from simulator.machine.powershell.types.plain_text import to_text
+
+if TYPE_CHECKING:
+    from simulator.machine.powershell.running.interpreter import Interpreter
+
+_DRIVES = ("function", "variable", "alias")
+
+
+def answer(run: Interpreter, bound: Bound) -> list[object] | None:
+    """Return what a cmdlet answers to a path of these drives, or None if it has none. Raises NotModelled."""
+    found: list[object] = []
+    paths = [text for key in ("Path", "LiteralPath") if key in bound for text in bound.texts(key)]
+    drives = [text.partition(":")[0].casefold() for text in paths if ":" in text]
+    if not any(drive in _DRIVES for drive in drives):
+        return None
+    for text in paths:
+        drive, _, name = text.partition(":")
+        name = name.strip("\\/")
+        if drive.casefold() not in _DRIVES or not name or any(char in name for char in "*?["):
+            raise NotModelled(f"{bound.command} of {text}")
+        entry = _entry(run, drive.casefold(), name)
+        if bound.command == "Test-Path":
+            found.append(entry is not None)
+        elif bound.command == "Get-Item" and entry is not None:
+            found.append(entry)
+        else:
+            raise NotModelled(f"{bound.command} of {text}")
+    return found
+
+
+def _entry(run: Interpreter, drive: str, name: str) -> PSObject | None:
+    kinds = "System.Management.Automation.CommandTypes"
+    if drive == "function":
+        function = run.variables.function(name)
+        if function is None:
+            return None
+        properties: dict[str, object] = {"Name": function.name, "CommandType": Enumeration("Function", 2, kinds)}
+        return PSObject("System.Management.Automation.FunctionInfo", properties, function.name)
+    if drive == "variable":
+        if not run.variables.exists(name):
+            return None
+        value = run.variables.get(name)
+        return PSObject("System.Management.Automation.PSVariable", {"Name": name, "Value": value})
+    alias = run.runspace.aliases.get(name.casefold()) or commands.ALIASES.get(name.casefold())
+    if alias is None:
+        return None
+    properties = {"Name": name, "Definition": to_text(alias), "CommandType": Enumeration("Alias", 1, kinds)}
+    return PSObject("System.Management.Automation.AliasInfo", properties, name)

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Objects as text on a console: what powershell.exe prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from simulator.machine.objects import CUSTOM_OBJECT, ErrorRecord, NotModelled, PSObject
+from simulator.machine.powershell.formatting.tables import listing, rows_of, table
+from simulator.machine.powershell.members.objects import ScriptMember
+from simulator.machine.powershell.types.convert import VERSION
+from simulator.machine.powershell.types.kinds import SwitchValue, TypeValue
+from simulator.machine.powershell.types.plain_text import to_text
+
+# The columns of the types that have a view of their own in PowerShell (Get-FormatData).
+VIEWS: dict[str, tuple[str, ...]] = {
+    "System.ServiceProcess.ServiceController": ("Status", "Name", "DisplayName"),
+    VERSION: ("Major", "Minor", "Build", "Revision"),
+    "System.Guid": ("Guid",),
+    "System.Collections.DictionaryEntry": ("Name", "Value"),
+}
+_ENTRY = "System.Collections.DictionaryEntry"
+# Their views are not modelled.
+_NO_VIEW = (
+    "System.Diagnostics.Process",
+    "Microsoft.Windows.ServerManager.Commands.Feature",
+    "System.IO.FileInfo",
+    "System.IO.DirectoryInfo",
+    "System.Uri",
+    "System.Net.IPAddress",
+    "Microsoft.PowerShell.Commands.GenericMeasureInfo",
+    "Microsoft.PowerShell.Commands.TextMeasureInfo",
+    "Microsoft.PowerShell.Commands.GroupInfo",
+    "Microsoft.PowerShell.Commands.MatchInfo",
+    "Microsoft.PowerShell.Commands.MemberDefinition",
+    "System.Text.RegularExpressions.Regex",
+    "System.Text.RegularExpressions.Match",
+    "System.Text.RegularExpressions.Group",
+    "System.Management.Automation.PSVariable",
+    "System.Management.Automation.AliasInfo",
+    "System.Management.Automation.CmdletInfo",
+    "System.Management.Automation.FunctionInfo",
+    "System.Management.Automation.ApplicationInfo",
+    "System.Management.Automation.PathInfo",
+    "System.Management.Automation.InvocationInfo",
+    "System.Management.Automation.ErrorCategoryInfo",
+    "System.Management.Automation.PSObject",
+)
+TABLE_COLUMNS = 4
+
+
+def lines(objects: Sequence[object]) -> list[str]:
+    """Return the lines that a console would show. Raises NotModelled for what has a view that is not modelled."""
+    found: list[str] = []
+    flat = list(_flattened(objects))
+    position, groups, ended = 0, 0, False
+    while position < len(flat):
+        item = flat[position]
+        columns = columns_of(item)
+        if columns is None:
+            if groups and item is not None:
+                ended = True
+            found += _plain(item)
+            position += 1
+            continue
+        if groups or ended:
+            raise NotModelled("objects of several kinds on one console")
+        group: list[PSObject] = []
+        while position < len(flat) and _alike(flat[position], item):
+            following = flat[position]
+            assert isinstance(following, PSObject)
+            group.append(following)
+            position += 1
+        groups += 1
+        found += table(group, columns) if len(columns) <= TABLE_COLUMNS else listing(group, columns)
+    if ended:
+        raise NotModelled("text behind a table or list of properties on one console")
+    return found
+
+
+def _flattened(objects: Sequence[object]) -> Sequence[object]:
+    found: list[object] = []
+    for item in objects:
+        if isinstance(item, dict):
+            found += rows_of(item)
+        elif isinstance(item, (list, tuple)):
+            found += _flattened(item)
+        elif isinstance(item, (bytes, bytearray)):
+            found += list(item)
+        else:
+            found.append(item)
+    return found
+
+
+def _alike(item: object, first: object) -> bool:
+    if not isinstance(item, PSObject) or not isinstance(first, PSObject) or item.type_name != first.type_name:
+        return False
+    return columns_of(item) is not None
+
+
+def text(objects: Sequence[object]) -> str:
+    """Return the lines as one text, each with its line end."""
+    return "".join(f"{line}\r\n" for line in lines(objects))
+
+
+def columns_of(item: object) -> tuple[str, ...] | None:
+    """Return which properties are shown; None for what is shown as its text."""
+    if isinstance(item, SwitchValue):
+        return ("IsPresent",)
+    if not isinstance(item, PSObject):
+        return None
+    if item.type_name in VIEWS:
+        return VIEWS[item.type_name]
+    if item.type_name in _NO_VIEW:
+        raise NotModelled(f"{item.type_name} on the console")
+    if item.text is not None and item.type_name != CUSTOM_OBJECT:
+        return None
+    names = [name for name, value in item.properties.items() if not callable(value)]
+    if any(isinstance(item.properties[name], ScriptMember) for name in names):
+        raise NotModelled("an object with properties that a script computes on the console")
+    return tuple(names) or None
+
+
+def _plain(item: object) -> list[str]:
+    if item is None:
+        return []
+    if isinstance(item, datetime):
+        raise NotModelled("a date on the console, where it depends on the culture")
+    if isinstance(item, (timedelta, TypeValue, ErrorRecord)):
+        raise NotModelled(f"{type(item).__name__} on the console")
+    if isinstance(item, PSObject) and item.type_name.endswith("Exception"):
+        raise NotModelled(f"{item.type_name} on the console")
+    if isinstance(item, str):
+        return item.split("\n") if "\r\n" not in item else item.replace("\r\n", "\n").split("\n")
+    return [to_text(item)]

@@ -1,0 +1,232 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Parsing expressions: operators by precedence, literals, members, casts.
+
+Precedence: https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_operator_precedence
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from simulator.machine.powershell.parsing import strings
+from simulator.machine.powershell.parsing.scanner import Scanner
+from simulator.machine.powershell.parsing.syntax import (
+    ArrayLiteral,
+    Binary,
+    Block,
+    Cast,
+    HashLiteral,
+    Index,
+    Literal,
+    Member,
+    Node,
+    Paren,
+    PostStep,
+    SubExpression,
+    TypeLiteral,
+    Unary,
+    Variable,
+)
+
+_COMPARISONS = (
+    "eq|ne|gt|ge|lt|le|like|notlike|match|notmatch|contains|notcontains|in|notin|replace|split|join|isnot|is|as"
+)
+_LEVELS = (
+    re.compile(r"-(and|or|xor)(?![\w])", re.IGNORECASE),
+    re.compile(r"-(band|bor|bxor|shl|shr)(?![\w])", re.IGNORECASE),
+    re.compile(rf"-[ic]?({_COMPARISONS})(?![\w])", re.IGNORECASE),
+    re.compile(r"(\+|-(?![A-Za-z=-]))(?![+=])"),
+    re.compile(r"([*/%])(?![=>])"),
+    re.compile(r"-(f)(?![\w])", re.IGNORECASE),
+    re.compile(r"(\.\.)"),
+)
+_CASE_SENSITIVE = re.compile(rf"-c({_COMPARISONS})$", re.IGNORECASE)
+_UNARY = re.compile(r"-(not|bnot|join|split)(?![\w])", re.IGNORECASE)
+_TYPE = re.compile(r"\[([A-Za-z_][\w.+`]*(?:\[[\w.,\s\[\]]*\])?)\]")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+class Statements(Protocol):
+    """What expressions need of the statements' parser."""
+
+    def statements(self, scanner: Scanner, *ends: str) -> tuple[Node, ...]:
+        """Read statements up to one of the ends (not taken)."""
+
+    def pipeline(self, scanner: Scanner) -> Node:
+        """Read a pipeline."""
+
+    def statement(self, scanner: Scanner) -> Node:
+        """Read one statement."""
+
+    def block(self, scanner: Scanner) -> Block:
+        """Read a script block after its brace, with the closing one."""
+
+
+class Expressions:
+    """The parser of expressions."""
+
+    def __init__(self, parent: Statements) -> None:
+        self._parent = parent
+
+    def expression(self, scanner: Scanner, level: int = 0, *, commas: bool = True) -> Node:
+        """Read an expression of a level of precedence; without commas, it ends at the first one."""
+        if level == len(_LEVELS):
+            return self.array(scanner) if commas else self.unary(scanner)
+        left = self.expression(scanner, level + 1, commas=commas)
+        while True:
+            start = scanner.position
+            scanner.blanks()
+            found = scanner.match(_LEVELS[level])
+            if not found:
+                scanner.position = start
+                return left
+            scanner.lines()
+            right = self.expression(scanner, level + 1, commas=commas)
+            operator = found[1].casefold()
+            left = Binary(f"c{operator}" if _CASE_SENSITIVE.match(found[0]) else operator, left, right)
+
+    def array(self, scanner: Scanner) -> Node:
+        """Read operands with commas between them."""
+        if scanner.take(","):
+            scanner.blanks()
+            return ArrayLiteral((self.unary(scanner),))
+        items = [self.unary(scanner)]
+        while self._comma(scanner):
+            items.append(self.unary(scanner))
+        return items[0] if len(items) == 1 else ArrayLiteral(tuple(items))
+
+    @staticmethod
+    def _comma(scanner: Scanner) -> bool:
+        start = scanner.position
+        scanner.blanks()
+        if scanner.take(","):
+            scanner.lines()
+            return True
+        scanner.position = start
+        return False
+
+    def unary(self, scanner: Scanner) -> Node:
+        """Read an operand with what stands before and after it."""
+        scanner.blanks()
+        found = scanner.match(_UNARY)
+        operator = found[1].casefold() if found else ""
+        for sign in ("++", "--", "!", "-", "+"):
+            if not operator and not (sign == "-" and scanner.see(r"-\.?\d")) and scanner.take(sign):
+                operator = sign
+        if operator:
+            scanner.blanks()
+            return Unary(operator, self.unary(scanner))
+        if scanner.take("-"):  # a negative number
+            number = scanner.number()
+            if number is None:
+                raise scanner.fail("You must provide a value expression following the '-' operator")
+            return Literal(-number[0], f"-{number[1]}")
+        cast = scanner.see(_TYPE.pattern)
+        if cast:
+            return self._typed(scanner, cast)
+        return self.postfix(scanner, self.primary(scanner))
+
+    def _typed(self, scanner: Scanner, found: re.Match[str]) -> Node:
+        scanner.position = found.end()
+        if scanner.looking_at("::"):
+            return self.postfix(scanner, TypeLiteral(found[1]))
+        start = scanner.position
+        scanner.blanks()
+        if (
+            scanner.peek()
+            and (scanner.peek() in "$@'\"([{-!+," or scanner.peek().isdigit())
+            and not scanner.see(r"-[A-Za-z]+")
+        ):
+            return Cast(found[1], self.unary(scanner))
+        scanner.position = start
+        return self.postfix(scanner, TypeLiteral(found[1]))
+
+    def postfix(self, scanner: Scanner, node: Node) -> Node:
+        """Read members, indexes and steps behind an operand."""
+        while True:
+            if scanner.see(r"\.(?=[A-Za-z_$'\"(])") and not scanner.looking_at(".."):
+                scanner.position += 1
+                node = self._member(scanner, node, static=False)
+            elif scanner.take("::"):
+                node = self._member(scanner, node, static=True)
+            elif scanner.looking_at("[") and not scanner.text[scanner.position - 1].isspace():
+                scanner.position += 1
+                scanner.lines()
+                index = self.expression(scanner)
+                scanner.lines()
+                scanner.expect("]")
+                node = Index(node, index)
+            elif scanner.see(r"(\+\+|--)") and isinstance(node, (Variable, Member, Index)):
+                node = PostStep(scanner.peek(2), node)
+                scanner.position += 2
+            else:
+                return node
+
+    def _member(self, scanner: Scanner, target: Node, *, static: bool) -> Node:
+        found = scanner.match(_NAME)
+        name: Node = Literal(found[0]) if found else self.primary(scanner)
+        arguments: tuple[Node, ...] | None = None
+        if scanner.take("("):
+            scanner.lines()
+            arguments = ()
+            if not scanner.looking_at(")"):
+                arguments = self._arguments(scanner)
+            scanner.lines()
+            scanner.expect(")")
+        return Member(target, name, static, arguments)
+
+    def _arguments(self, scanner: Scanner) -> tuple[Node, ...]:
+        """Read a method's arguments: here a comma parts them, and binds looser than any operator."""
+        arguments = [self.expression(scanner, commas=False)]
+        while self._comma(scanner):
+            arguments.append(self.expression(scanner, commas=False))
+        return tuple(arguments)
+
+    def primary(self, scanner: Scanner) -> Node:
+        """Read a literal, a variable or something in brackets."""
+        text = strings.string(scanner, lambda inner: self._parent.statements(inner, ")"))
+        if text is not None:
+            return text
+        if scanner.take("$("):
+            return self._enclosed(scanner, array=False)
+        if scanner.take("@("):
+            return self._enclosed(scanner, array=True)
+        if scanner.take("@{"):
+            return self._hash(scanner)
+        if scanner.take("("):
+            scanner.lines()
+            body = self._parent.pipeline(scanner)
+            scanner.lines()
+            scanner.expect(")")
+            return Paren(body)
+        if scanner.take("{"):
+            return self._parent.block(scanner)
+        variable = scanner.match(r"\$(?:\{([^}]+)\}|((?:[A-Za-z_]\w*:)?\w+|[?$^]))")
+        if variable:
+            return Variable(variable[1] or variable[2])
+        number = scanner.number()
+        if number is not None:
+            return Literal(*number)
+        raise scanner.fail("Unexpected token")
+
+    def _enclosed(self, scanner: Scanner, *, array: bool) -> Node:
+        body = self._parent.statements(scanner, ")")
+        scanner.expect(")")
+        return SubExpression(body, array)
+
+    def _hash(self, scanner: Scanner) -> Node:
+        entries: list[tuple[Node, Node]] = []
+        scanner.separators()
+        while not scanner.take("}"):
+            bare = scanner.match(r"[A-Za-z_][\w-]*")
+            key: Node = Literal(bare[0]) if bare else self.unary(scanner)
+            scanner.blanks()
+            scanner.expect("=")
+            scanner.lines()
+            entries.append((key, self._parent.statement(scanner)))
+            scanner.separators()
+            if scanner.at_end:
+                raise scanner.fail("The hash literal was incomplete.")
+        return HashLiteral(tuple(entries))

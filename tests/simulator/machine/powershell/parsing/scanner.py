@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Reading a script's text: blanks, comments, names, numbers."""
+
+from __future__ import annotations
+
+import re
+
+from simulator.machine.objects import CmdletError, NotModelled
+from simulator.machine.powershell.types.kinds import Int64
+
+_BLANK = re.compile(r"(?:[ \t\f\v\u00a0]|`\r?\n|<#.*?#>|#[^\r\n]*)*", re.DOTALL)
+_NEWLINES = re.compile(r"(?:[\s;\u00a0]|`\r?\n|<#.*?#>|#[^\r\n]*)*", re.DOTALL)
+_SPACE_AND_LINES = re.compile(r"(?:[\s\u00a0]|`\r?\n|<#.*?#>|#[^\r\n]*)*", re.DOTALL)
+_NUMBER = re.compile(r"(?:0x[0-9a-fA-F]+|\d+\.\d*(?:e[+-]?\d+)?|\.\d+|\d+(?:e[+-]?\d+)?)(?P<suffix>[ld]?)(?P<size>[kmgtp]b)?", re.IGNORECASE)  # noqa: E501 # fmt: skip
+_SIZES = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "pb": 1 << 50}
+# What a name or number of an expression may be followed by.
+_BOUNDARY = re.compile(r"""[\s;|&(){}\[\],<>=+\-*/%.:'"!]|$""")
+
+
+class ParseError(CmdletError):
+    """A script that is no PowerShell, or that this small PowerShell does not understand."""
+
+    def __init__(self, message: str, error_id: str = "ParserError") -> None:
+        kind = "System.Management.Automation.ParseException"
+        super().__init__("ParserError", error_id, message, kind)
+        self.ends_script = True
+        self.approximate = True
+
+
+class Scanner:
+    """A position in a script's text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+
+    def fail(self, what: str, error_id: str = "") -> ParseError:
+        """Return an error that names the place.
+
+        With an id it is the error of PowerShell; without one, the text may be PowerShell that is not modelled here.
+        """
+        line = self.text.count("\n", 0, self.position) + 1
+        rest = self.text[self.position : self.position + 40].splitlines()
+        message = f"At line:{line}: {what} near '{rest[0] if rest else ''}'"
+        if error_id:
+            return ParseError(message, error_id)
+        return ParseError(f"{message} (the simulator does not model this piece of PowerShell)")
+
+    def blanks(self) -> None:
+        """Skip blanks and comments, but not the end of the line."""
+        self._skip(_BLANK)
+
+    def lines(self) -> None:
+        """Skip blanks, comments and line ends."""
+        self._skip(_SPACE_AND_LINES)
+
+    def separators(self) -> None:
+        """Skip blanks, comments, line ends and semicolons."""
+        self._skip(_NEWLINES)
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        match = pattern.match(self.text, self.position)
+        if match:
+            self.position = match.end()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the text is over."""
+        return self.position >= len(self.text)
+
+    def peek(self, length: int = 1) -> str:
+        """Return the next characters without taking them."""
+        return self.text[self.position : self.position + length]
+
+    def looking_at(self, text: str) -> bool:
+        """Return whether the text goes on so."""
+        return self.text.startswith(text, self.position)
+
+    def take(self, text: str) -> bool:
+        """Take a text if it is next."""
+        if self.looking_at(text):
+            self.position += len(text)
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        """Take a text, or raise ParseError."""
+        if not self.take(text):
+            # A word where an expression must end is an error in PowerShell too.
+            wrong = text == ")" and re.match(r"[A-Za-z$'\"]", self.peek() or " ")
+            raise self.fail(f"Missing '{text}'", "UnexpectedToken" if wrong else "")
+
+    def match(self, pattern: str | re.Pattern[str]) -> re.Match[str] | None:
+        """Take what a pattern matches here."""
+        compiled = re.compile(pattern, re.IGNORECASE) if isinstance(pattern, str) else pattern
+        found = compiled.match(self.text, self.position)
+        if found:
+            self.position = found.end()
+        return found
+
+    def see(self, pattern: str) -> re.Match[str] | None:
+        """Return what a pattern matches here, without taking it."""
+        return re.compile(pattern, re.IGNORECASE).match(self.text, self.position)
+
+    def keyword(self, *words: str) -> str | None:
+        """Take one of the words if it stands here as a whole."""
+        found = self.see(r"[A-Za-z]+(?![\w\-.\\:/])")
+        if found and found[0].casefold() in words:
+            self.position = found.end()
+            return found[0].casefold()
+        return None
+
+    def number(self) -> tuple[int | float, str] | None:
+        """Take a number that ends where a name would; returns it and how it was written."""
+        found = _NUMBER.match(self.text, self.position)
+        if not found or not _BOUNDARY.match(self.text, found.end()):
+            return None
+        # `1..3` is a range, not `1.` and `.3`.
+        text = found[0]
+        if text.endswith(".") and self.text.startswith(".", found.end()):
+            text = text[:-1]
+        self.position += len(text)
+        digits = text[: len(text) - len(found["suffix"] or "") - len(found["size"] or "")]
+        if not text.startswith(digits):
+            digits = text
+        return _number(digits, (found["suffix"] or "").casefold(), (found["size"] or "").casefold()), text
+
+
+def _number(digits: str, suffix: str, size: str) -> int | float:
+    """Return a literal's value: Int32 if it fits, then Int64; a Double with a point or an exponent."""
+    lower = digits.casefold()
+    if suffix == "d" or (suffix and size):
+        raise NotModelled("a literal of the type Decimal")
+    if lower.startswith("0x"):
+        value = int(lower, 16)
+        if 2**31 <= value < 2**32:
+            value -= 2**32
+    elif re.fullmatch(r"\d+", digits):
+        value = int(digits)
+    else:
+        return float(digits) * _SIZES.get(size, 1)
+    value *= _SIZES.get(size, 1)
+    if not -(2**63) <= value < 2**63:
+        raise NotModelled(f"the number {digits}")
+    return Int64(value) if suffix == "l" or not -(2**31) <= value < 2**31 else value

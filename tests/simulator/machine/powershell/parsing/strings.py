@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Strings of a script: verbatim, expandable, here-strings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from simulator.machine.powershell.parsing.scanner import Scanner
+from simulator.machine.powershell.parsing.syntax import Expandable, Literal, Node, SubExpression, Variable
+
+ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_VARIABLE = re.compile(r"\$(?:\{(?P<braced>[^}]+)\}|(?P<plain>(?:[A-Za-z_]\w*:)?\w+|[?$^]))")
+SINGLE = "'\u2018\u2019\u201a\u201b"
+DOUBLE = '"\u201c\u201d\u201e'
+
+
+def string(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node | None:
+    """Take a string of any kind; `statements` reads what is inside `$( )` up to its parenthesis."""
+    if found := scanner.match(re.compile(r"@'[ \t]*\r?\n(?:(.*?)\r?\n)?'@", re.DOTALL)):
+        return Literal(found[1] or "")
+    if found := scanner.match(re.compile(r'@"[ \t]*\r?\n(?:(.*?)\r?\n)?"@', re.DOTALL)):
+        return expand(found[1] or "", statements)
+    if scanner.peek() and scanner.peek() in SINGLE:
+        found = scanner.match(re.compile(rf"[{SINGLE}]((?:[^{SINGLE}]|[{SINGLE}]{{2}})*)[{SINGLE}]"))
+        if not found:
+            raise scanner.fail("The string is missing the terminator: '")
+        return Literal(re.sub(rf"[{SINGLE}]([{SINGLE}])", r"\1", found[1]))
+    if scanner.peek() and scanner.peek() in DOUBLE:
+        scanner.position += 1
+        return _double_quoted(scanner, statements)
+    return None
+
+
+def _double_quoted(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node:
+    parts: list[Node] = []
+    text = ""
+    while True:
+        char = scanner.peek()
+        if not char:
+            raise scanner.fail('The string is missing the terminator: "')
+        if char in DOUBLE:
+            scanner.position += 1
+            if not scanner.peek() or scanner.peek() not in DOUBLE:
+                break
+            text += scanner.peek()
+            scanner.position += 1
+            continue
+        piece, node = _piece(scanner, statements)
+        if node is None:
+            text += piece
+        else:
+            parts += [Literal(text)] if text else []
+            parts.append(node)
+            text = ""
+    return _joined(parts, text)
+
+
+def expand(text: str, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node:
+    """Return the node of an expandable text that has no quotes around it (here-strings, words of commands)."""
+    scanner = Scanner(text)
+    parts: list[Node] = []
+    plain = ""
+    while not scanner.at_end:
+        piece, node = _piece(scanner, statements)
+        if node is None:
+            plain += piece
+        else:
+            parts += [Literal(plain)] if plain else []
+            parts.append(node)
+            plain = ""
+    return _joined(parts, plain)
+
+
+def _joined(parts: list[Node], text: str) -> Node:
+    if not parts:
+        return Literal(text)
+    return Expandable((*parts, Literal(text)) if text else tuple(parts))
+
+
+def _piece(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) -> tuple[str, Node | None]:
+    """Take one character, escape, variable or `$( )` of an expandable text."""
+    char = scanner.peek()
+    if char == "`":
+        escaped = scanner.peek(2)[1:]
+        scanner.position += 2
+        return ("" if escaped in ("\n", "\r") else ESCAPES.get(escaped, escaped)), None
+    if char == "$":
+        if scanner.take("$("):
+            body = statements(scanner)
+            scanner.lines()
+            scanner.expect(")")
+            return "", SubExpression(body)
+        found = scanner.match(_VARIABLE)
+        if found:
+            return "", Variable(found["braced"] or found["plain"])
+    scanner.position += 1
+    return char, None

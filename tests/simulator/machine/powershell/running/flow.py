@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What leaves loops, functions, pipelines and scripts."""
+
+from __future__ import annotations
+
+
+class FlowControl(Exception):
+    """Leaving a loop, a function or the script."""
+
+
+class LoopFlow(FlowControl):
+    """`break` or `continue`, of the innermost loop or the one with a label."""
+
+    def __init__(self, label: str = "") -> None:
+        super().__init__()
+        self.label = label
+
+
+class BreakFlow(LoopFlow):
+    """`break`."""
+
+
+class ContinueFlow(LoopFlow):
+    """`continue`."""
+
+
+class ReturnFlow(FlowControl):
+    """`return`; what it returned is in the output already."""
+
+
+class ExitFlow(FlowControl):
+    """`exit CODE`."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+
+class StopUpstream(Exception):
+    """A command needs no more input: what comes before it in the pipeline ends."""
+
+    def __init__(self, stage: object) -> None:
+        super().__init__()
+        self.stage = stage

@@ -1,0 +1,278 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Running pipelines: each object goes through all of its commands before the next one comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from simulator.machine import commands
+from simulator.machine.objects import CmdletError, NotModelled, ScriptBlock
+from simulator.machine.powershell.parsing.syntax import Command, Node, Nothing, Pipeline, PostStep, Redirection, Unary
+from simulator.machine.powershell.running import steps
+from simulator.machine.powershell.running.flow import StopUpstream
+from simulator.machine.powershell.running.functions import Call
+from simulator.machine.powershell.running.programs import ProgramStage, ScriptFile
+from simulator.machine.powershell.running.stages import CmdletStage, streaming
+from simulator.machine.powershell.running.steps import Step
+from simulator.machine.powershell.running.streams import Emit, Sinks, drop, redirected
+from simulator.machine.powershell.types.kinds import EMPTY
+from simulator.machine.powershell.types.plain_text import to_text
+
+if TYPE_CHECKING:
+    from simulator.machine.powershell.running.interpreter import Interpreter
+
+
+@dataclass
+class Progress:
+    """What is known of a pipeline that runs: whether a command in it has written an error."""
+
+    failed: bool = False
+
+
+class Stage(Protocol):
+    """A command in a pipeline."""
+
+    def begin(self) -> None:
+        """Start, before any object comes."""
+
+    def process(self, item: object) -> None:
+        """Take an object."""
+
+    def end(self) -> None:
+        """End, after the last object."""
+
+
+class Redirected:
+    """A command whose streams go elsewhere, and that gives everything it runs its own streams."""
+
+    def __init__(self, run: Interpreter, stage: Stage, sinks: Sinks, close: Callable[[], None]) -> None:
+        self._run = run
+        self._stage = stage
+        self._sinks = sinks
+        self._close = close
+
+    def begin(self) -> None:
+        """Start the command."""
+        with self._own():
+            self._stage.begin()
+
+    def process(self, item: object) -> None:
+        """Hand on an object."""
+        with self._own():
+            self._stage.process(item)
+
+    def end(self) -> None:
+        """End the command, and write what went into a file."""
+        with self._own():
+            self._stage.end()
+        self._close()
+
+    @contextmanager
+    def _own(self) -> Iterator[None]:
+        """Run with the command's own streams."""
+        before = self._run.sinks
+        try:
+            with self._run.within(sinks=self._sinks):
+                yield
+        except CmdletError as error:
+            # Where this error goes then is not known.
+            if before.error is not self._sinks.error and not error.ends_script and not self._run.try_depth:
+                raise NotModelled(
+                    "an error that ends its statement, of a command whose errors are redirected"
+                ) from None
+            raise
+
+    @property
+    def inner(self) -> Stage:
+        """The command."""
+        return self._stage
+
+
+class Pipelines:
+    """Runs pipelines for an interpreter."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._run = interpreter
+        self._progress: list[Progress] = []
+
+    def non_terminating(self, error: CmdletError, action: str = "") -> None:
+        """Write an error after which its command goes on. Raises it if the error action is Stop."""
+        run = self._run
+        self.mark_failed()
+        action = action or run.preference("ErrorActionPreference")
+        if action == "Stop":
+            error.ends_script = True
+            raise error
+        if action == "Ignore":
+            return
+        run.note(error)
+        if action != "SilentlyContinue":
+            run.sinks.error(error)
+
+    def mark_failed(self) -> None:
+        """Note that a command of the running pipeline has failed, for `$?`."""
+        if self._progress:
+            self._progress[-1].failed = True
+
+    def run(self, node: Pipeline, emit: Emit) -> None:
+        """Run a pipeline. Raises CmdletError."""
+        run = self._run
+        first = node.elements[0]
+        progress = Progress()
+        if isinstance(first, Command) or len(node.elements) > 1 or node.redirections:
+            self._commands(node, emit, progress)
+            run.variables.success = not progress.failed
+            return
+        if isinstance(first, PostStep) or (isinstance(first, Unary) and first.operator in ("++", "--")):
+            run.evaluator.value(first)
+        elif not isinstance(first, Nothing):
+            run.evaluator.emit(first, emit)
+        run.variables.success = True
+
+    def _commands(self, node: Pipeline, emit: Emit, progress: Progress) -> None:
+        elements = list(node.elements)
+        source: Node | None = None
+        if not isinstance(elements[0], Command):
+            source = elements.pop(0)
+        made = [steps.prepare(self._run, element) for element in elements if isinstance(element, Command)]
+        sink = emit
+        close: Callable[[], None] = lambda: None  # noqa: E731
+        for redirection in node.redirections:
+            sink, close = self._into_file(redirection, sink, close)
+        stages: list[Stage] = []
+        for position, step in reversed(list(enumerate(made))):
+            piped = position > 0 or source is not None
+            stages.insert(0, self._stage(step, sink, piped=piped))
+            sink = self._handing(stages[0], progress)
+        self._feed(source, stages, progress, sink)
+        close()
+
+    def _handing(self, stage: Stage, progress: Progress) -> Emit:
+        """Return what hands an object to a stage."""
+
+        def hand(item: object) -> None:
+            self._run.session.process.check()
+            with self._marking(progress):
+                stage.process(item)
+
+        return hand
+
+    def _feed(self, source: Node | None, stages: list[Stage], progress: Progress, hand: Emit) -> None:
+        at = 0
+        with self._marking(progress):
+            for stage in stages:
+                stage.begin()
+        try:
+            if source is not None:
+                value = self._run.evaluator.raw(source)
+                if isinstance(value, (list, tuple)) and not value:
+                    value = EMPTY
+                self._run.evaluator.pass_on(value, hand)
+        except StopUpstream as stop:
+            at = self._place(stages, stop)
+        while at < len(stages):
+            try:
+                with self._marking(progress):
+                    stages[at].end()
+            except StopUpstream as stop:
+                at = max(at, self._place(stages, stop) - 1)
+            at += 1
+
+    @staticmethod
+    def _place(stages: list[Stage], stop: StopUpstream) -> int:
+        """Return which stage wants no more; it is not of this pipeline if there is none."""
+        for at, stage in enumerate(stages):
+            if stop.stage in (stage, getattr(stage, "inner", None)):
+                return at
+        raise stop
+
+    def _marking(self, progress: Progress) -> _Marking:
+        return _Marking(self._progress, progress)
+
+    def _stage(self, step: Step, emit: Emit, *, piped: bool) -> Stage:
+        sinks, target, close = self._redirections(step, emit)
+        stage = self._find(step, target, piped=piped)
+        return Redirected(self._run, stage, sinks, close)
+
+    def _redirections(self, step: Step, emit: Emit) -> tuple[Sinks, Emit, Callable[[], None]]:
+        sinks = self._run.sinks
+        close: Callable[[], None] = lambda: None  # noqa: E731
+        target = emit
+        for redirection in sorted(step.redirections, key=lambda item: isinstance(item.target, str)):
+            if isinstance(redirection.target, str):
+                if redirection.target != "1" or redirection.stream in ("1", ""):
+                    raise NotModelled(f"the redirection {redirection.stream}>&{redirection.target}")
+                sinks = redirected(sinks, redirection.stream, target)
+                continue
+            taken, close = self._into_file(redirection, target, close)
+            if redirection.stream in ("1", "", "*"):
+                target = taken
+            if redirection.stream not in ("1", ""):
+                sinks = redirected(sinks, redirection.stream, taken)
+        return sinks, target, close
+
+    def _into_file(
+        self, redirection: Redirection, emit: Emit, close: Callable[[], None]
+    ) -> tuple[Emit, Callable[[], None]]:
+        """Return what takes a stream's objects, and what writes them in the end."""
+        if isinstance(redirection.target, str):
+            return emit, close
+        value = self._run.evaluator.value(redirection.target)
+        if value is None or to_text(value).casefold() in ("nul", "$null"):
+            return drop, close
+        moved: list[object] = []
+
+        def write() -> None:
+            close()
+            steps.write_file(self._run, to_text(value), moved, append=redirection.append)
+
+        return moved.append, write
+
+    def _find(self, step: Step, emit: Emit, *, piped: bool) -> Stage:
+        run = self._run
+        name = step.name
+        if isinstance(name, ScriptBlock):
+            scope = run.calls.scope_of(name, new_scope=not step.dotted)
+            tree = steps.tree(name)
+            return Call(run, tree, "", step.arguments(), emit, piped=piped, scope=scope)
+        text = to_text(name)
+        lower = text.casefold()
+        alias = run.runspace.aliases.get(lower) or commands.ALIASES.get(lower)
+        text = alias or text
+        function = run.variables.function(text)
+        if function is not None:
+            bare = text.rpartition(":")[2]
+            own = run.variables.scope if step.dotted else None
+            arguments = step.arguments()
+            return Call(
+                run, function.block, function.name or bare, arguments, emit, piped=piped, scope=own,
+                is_filter=function.is_filter,
+            )  # fmt: skip
+        if steps.is_function(text):
+            step, text = steps.rewritten(step, text)
+        made = streaming(run, text, step, emit, piped=piped)
+        if made is not None:
+            return made
+        if commands.exists(run.session.machine, text):
+            return CmdletStage(run, text, step, emit, piped=piped)
+        if text.casefold().endswith(".ps1"):
+            return ScriptFile(run, text, step, emit, piped=piped)
+        return ProgramStage(run, text, step, emit, piped=piped)
+
+
+class _Marking:
+    """Lets errors mark a pipeline while one of its commands runs."""
+
+    def __init__(self, stack: list[Progress], progress: Progress) -> None:
+        self._stack = stack
+        self._progress = progress
+
+    def __enter__(self) -> None:
+        self._stack.append(self._progress)
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.pop()

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Refusing a script before it does anything, where its text shows that it cannot be modelled.
+
+Only what surely runs is looked at: the script's own statements up to the first `exit`, `return` or `throw`, without the
+blocks of conditions, loops, `try` and functions. Everything else is refused when it is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from simulator.machine import commands
+from simulator.machine.objects import CmdletError, NotModelled
+from simulator.machine.powershell.parsing.syntax import (
+    Assignment,
+    Block,
+    Cast,
+    Command,
+    Flow,
+    Function,
+    Literal,
+    Node,
+    Pipeline,
+)
+from simulator.machine.powershell.types import names
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+
+# Cmdlets that the interpreter itself runs.
+_STREAMED = ("foreach-object", "where-object", "write-output", "out-null", "out-host", "out-default")
+
+
+def check(machine: Machine, statements: Sequence[Node], known: set[str]) -> None:
+    """Refuse a script that uses what is not modelled.
+
+    Parameters:
+        known: the functions and aliases that there are already, in lower case.
+
+    Raises: NotModelled.
+    """
+    defined = set(known)
+    for statement in statements:
+        if isinstance(statement, Function):
+            defined.add(statement.name.rpartition(":")[2].casefold())
+        elif isinstance(statement, Flow):
+            return
+        elif isinstance(statement, (Pipeline, Assignment)):
+            for node in _parts(statement):
+                _check(machine, node, defined)
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """Yield a node and what is in it, but nothing of script blocks."""
+    yield node
+    if not isinstance(node, Block):
+        for value in vars(node).values():
+            yield from _inner(value)
+
+
+def _inner(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        if not _is_conditional(value):
+            yield from _parts(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _inner(item)
+
+
+def _is_conditional(node: Node) -> bool:
+    return type(node).__name__ in ("If", "ForEach", "Loop", "Switch", "Try", "Function", "Trap", "Binary")
+
+
+def _check(machine: Machine, node: Node, defined: set[str]) -> None:
+    if isinstance(node, Cast):
+        try:
+            names.resolve(node.name)
+        except NotModelled:
+            raise
+        except CmdletError:
+            return
+    if isinstance(node, Command) and isinstance(node.name, Literal):
+        name = str(node.name.value)
+        if name.casefold() in defined:
+            return
+        found = commands.describe(machine, commands.ALIASES.get(name.casefold(), name))
+        if found is not None and found.command.casefold() not in (*machine.families.cmdlets, *_STREAMED):
+            raise NotModelled(f"the cmdlet {found.command}")

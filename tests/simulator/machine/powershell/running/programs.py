@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Programs and script files as elements of a pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulator.machine import commands
+from simulator.machine.objects import CmdletError
+from simulator.machine.powershell.parsing.parser import Parser
+from simulator.machine.powershell.running.flow import ExitFlow
+from simulator.machine.powershell.running.functions import Call
+from simulator.machine.powershell.running.scope import Scope
+from simulator.machine.powershell.running.steps import Step
+from simulator.machine.powershell.running.streams import Emit
+from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
+
+if TYPE_CHECKING:
+    from simulator.machine.powershell.running.interpreter import Interpreter
+
+
+class ProgramStage:
+    """A program: what is piped in is its standard input, its lines are its output."""
+
+    def __init__(self, run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> None:
+        self._run = run
+        self._name = name
+        self._step = step
+        self._emit = emit
+        self._given: list[object] = []
+
+    def begin(self) -> None:
+        """Look whether there is such a program."""
+        if self._run.session.machine.programs.locate(self._name) is None and "\\" not in self._name:
+            raise commands.not_found(self._name)
+
+    def process(self, item: object) -> None:
+        """Keep an object for the standard input."""
+        self._given.append(item)
+
+    def end(self) -> None:
+        """Run the program."""
+        from simulator.machine.powershell.formatting.console import lines
+
+        run = self._run
+        stdin = "".join(f"{line}\r\n" for line in lines(self._given)).encode() if self._given else b""
+        words = [word for word in self._step.words if word != "--%"]
+        try:
+            result = run.session.run_program(self._name, words, stdin)
+        except ProgramNotFoundError:
+            raise commands.not_found(self._name) from None
+        except NotExecutableError as error:
+            why = "The specified executable is not a valid application for this OS platform."
+            message = f"Program '{error}' failed to run: {why}"
+            kind = "System.Management.Automation.ApplicationFailedException"
+            raise CmdletError("ResourceUnavailable", "NativeCommandFailed", message, kind) from None
+        run.runspace.last_exit_code = result.exit_code
+        for line in result.stdout.splitlines():
+            self._emit(line)
+        if result.stderr:
+            run.sinks.standard_error(result.stderr)
+        if result.exit_code:
+            run.pipelines.mark_failed()
+
+
+class ScriptFile:
+    """A script file: `exit` in it ends it, and nothing else."""
+
+    def __init__(self, run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> None:
+        path = run.session.absolute(name)
+        if not run.session.machine.files.is_file(path):
+            raise commands.not_found(name)
+        block = Parser().script(run.session.machine.files.read_text(path))
+        scope = run.variables.scope
+        if not step.dotted:
+            scope = Scope(run.variables.scope)
+            scope.top = scope
+        folder = path.rpartition("\\")[0]
+        scope.variables |= {"psscriptroot": folder, "pscommandpath": path}
+        self._run = run
+        self._call = Call(run, block, path.rpartition("\\")[2], step.arguments(), emit, piped=piped, scope=scope)
+
+    def begin(self) -> None:
+        """Start the script."""
+        self._call.begin()
+
+    def process(self, item: object) -> None:
+        """Hand an object to the script."""
+        self._call.process(item)
+
+    def end(self) -> None:
+        """End the script."""
+        try:
+            self._call.end()
+        except ExitFlow as flow:
+            self._run.runspace.last_exit_code = flow.code
+            if flow.code:
+                self._run.pipelines.mark_failed()

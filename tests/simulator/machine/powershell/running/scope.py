@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Variables and functions: scopes, automatic variables, `$env:`, `$function:`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from simulator.machine.objects import CmdletError, NotModelled, PSObject, ScriptBlock
+from simulator.machine.powershell.parsing.syntax import Block
+from simulator.machine.powershell.running.errors import failure
+from simulator.machine.powershell.types.convert import cast, metadata_error, version
+from simulator.machine.powershell.types.kinds import EMPTY, ArrayList, Hashtable
+from simulator.machine.powershell.types.plain_text import to_text
+from simulator.machine.session import Session
+
+HOST = "System.Management.Automation.Internal.Host.InternalHost"
+# Variables that PowerShell 7 has, or whose value is not modelled.
+_NOT_MODELLED = frozenset(
+    [
+        "iswindows",
+        "islinux",
+        "ismacos",
+        "iscoreclr",
+        "psstyle",
+        "executioncontext",
+        "enabledexperimentalfeatures",
+        "profile",
+        "myinvocation",
+        "stacktrace",
+        "event",
+        "eventargs",
+        "eventsubscriber",
+        "sender",
+        "foreach",
+        "switch",
+        "psnativecommanduseerroractionpreference",
+        "psedition",
+    ]
+)
+_NAMESPACES = ("global", "script", "local", "private", "variable")
+
+
+@dataclass
+class FunctionInfo:
+    """A function: its name in its own case and its block."""
+
+    name: str
+    block: Block
+    is_filter: bool = False
+
+
+@dataclass
+class Scope:
+    """Variables of a function, a script or the runspace; `script` is the scope that `$script:` means."""
+
+    parent: Scope | None = None
+    variables: dict[str, object] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, FunctionInfo] = field(default_factory=dict)
+    strict: float | None = None
+    top: Scope | None = None
+
+    @property
+    def script(self) -> Scope:
+        """The scope of the script that runs."""
+        scope = self
+        while scope.parent is not None and scope.top is None:
+            scope = scope.parent
+        return scope
+
+
+@dataclass
+class Runspace:
+    """What lives as long as a runspace (a pool's, or a process): global variables, functions, aliases, errors."""
+
+    scope: Scope = field(default_factory=Scope)
+    aliases: dict[str, str] = field(default_factory=dict)
+    errors: ArrayList = field(default_factory=ArrayList)
+    last_exit_code: int | None = None
+
+    @property
+    def variables(self) -> dict[str, object]:
+        """The global variables."""
+        return self.scope.variables
+
+
+class Variables:
+    """The variables that a running script sees; `scope` is the current one."""
+
+    def __init__(self, session: Session, runspace: Runspace) -> None:
+        self.session = session
+        self.runspace = runspace
+        self.scope = runspace.scope
+        self.success = True
+
+    def _place(self, name: str) -> tuple[str, str]:
+        """Return the namespace that a name begins with (or nothing), and the rest in lower case."""
+        drive, colon, rest = name.partition(":")
+        if not colon:
+            return "", name.casefold()
+        return drive.casefold(), rest.casefold()
+
+    def _chain(self, space: str) -> list[Scope]:
+        if space == "global":
+            return [self.runspace.scope]
+        if space == "script":
+            return [self.scope.script]
+        if space in ("local", "private"):
+            return [self.scope]
+        scopes: list[Scope] = []
+        scope: Scope | None = self.scope
+        while scope is not None:
+            scopes.append(scope)
+            scope = scope.parent
+        return scopes
+
+    def get(self, name: str) -> object:
+        """Return a variable, or None."""
+        found = self.raw(name)
+        return None if found is EMPTY else found
+
+    def raw(self, name: str) -> object:
+        """Return a variable; EMPTY if a command that returned nothing was assigned to it."""
+        space, lower = self._place(name)
+        if space == "env":
+            return self.session.variable(name.partition(":")[2]) or None
+        if space == "function":
+            known = self.function(lower)
+            return ScriptBlock(known.block, known.block.text) if known else self._built_in(lower)
+        if space and space not in _NAMESPACES:
+            raise NotModelled(f"the variable ${name}")
+        for scope in self._chain(space):
+            if lower in scope.variables:
+                return scope.variables[lower]
+        return self._automatic(lower)
+
+    @staticmethod
+    def _built_in(name: str) -> object:
+        if name == "prompt":
+            return ScriptBlock(Block(()), "'PS> '")
+        raise NotModelled(f"the function {name}")
+
+    def exists(self, name: str) -> bool:
+        """Return whether a variable was set."""
+        space, lower = self._place(name)
+        if space == "env":
+            return bool(self.session.variable(lower))
+        known = any(lower in scope.variables for scope in self._chain(space))
+        return known or lower in ("null", "?") or self._automatic(lower) is not None
+
+    def set(self, name: str, value: object, *, kind: str | None = None) -> None:
+        """Set a variable in the scope that is named, or the current one; `kind` is the type it has from now on."""
+        space, lower = self._place(name)
+        if space == "env":
+            self._set_environment(name.partition(":")[2], value)
+            return
+        if space == "function":
+            raise NotModelled("setting a function by a variable")
+        if space and space not in _NAMESPACES:
+            raise NotModelled(f"the variable ${name}")
+        if lower == "null":
+            return
+        if lower in ("true", "false", "?", "host", "pid", "home", "pshome", "error", "psversiontable"):
+            message = f"Cannot overwrite variable {lower} because it is read-only or constant."
+            raise failure(message, "VariableNotWritable", "WriteError")
+        scope = self._chain(space)[0]
+        wanted = kind if kind is not None else scope.types.get(lower)
+        if kind is not None:
+            scope.types[lower] = kind
+        scope.variables[lower] = self._typed(wanted, value) if wanted else value
+
+    @staticmethod
+    def _typed(kind: str, value: object) -> object:
+        try:
+            return cast(kind, None if value is EMPTY else value)
+        except NotModelled:
+            raise
+        except CmdletError as error:
+            raise metadata_error(error) from None
+
+    def remove(self, name: str) -> bool:
+        """Remove a variable from the current scope or one around it; returns whether there was one."""
+        space, lower = self._place(name)
+        for scope in self._chain(space):
+            if lower in scope.variables:
+                del scope.variables[lower]
+                scope.types.pop(lower, None)
+                return True
+        return False
+
+    def _set_environment(self, name: str, value: object) -> None:
+        kept = {key: item for key, item in self.session.environment.items() if key.casefold() != name.casefold()}
+        self.session.environment = kept
+        if value is not None and value is not EMPTY and value != "":
+            self.session.environment[name] = to_text(value)
+
+    def function(self, name: str) -> FunctionInfo | None:
+        """Return a function by its name."""
+        space, lower = self._place(name)
+        for scope in self._chain(space if space in _NAMESPACES else ""):
+            if lower in scope.functions:
+                return scope.functions[lower]
+        return None
+
+    def define(self, name: str, block: Block, *, is_filter: bool) -> None:
+        """Define a function in the current scope, or the one that its name names."""
+        space, lower = self._place(name)
+        bare = name.rpartition(":")[2]
+        self._chain(space)[0].functions[lower] = FunctionInfo(bare, block, is_filter)
+
+    @property
+    def strict(self) -> float:
+        """The version of strict mode, 0 without it."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if scope.strict is not None:
+                return scope.strict
+            scope = scope.parent
+        return 0
+
+    def _automatic(self, name: str) -> object:
+        machine = self.session.machine
+        if name in ("true", "false"):
+            return name == "true"
+        if name == "?":
+            return self.success
+        if name == "error":
+            return self.runspace.errors
+        if name == "lastexitcode":
+            return self.runspace.last_exit_code
+        if name in _NOT_MODELLED:
+            raise NotModelled(f"the variable ${name}")
+        if name == "psversiontable":
+            return self._versions()
+        if name == "pwd":
+            directory = self.session.directory
+            return PSObject("System.Management.Automation.PathInfo", {"Path": directory}, directory)
+        fixed: Mapping[str, object] = {
+            "erroractionpreference": "Continue",
+            "warningpreference": "Continue",
+            "progresspreference": "Continue",
+            "verbosepreference": "SilentlyContinue",
+            "debugpreference": "SilentlyContinue",
+            "informationpreference": "SilentlyContinue",
+            "confirmpreference": "High",
+            "whatifpreference": False,
+            "home": self.session.variable("USERPROFILE"),
+            "pid": self.session.process.id,
+            "pshome": "C:\\Windows\\System32\\WindowsPowerShell\\v1.0",
+            "psculture": "en-US",
+            "psuiculture": "en-US",
+            "psscriptroot": "",
+            "pscommandpath": "",
+            "shellid": "Microsoft.PowerShell",
+            "nestedpromptlevel": 0,
+            "host": PSObject(HOST, {"Name": "ConsoleHost", "Version": version(machine.windows.powershell)}),
+        }
+        if name in ("args", "input", "psboundparameters"):
+            return Hashtable() if name == "psboundparameters" else []
+        return fixed.get(name)
+
+    def _versions(self) -> object:
+        windows = self.session.machine.windows
+        entries = {
+            "PSVersion": version(windows.powershell),
+            "PSEdition": "Desktop",
+            "BuildVersion": version(f"10.0.{windows.build}.{windows.ubr}"),
+            "CLRVersion": version("4.0.30319.42000"),
+        }
+        return Hashtable(entries)

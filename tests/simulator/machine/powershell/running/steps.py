@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The commands of a pipeline before they run: names, arguments, splatting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from simulator.machine import commands
+from simulator.machine.objects import CmdletError, NotModelled, ScriptBlock
+from simulator.machine.powershell.parsing.syntax import (
+    ArrayLiteral,
+    Block,
+    Command,
+    Literal,
+    Node,
+    Redirection,
+    Variable,
+)
+from simulator.machine.powershell.running.binding import PRESENT, Arguments, missing_argument
+from simulator.machine.powershell.types.convert import items
+from simulator.machine.powershell.types.kinds import SwitchValue
+from simulator.machine.powershell.types.plain_text import to_text
+
+if TYPE_CHECKING:
+    from simulator.machine.powershell.running.interpreter import Interpreter
+
+# Functions that every PowerShell has, and the cmdlets that they come down to with their parameters.
+_FUNCTIONS = {"mkdir": ("New-Item", {"ItemType": "Directory"})}
+_NOT_MODELLED = ("help", "more", "clear-host", "cls", "pause", "oss", "tabexpansion2", "prompt", "cd..", "cd\\", "man")
+
+
+@dataclass
+class Step:
+    """One command of a pipeline: its name and arguments.
+
+    Parameters:
+        named: by the names that the caller used, with their values; PRESENT for a name without a value.
+        loose: names that stand before a value which may belong to them: the name, and where the value is in
+            `positional`.
+        words: the arguments as a program gets them.
+    """
+
+    name: object
+    named: list[tuple[str, object]] = field(default_factory=list)
+    positional: list[object] = field(default_factory=list)
+    loose: list[tuple[str, int]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    redirections: tuple[Redirection, ...] = ()
+    dotted: bool = False
+
+    def arguments(self) -> Arguments:
+        """Return the arguments for a function."""
+        return Arguments(list(self.named), list(self.positional), list(self.loose))
+
+    def for_cmdlet(self, run: Interpreter, name: str) -> tuple[dict[str, object], list[object]]:
+        """Return the named and the other arguments for a cmdlet, whose contract says what is a switch."""
+        named: dict[str, object] = {}
+        for key, value in self.named:
+            if value is PRESENT and not is_switch(run, name, key):
+                missing = _without_value(run, name, key)
+                if missing is not None:
+                    raise missing
+            named[key] = True if value is PRESENT else _plain(value)
+        taken = set()
+        for key, at in self.loose:
+            if is_switch(run, name, key):
+                named[key] = True
+            else:
+                named[key] = _plain(self.positional[at])
+                taken.add(at)
+        return named, [_plain(value) for at, value in enumerate(self.positional) if at not in taken]
+
+
+def _plain(value: object) -> object:
+    return value.on if isinstance(value, SwitchValue) else value
+
+
+def _without_value(run: Interpreter, name: str, key: str) -> CmdletError | None:
+    """Return the error of a parameter that stands without its value; None if there is no such parameter."""
+    description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
+    known = [] if description is None else list(description.parameters.values())
+    own = [
+        item for item in known if any(text.casefold().startswith(key.casefold()) for text in (item.name, *item.aliases))
+    ]
+    if description is None or not own:
+        return None
+    return missing_argument(description.suffix, own[0].name)
+
+
+def tree(block: ScriptBlock) -> Block:
+    """Return a script block's syntax tree."""
+    found = block.block
+    assert isinstance(found, Block)
+    return found
+
+
+def is_switch(run: Interpreter, name: str, parameter: str) -> bool:
+    """Return whether a parameter of a cmdlet is a switch, by its contract."""
+    wanted = parameter.casefold()
+    description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
+    if description is None:
+        return False
+    exact = description.parameters.get(wanted)
+    found = (
+        [exact]
+        if exact
+        else [
+            item
+            for item in description.parameters.values()
+            if any(spelling.casefold() == wanted for spelling in item.aliases)
+        ]
+    ) or [
+        item
+        for item in description.parameters.values()
+        if any(spelling.casefold().startswith(wanted) for spelling in (item.name, *item.aliases))
+    ]
+    own = [item for item in found if not item.common] or found
+    return bool(own) and all(item.type == "SwitchParameter" for item in own)
+
+
+def prepare(run: Interpreter, node: Command) -> Step:
+    """Compute a command's name and arguments."""
+    step = Step(run.evaluator.value(node.name), redirections=node.redirections, dotted=node.operator == ".")
+    pending = ""
+    for argument in node.arguments:
+        if argument.name is not None:
+            if pending:
+                step.named.append((pending, PRESENT))
+            pending = ""
+            step.words.append(argument.name if argument.name == "--" else f"-{argument.name}")
+            if argument.value is not None:
+                value = run.evaluator.value(argument.value)
+                step.named.append((argument.name, value))
+                step.words[-1] += f":{to_text(value)}"
+            elif argument.name != "--":
+                pending = argument.name
+            continue
+        assert argument.value is not None
+        _take(run, step, argument.value, pending)
+        pending = ""
+    if pending:
+        step.named.append((pending, PRESENT))
+    return step
+
+
+def _take(run: Interpreter, step: Step, node: Node, pending: str) -> None:
+    """Add a value to a step, which may belong to the name before it."""
+    if isinstance(node, Variable) and node.splat:
+        if pending:
+            step.named.append((pending, PRESENT))
+        splatted = run.evaluator.value(Variable(node.name))
+        if isinstance(splatted, dict):
+            step.named += [(to_text(key), item) for key, item in splatted.items()]
+        else:
+            step.positional += items(splatted)
+            step.words += [to_text(item) for item in items(splatted)]
+        return
+    value = run.evaluator.value(node)
+    step.words += _words(node, value)
+    if pending:
+        step.loose.append((pending, len(step.positional)))
+    step.positional.append(value)
+
+
+def _words(node: Node, value: object) -> list[str]:
+    """Return a value as a program's arguments: numbers as they were written, a list as several."""
+    if isinstance(node, Literal) and node.text is not None:
+        return [node.text]
+    if isinstance(node, ArrayLiteral) and all(isinstance(item, Literal) for item in node.items):
+        return [",".join(to_text(item) for item in items(value))]
+    return [to_text(item) for item in value] if isinstance(value, list) else [to_text(value)]
+
+
+def is_function(name: str) -> bool:
+    """Return whether a name is a function that every PowerShell has. Raises NotModelled for most of them."""
+    if name.casefold() in _NOT_MODELLED:
+        raise NotModelled(f"the function {name}")
+    return name.casefold() in _FUNCTIONS
+
+
+def rewritten(step: Step, name: str) -> tuple[Step, str]:
+    """Return the cmdlet that such a function comes down to."""
+    cmdlet, parameters = _FUNCTIONS[name.casefold()]
+    return replace(step, named=[*step.named, *parameters.items()]), cmdlet
+
+
+def write_file(run: Interpreter, path: str, objects: list[object], *, append: bool) -> None:
+    """Write objects into a file as `>` does: as text, in UTF-16."""
+    from simulator.machine.powershell.formatting.console import lines
+
+    full = run.session.absolute(path)
+    text = "".join(f"{line}\r\n" for line in lines(objects))
+    files = run.session.machine.files
+    before = files.read_text(full) if append and files.is_file(full) else ""
+    files.write_bytes(full, b"\xff\xfe" + (before + text).encode("utf-16-le"))

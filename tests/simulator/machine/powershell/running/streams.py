@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The streams of a running script, and where redirections send them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from simulator.machine.objects import CmdletError, PSObject, error_record
+
+Emit = Callable[[object], None]
+
+
+@dataclass(frozen=True)
+class HostText:
+    """A line that was written to the console past the output: by Write-Host, or a warning."""
+
+    text: str
+    newline: bool = True
+
+
+@dataclass
+class Written:
+    """What a script wrote."""
+
+    errors: list[CmdletError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    # The output, and what was written to the console past it, in the order in which it came.
+    console: list[object] = field(default_factory=list)
+    standard_error: list[str] = field(default_factory=list)
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Sinks:
+    """Where each stream goes now: 2 errors, 3 warnings, 4 verbose, 5 debug, 6 information."""
+
+    error: Callable[[CmdletError], None]
+    warning: Callable[[str], None]
+    verbose: Callable[[str], None]
+    debug: Callable[[str], None]
+    information: Callable[[HostText], None]
+    standard_error: Callable[[str], None]
+
+
+def to_console(written: Written) -> Sinks:
+    """Return the streams of a script that nothing redirects."""
+
+    def warn(text: str) -> None:
+        written.warnings.append(text)
+        written.console.append(HostText(f"WARNING: {text}"))
+
+    return Sinks(
+        error=written.errors.append,
+        warning=warn,
+        verbose=lambda text: written.console.append(HostText(f"VERBOSE: {text}")),
+        debug=lambda text: written.console.append(HostText(f"DEBUG: {text}")),
+        information=written.console.append,
+        standard_error=written.standard_error.append,
+    )
+
+
+_NAMES = {"2": "error", "3": "warning", "4": "verbose", "5": "debug", "6": "information"}
+
+
+def _record(kind: str, text: str) -> PSObject:
+    name = f"System.Management.Automation.{kind}"
+    return PSObject(name, {"Message": text, "MessageData": text}, text)
+
+
+def native_record(line: str) -> object:
+    """Return a line of a program's standard error as PowerShell passes it on."""
+    kind = "System.Management.Automation.RemoteException"
+    return error_record(CmdletError("NotSpecified", "NativeCommandError", line, kind))
+
+
+def _lines(text: str, emit: Emit) -> None:
+    for line in text.splitlines():
+        emit(native_record(line))
+
+
+def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
+    """Return the sinks that pass a stream on as objects."""
+    if stream == "2":
+        return {
+            "error": lambda error: emit(error_record(error)),
+            "standard_error": lambda text: _lines(text, emit),
+        }
+    if stream == "6":
+        return {"information": lambda text: emit(_record("InformationRecord", text.text))}
+    kind = {"3": "WarningRecord", "4": "VerboseRecord", "5": "DebugRecord"}[stream]
+    return {_NAMES[stream]: lambda text: emit(_record(kind, text))}
+
+
+def redirected(sinks: Sinks, stream: str, emit: Emit | None) -> Sinks:
+    """Return streams of which one (or all, `*`) goes into an output, or nowhere."""
+    for each in _NAMES if stream == "*" else [stream]:
+        changes = _into(each, emit if emit is not None else drop)
+        sinks = replace(sinks, **changes)
+    return sinks
+
+
+def drop(item: object) -> None:
+    """Take an object that goes nowhere."""

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Values as text, as a script sees them: `"$value"`, `-join`, the console."""
+
+from __future__ import annotations
+
+import math
+
+from simulator.machine import text
+from simulator.machine.objects import ErrorRecord, NotModelled, PSObject
+
+# Objects whose text holds places in scripts, or stacks of calls.
+_NO_TEXT = ("Exception", ".ErrorCategoryInfo", ".InvocationInfo")
+
+
+def double_text(value: float) -> str:
+    """Return a Double as PowerShell writes it: 15 digits (.NET's G15), the invariant culture.
+
+    https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/LanguagePrimitives.cs
+    (DoublePrecision)
+    """
+    if math.isnan(value) or math.isinf(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0"
+    mantissa, _, exponent = f"{value:.14e}".partition("e")
+    power = int(exponent)
+    if -5 < power < 15:
+        found = f"{value:.{max(0, 14 - power)}f}"
+        return found.rstrip("0").rstrip(".") if "." in found else found
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}E{'-' if power < 0 else '+'}{abs(power):02d}"
+
+
+def to_text(value: object) -> str:
+    """Return the text that PowerShell gives a value in a string."""
+    if isinstance(value, float):
+        return double_text(value)
+    if isinstance(value, (list, tuple)):
+        return " ".join(to_text(item) for item in value)
+    if isinstance(value, dict):
+        return str(getattr(value, "type_name", "System.Collections.Hashtable"))
+    if isinstance(value, ErrorRecord) and value.error.approximate:
+        raise NotModelled("the message of an error that versions of PowerShell word differently")
+    if isinstance(value, PSObject) and value.type_name.endswith(_NO_TEXT):
+        raise NotModelled(f"the text of {value.type_name}")
+    return text.to_text(value)
