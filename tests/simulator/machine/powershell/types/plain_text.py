@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from simulator.machine import text
+from simulator.machine.conversion import net_type
 from simulator.machine.objects import ErrorRecord, NotModelled, PSObject
 
 # Objects whose text holds places in scripts, or stacks of calls.
@@ -37,9 +38,11 @@ def to_text(value: object) -> str:
     if isinstance(value, float):
         return double_text(value)
     if isinstance(value, (list, tuple)):
-        return " ".join(to_text(item) for item in value)
+        # A list in a list is not unrolled.
+        inner = (list, tuple, bytes, bytearray)
+        return " ".join(net_type(item) if isinstance(item, inner) else to_text(item) for item in value)
     if isinstance(value, dict):
-        return str(getattr(value, "type_name", "System.Collections.Hashtable"))
+        return net_type(value)
     if isinstance(value, ErrorRecord) and value.error.approximate:
         raise NotModelled("the message of an error that versions of PowerShell word differently")
     if isinstance(value, PSObject) and value.type_name.endswith(_NO_TEXT):
