@@ -93,13 +93,16 @@ def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many recorded PowerShell scripts are answered as PowerShell answered them, also by other processes."""
+    """Print what the tests have counted, also where other processes ran them."""
+    from integration import sweeps
     from simulator_tests.machine import recorded_scripts
+    from wire_cases import agreement
 
     # Some entries are not reports: warnings, tests that were deselected.
     reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "when")]
-    for line in recorded_scripts.summary(reports):
-        terminalreporter.write_line(line)
+    for tally in (sweeps.TALLY, agreement.TALLY, recorded_scripts.TALLY):
+        for line in tally.lines(reports):
+            terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(trylast=True)

@@ -86,11 +86,3 @@ def sweep(record_property: Callable[[str, object], None], capsys: pytest.Capture
 def pytest_configure(config: pytest.Config) -> None:
     """Fix the seed of the sweeps in xdist's controller: its workers inherit the environment."""
     sweeps.fix_seed(os.environ)
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many faults the sweeps have injected, also where other processes ran them."""
-    # Some entries are not reports: warnings, tests that were deselected.
-    reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "when")]
-    for line in sweeps.summary(reports):
-        terminalreporter.write_line(line)

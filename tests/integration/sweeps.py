@@ -25,11 +25,11 @@ import os
 import random
 from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from tallies import Tally
 
 MODE, SEED = "WINKUBE_SWEEPS", "WINKUBE_SWEEP_SEED"
-PROPERTY = "sweep"
-"""The name of the pytest property in which a sweep hands its counts to the summary."""
 Point = TypeVar("Point")
 
 
@@ -112,7 +112,7 @@ class Sweeps:
             converged: After how many of them the node ended in the wanted state.
         """
         possible = max(self._possible.get(name, 0), injected)
-        self.record(PROPERTY, [name, injected, converged, possible])
+        self.record(TALLY.property, [name, injected, converged, possible])
         self.say(describe(name, injected, converged, possible))
 
 
@@ -122,20 +122,5 @@ def describe(name: str, injected: int, converged: int, possible: int) -> str:
     return f"{name}: faults injected {injected}, converged {converged}{chosen}"
 
 
-def summary(reports: Sequence[Any]) -> list[str]:
-    """Return one line for each sweep of a whole run, and one for all of them together.
-
-    Args:
-        reports: The reports of pytest, of all its workers.
-    """
-    counts: dict[str, list[int]] = {}
-    for report in reports:
-        for key, value in getattr(report, "user_properties", ()):
-            if key == PROPERTY and report.when == "call":
-                name = str(value[0]).partition(":")[0]
-                before = counts.get(name, [0, 0, 0])
-                counts[name] = [old + new for old, new in zip(before, value[1:], strict=True)]
-    lines = [describe(name, *found) for name, found in sorted(counts.items())]
-    if lines:
-        lines.append(describe("sweeps", *map(sum, zip(*counts.values(), strict=True))))
-    return lines
+TALLY = Tally("sweep", describe, "sweeps")
+"""Sums up the sweeps of a run, at its end."""

@@ -68,9 +68,9 @@ def test_the_result_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> No
         SimpleNamespace(when="teardown", user_properties=recorded),
         SimpleNamespace(when="call", user_properties=[("sweep", ["pull: winrm", 5, 5, 5])]),
     ]
-    assert sweeps.summary(reports) == [
+    assert sweeps.TALLY.lines(reports) == [
         "pull: faults injected 15, converged 14 (a sample of 105, WINKUBE_SWEEP_SEED=1)",
         "push: faults injected 4, converged 4",
         "sweeps: faults injected 19, converged 18 (a sample of 109, WINKUBE_SWEEP_SEED=1)",
     ]
-    assert sweeps.summary([]) == []
+    assert sweeps.TALLY.lines([]) == []

@@ -5,13 +5,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+
+from tallies import Tally
 
 from wire_cases.recorded import DATA
-
-PROPERTY = "recorded_cases"
-"""The pytest property with a file's name, how many of its cases agree, and how many there are."""
 
 
 def listed(name: str) -> dict[str, str]:
@@ -21,19 +18,10 @@ def listed(name: str) -> dict[str, str]:
     return found
 
 
-def summary(reports: Sequence[Any]) -> list[str]:
-    """Return one line for each file of recorded cases, and one for all of them together.
+def describe(name: str, agreeing: int, total: int) -> str:
+    """Return how many of the recorded cases agree, in one line."""
+    return f"{name}: {agreeing} of {total} agree"
 
-    Args:
-        reports: the reports of pytest, of all its workers.
-    """
-    counts: dict[str, tuple[int, int]] = {}
-    for report in reports:
-        for key, value in getattr(report, "user_properties", ()):
-            if key == PROPERTY and report.when == "call":
-                counts[str(value[0])] = (value[1], value[2])
-    lines = [f"recorded cases, {name}: {agree} of {total} agree" for name, (agree, total) in counts.items()]
-    if lines:
-        agree, total = (sum(numbers) for numbers in zip(*counts.values(), strict=True))
-        lines.append(f"recorded cases: {agree} of {total} agree")
-    return lines
+
+TALLY = Tally("recorded_cases", describe, "recorded cases")
+"""Says at the end of a run how many recorded cases agree, by file."""

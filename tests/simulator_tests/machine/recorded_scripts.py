@@ -5,17 +5,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from tallies import Tally
 
 from simulator.machine.objects import ProgramResult
 
 FOLDER = Path(__file__).parent / "scripts"
 REFUSAL = "the simulator does not model"
-PROPERTY = "recorded scripts"
-"""The name of the pytest property in which the test hands its counts to the summary."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +60,10 @@ def differences(script: Script, result: ProgramResult) -> list[str]:
     return found
 
 
-def summary(reports: Sequence[Any]) -> list[str]:
-    """Return what to print at the end of a run, from the reports of all of pytest's workers."""
-    return [
-        "recorded scripts: {} of {} answered as PowerShell does, {} refused by name, {} wrong".format(*value)
-        for report in reports
-        if getattr(report, "when", "") == "call"
-        for key, value in report.user_properties
-        if key == PROPERTY
-    ]
+def describe(name: str, right: int, total: int, refused: int, wrong: int) -> str:
+    """Return how many scripts are answered as PowerShell answered them, in one line."""
+    return f"{name}: {right} of {total} answered as PowerShell does, {refused} refused by name, {wrong} wrong"
+
+
+TALLY = Tally("recorded_scripts", describe, "recorded scripts")
+"""Says at the end of a run how many recorded scripts are answered as PowerShell answered them."""

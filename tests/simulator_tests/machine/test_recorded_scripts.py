@@ -44,7 +44,8 @@ def test_scripts_are_answered_as_powershell_does_or_refused(
             wrong[script.id] = [script.script, *found]
         else:
             right += 1
-    record_property(recorded.PROPERTY, [right, right + len(refused) + len(wrong), len(refused), len(wrong)])
+    counts = [right, right + len(refused) + len(wrong), len(refused), len(wrong)]
+    record_property(recorded.TALLY.property, [recorded.TALLY.total, *counts])
     assert wrong == {}
     assert refused == set(listed), "what is refused is listed in scripts/refused.json, with the reason"
 

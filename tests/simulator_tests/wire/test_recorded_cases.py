@@ -57,7 +57,7 @@ def test_simulator_answers_as_powershell_did(
     with ThreadPoolExecutor(NODES) as pool:
         found = dict(zip([case.name for case in cases], pool.map(run, cases), strict=True))
     differing = {case: differences for case, differences in found.items() if differences}
-    record_property(agreement.PROPERTY, [name, len(cases) - len(differing), len(cases)])
+    record_property(agreement.TALLY.property, [f"recorded cases, {name}", len(cases) - len(differing), len(cases)])
     listed = agreement.listed(name)
     news = {case: differences for case, differences in differing.items() if case not in listed}
     assert not news, json.dumps(news, indent=2, ensure_ascii=False)
