@@ -5,17 +5,20 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 from simulator.machine import executables
-from simulator.machine.calls import module
+from simulator.machine.calls import detached, module
 from simulator.machine.machine import ENVIRONMENT, Machine
+from simulator.machine.processes import Process
 from simulator.machine.session import Session
 from wire_cases import stand_ins
-from wire_cases.recorded import FOLDER, Tree
+from wire_cases.recorded import Tree
 
+FOLDER = "C:\\fz"
 REGISTRY = "HKLM:\\SOFTWARE\\fz"
 VARIABLES = ("FZ", "FZ2")
 
@@ -34,6 +37,10 @@ class SimulatedNode:
         machine.files.make_directory("C:\\wire")
         machine.files.write_bytes(self.program, executables.make(stand_ins.PROGRAM, "1.0"))
 
+    def path(self, below: str) -> str:
+        """Return the Windows path of a place in the folder."""
+        return FOLDER + below.replace("/", "\\")
+
     def prepare(self, before: Tree) -> None:
         """Empty the folder, the registry key and the variables; write the files."""
         files = self._machine.files
@@ -49,18 +56,37 @@ class SimulatedNode:
         self._machine.registry.delete_key(REGISTRY)
         for name in VARIABLES:
             self._machine.registry.delete(ENVIRONMENT, name)
+        if files.exists(detached.FOLDER):
+            files.delete(detached.FOLDER)
 
     def run(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Return the module's answer to a batch, in a process of its own."""
         process = self._machine.processes.begin("powershell.exe", "Administrator")
-        session = Session(self._machine, process, "Administrator")
         try:
-            answer = module.run(self._machine, json.dumps(batch), process, process.user, session.environment)
+            return self._answer(batch, process)
         finally:
             self._machine.processes.end(process)
+
+    def _answer(self, batch: Mapping[str, Any], process: Process) -> dict[str, Any]:
+        session = Session(self._machine, process, "Administrator")
+        answer = module.run(self._machine, json.dumps(batch), process, process.user, session.environment)
         # As it travels.
         found: dict[str, Any] = json.loads(json.dumps(answer))
         return found
+
+    def kill(self, batch: Mapping[str, Any], sign: str) -> None:
+        """Run a batch in a process that is killed as soon as the file `sign` is there."""
+
+        def work(process: Process) -> None:
+            self._answer(batch, process)
+
+        process = self._machine.processes.detach("powershell.exe", "Administrator", work)
+        end = time.monotonic() + 60
+        while not self._machine.files.exists(sign):
+            assert time.monotonic() < end, f"{sign} never came"
+            time.sleep(0.01)
+        self._machine.processes.kill(process)
+        assert process.ended.wait(60)
 
     def files(self) -> Tree:
         """Return what is in the folder."""

@@ -8,7 +8,7 @@ import base64
 import json
 import lzma
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +18,6 @@ from typing import Any, Protocol
 from wire_cases.translation import translated
 
 DATA = Path(__file__).parent / "data"
-FOLDER = "C:\\fz"
-"""What `{R}` stands for on a node."""
 POWERSHELL = "7.6.5"
 """The version that the answers were recorded with."""
 UNRECORDED = frozenset({"seconds", "time", "boot", "version", "modified", "free", "total", "message"})
@@ -29,6 +27,8 @@ LATER = frozenset({"link"})
 
 Tree = dict[str, "bytes | None"]
 """Files by their path below the folder; None for a folder."""
+Hold = Callable[[str, str, str], AbstractContextManager[object]]
+"""Holds a file of a node open as another process does: its path, letters of `rwd` for access and for sharing."""
 
 
 class BackEnd(Protocol):
@@ -37,17 +37,20 @@ class BackEnd(Protocol):
     program: str
     """The path that `{P}` stands for."""
 
+    def path(self, below: str) -> str:
+        """Return the node's form of a path below the folder that `{R}` stands for; `below` is empty, or `/NAME…`."""
+
     def prepare(self, before: Tree) -> None:
-        """Empty the folder, the registry key and the variables that the cases use; write the files."""
+        """Empty the folder, the registry key, the variables and the keys that the cases use; write the files."""
 
     def run(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Return the module's answer to a batch."""
 
+    def kill(self, batch: Mapping[str, Any], sign: str) -> None:
+        """Run a batch in a process that is killed as soon as the file `sign` is there."""
+
     def files(self) -> Tree:
         """Return what is in the folder."""
-
-    def hold(self, path: str, access: str, share: str) -> AbstractContextManager[object]:
-        """Hold a file open, as another process does."""
 
 
 @dataclass(frozen=True)
@@ -67,25 +70,30 @@ class Case:
         name: its id.
         before: the files that are there when it begins.
         batches: run one after the other.
-        observations: what PowerShell answered to each.
+        observations: what PowerShell answered to each; None where its process is killed.
         after: the files afterwards; None where they were not recorded.
         holder: who holds a file open all the while, if anybody does.
+        sign: the file that tells when to kill.
     """
 
     name: str
     before: Tree
     batches: list[dict[str, Any]]
-    observations: list[dict[str, Any]]
+    observations: list[dict[str, Any] | None]
     after: dict[str, Any] | None
     holder: Holder | None = None
+    sign: str = ""
 
 
 def read(name: str) -> Iterator[Case]:
     """Give the cases of a file.
 
     Args:
-        name: `cases`, `registry`, `file-cmdlets`, `names` or `open-files`.
+        name: `own`, `cases`, `registry`, `file-cmdlets`, `names` or `open-files`.
     """
+    if name == "own":
+        yield from _own()
+        return
     if name == "names":
         yield from _names()
         return
@@ -95,11 +103,23 @@ def read(name: str) -> Iterator[Case]:
     with lzma.open(DATA / f"{name}.jsonl.xz", "rt", encoding="utf-8") as file:
         for line in file:
             entry = json.loads(line)
-            files = entry.get("before", {}).items()
-            before = {path: None if data is None else base64.b64decode(data) for path, data in files}
             # Of the registry's cases the state was not recorded: they all ran.
-            observations = [{"state": "finished", **observation} for observation in entry["observations"]]
-            yield Case(entry["id"], before, entry["batches"], observations, entry.get("after"))
+            observations: list[dict[str, Any] | None] = [
+                {"state": "finished", **each} for each in entry["observations"]
+            ]
+            yield Case(entry["id"], _before(entry), entry["batches"], observations, entry.get("after"))
+
+
+def _before(entry: Mapping[str, Any]) -> Tree:
+    files = entry.get("before", {}).items()
+    return {path: None if data is None else base64.b64decode(data) for path, data in files}
+
+
+def _own() -> Iterator[Case]:
+    """Give the cases that were written by docs/wire.md."""
+    for entry in json.loads((DATA / "own.json").read_text(encoding="utf-8"))["cases"]:
+        after, sign = entry.get("after"), entry.get("sign", "")
+        yield Case(entry["id"], _before(entry), entry["batches"], entry["observations"], after, sign=sign)
 
 
 def _names() -> Iterator[Case]:
@@ -126,23 +146,33 @@ def _open_files() -> Iterator[Case]:
             [{"calls": [call]}],
             [{"state": "finished", "stopped": None, "calls": {"call": {"attempts": 1, **result}}}],
             after,
-            Holder(f"{FOLDER}\\f.txt", holder["access"], holder["share"].replace("-", "")),
+            Holder("{R}/f.txt", holder["access"], holder["share"].replace("-", "")),
         )
 
 
-def differences(case: Case, node: BackEnd) -> list[str]:
-    """Run a case and return where the answers differ from PowerShell's; empty if they agree."""
+def differences(case: Case, node: BackEnd, hold: Hold | None = None) -> list[str]:
+    """Run a case and return where the answers differ from PowerShell's; empty if they agree.
+
+    Args:
+        case: what to run.
+        node: where.
+        hold: needed for cases with a holder.
+    """
     node.prepare(case.before)
-    if case.holder is None:
+    if case.holder is None or hold is None:
+        assert case.holder is None, "this case needs somebody who holds a file"
         return _differences(case, node)
-    with node.hold(case.holder.path, case.holder.access, case.holder.share):
+    with hold(_native(case.holder.path, node), case.holder.access, case.holder.share):
         return _differences(case, node)
 
 
 def _differences(case: Case, node: BackEnd) -> list[str]:
     found: list[str] = []
-    native = partial(_native, program=node.program)
+    native = partial(_native, node=node)
     for number, (batch, wanted) in enumerate(zip(case.batches, case.observations, strict=True)):
+        if wanted is None:
+            node.kill(native(batch), native(case.sign))
+            continue
         answer = node.run(native(batch))
         if "observation" not in answer:
             return [*found, f"batch {number}: no observation, but {answer}"]
@@ -157,16 +187,16 @@ def _differences(case: Case, node: BackEnd) -> list[str]:
     return found
 
 
-def _native(value: Any, *, program: str) -> Any:
+def _native(value: Any, node: BackEnd) -> Any:
     """Return a recorded value with the node's own paths in it."""
     if isinstance(value, str):
         if value.startswith("{R}"):
-            return FOLDER + value[3:].replace("/", "\\")
-        return program if value == "{P}" else value
+            return node.path(value.removeprefix("{R}"))
+        return node.program if value == "{P}" else value
     if isinstance(value, list):
-        return [_native(item, program=program) for item in value]
+        return [_native(item, node) for item in value]
     if isinstance(value, dict):
-        return {key: _native(item, program=program) for key, item in value.items()}
+        return {key: _native(item, node) for key, item in value.items()}
     return value
 
 

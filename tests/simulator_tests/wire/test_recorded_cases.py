@@ -38,7 +38,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SimulatedNo
         machine.power.power_off()
 
 
-@pytest.mark.parametrize("name", ["cases", "registry", "file-cmdlets", "names", "open-files"])
+@pytest.mark.parametrize("name", ["own", "cases", "registry", "file-cmdlets", "names", "open-files"])
 def test_simulator_answers_as_powershell_did(
     name: str, nodes: list[SimulatedNode], record_property: Callable[[str, object], None]
 ) -> None:
@@ -49,7 +49,7 @@ def test_simulator_answers_as_powershell_did(
     def run(case: recorded.Case) -> list[str]:
         node = free.get()
         try:
-            return recorded.differences(case, node)
+            return recorded.differences(case, node, node.hold)
         finally:
             free.put(node)
 

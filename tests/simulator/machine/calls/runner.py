@@ -96,7 +96,8 @@ class Runner:
                 with lock:
                     change(call)
                     if working:
-                        self.progress(working, done + ended, total)
+                        # Their threads come in any order.
+                        self.progress(sorted(working, key=group.index), done + ended, total)
 
             result = self._run(call, attempt)
             with lock:

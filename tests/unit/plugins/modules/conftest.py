@@ -5,42 +5,24 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import typing as t
-import uuid
 from pathlib import Path
 
-import ansible.module_utils.powershell
 import pytest
 from unit.powershell_runs import PWSH, Answer, Run
+from wire_cases.on_powershell import PowerShellNode
 
 
 @pytest.fixture
-def answer(repository: Path, tmp_path: Path) -> Answer:
+def powershell(tmp_path: Path) -> PowerShellNode:
+    """This machine, which runs batches by PowerShell 7."""
+    return PowerShellNode(str(PWSH), tmp_path)
+
+
+@pytest.fixture
+def answer(powershell: PowerShellNode) -> Answer:
     """Return a function that runs the module with the text of a batch, and returns what it answers."""
-    parser = Path(ansible.module_utils.powershell.__path__[0]) / "Ansible.ModuleUtils.ArgvParser.psm1"
-    utilities = os.pathsep.join(
-        str(path) for path in [parser, *(repository / "plugins/module_utils").glob("_Call*.psm1")]
-    )
-    module = str(repository / "plugins/modules/invoke_calls.ps1")
-    harness = Path(__file__).parent / "powershell" / "harness.ps1"
-    (tmp_path / "data").mkdir()
-
-    def run_text(text: str) -> dict[str, t.Any]:
-        document = tmp_path / f"{uuid.uuid4()}.json"
-        document.write_text(text, encoding="utf-8")
-        done = subprocess.run(
-            [str(PWSH), "-NoProfile", "-NonInteractive", "-File", str(harness), module, utilities, str(document)],
-            capture_output=True,
-            timeout=120,
-            check=False,
-            env={**os.environ, "ProgramData": str(tmp_path / "data"), "NO_COLOR": "1"},
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        return t.cast("dict[str, t.Any]", json.loads(done.stdout.decode("ascii")))
-
-    return run_text
+    return powershell.answer
 
 
 @pytest.fixture

@@ -8,14 +8,11 @@ import base64
 import hashlib
 import json
 import typing as t
-import uuid
 from pathlib import Path
 
 from unit.powershell_runs import MARKS, Run, program
 
 pytestmark = MARKS
-
-HOSTILE = ["$(throw 1)", "a b", 'q"uo"te', "back\\slash\\", "`n", "é😀", "x;y|z&&", "%PATH%", "", "-dash", "'"]
 
 
 def unrolled(value: t.Any) -> t.Any:
@@ -93,26 +90,6 @@ def test_values_travel_as_the_wire_says(run: Run) -> None:
     assert (values["Big"], values["Half"], values["Name.Length"]) == (2**63 - 1, 0.5, 1)
 
 
-def test_big_numbers_keep_all_their_digits(run: Run) -> None:
-    for number in (10**18, (1 << 63) - 1, -(1 << 63)):
-        (seen,) = run({"id": "n", "command": "Get-Stub", "parameters": {"Name": "a", "SetA": number}})["calls"]["n"][
-            "output"
-        ]
-        assert seen["SetA"] == number
-
-
-def test_half_a_character_is_told_as_unknown(run: Run, tmp_path: Path) -> None:
-    smile = program(tmp_path, "smile.exe", "sys.stdout.buffer.write('ab😀cd'.encode())")
-    (tmp_path / "smile").write_text("ab😀", encoding="utf-8")
-    seen = run(
-        {"id": "tail", "command": smile, "output_limit": 3},
-        {"id": "head", "command": "@read-file", "parameters": {
-            "paths": [str(tmp_path / "smile")], "content": True, "limit": 3}},
-    )["calls"]  # fmt: skip
-    assert seen["tail"]["stdout"] == "\ufffdcd"
-    assert seen["head"]["output"][0]["content"] == "ab\ufffd"
-
-
 def test_a_cmdlet_with_a_time_limit_asks_nobody(run: Run) -> None:
     asked = {"Name": "ConfirmPreference", "ValueOnly": True}
     calls = (
@@ -121,19 +98,6 @@ def test_a_cmdlet_with_a_time_limit_asks_nobody(run: Run) -> None:
     )
     seen = run(*calls)["calls"]
     assert seen["p0"]["output"] == seen["p1"]["output"] == ["None"]
-
-
-def test_hostile_values_stay_data(run: Run, tmp_path: Path) -> None:
-    say = program(tmp_path, "say.exe", "sys.stdout.write('\\0'.join(sys.argv[1:]) + '|' + os.environ['WORD'])")
-    for value in HOSTILE[:-1]:
-        seen = run(
-            {"id": "stub", "command": "Get-Stub", "parameters": {"Name": value or "x"}},
-            {"id": "say", "command": say, "arguments": [value, "last"], "environment": {"WORD": value}},
-            {"id": "write", "command": "@write-file", "parameters": {"path": str(tmp_path / "v"), "content": value}},
-        )["calls"]
-        assert seen["stub"]["output"][0]["Name"] == (value or "x")
-        assert seen["say"]["stdout"] == f"{value}\0last|{value}"
-        assert (tmp_path / "v").read_text(encoding="utf-8") == value
 
 
 def test_programs(run: Run, tmp_path: Path) -> None:
@@ -162,54 +126,6 @@ def test_programs(run: Run, tmp_path: Path) -> None:
     assert (seen["loud"]["stdout"], seen["loud"]["stderr"]) == ("aaaaaaaend", "bbbbbbbEND")
     assert (seen["slow"]["error"]["id"], seen["slow"]["stdout"].strip()) == ("ProgramTimeout", "begun")
     assert seen["gone"]["error"]["id"] == "CommandNotFoundException"
-
-
-def test_the_order_of_calls(run: Run, tmp_path: Path) -> None:
-    observation = run(
-        {"id": "stub", "command": "Get-Stub", "parameters": {"Name": "a", "Count": 2}, "select": []},
-        {"id": "none", "command": "Use-Stub", "input": {"from": ["stub"], "where": {"Name": "b"}}},
-        {"id": "some", "command": "Use-Stub", "input": {"from": "stub", "where": {"Name": ["B", "A"], "Count": 2}}},
-        {"id": "bound", "command": "Get-Stub", "input": {"from": "stub", "parameter": "Name", "property": "Name"}},
-        {"id": "bad", "command": "Get-Throw", "on_error": "continue"},
-        {"id": "needs", "command": "Get-Empty", "needs": ["bad"]},
-        {"id": "go-on", "command": "@stop-if", "input": {"from": "stub", "where": {"Name": "b"}}},
-        {"id": "stop", "command": "@stop-if", "input": {"from": "stub", "where": {"Name": "a"}}},
-        {"id": "never", "command": "Get-Empty"},
-        {"id": "always", "command": "Get-Empty", "always": True},
-    )
-    seen = observation["calls"]
-    assert list(seen) == ["stub", "none", "some", "bound", "bad", "needs", "go-on", "stop", "always"]
-    assert observation["stopped"] == {"id": "stop", "reason": "barrier"}
-    assert seen["stub"]["output"] == []
-    assert (seen["none"]["skipped"], seen["none"]["ok"]) == ("no input", True)
-    assert seen["some"]["output"] == [{"got": "a", "count": 2}]
-    assert seen["bound"]["output"][0]["Name"] == "a"
-    assert (seen["needs"]["ok"], seen["needs"]["skipped"]) == (False, "needs bad")
-    assert (seen["go-on"]["output"], seen["stop"]["output"]) == ([0], [1])
-
-
-def test_attempts(run: Run, tmp_path: Path) -> None:
-    counted = {"command": "Get-Counted", "until": {"State": "ready"}, "delay": 0.1}
-    seen = run(
-        {"id": "met", **counted, "parameters": {"Path": str(tmp_path / "a")}, "retries": 5},
-        {"id": "unmet", **counted, "parameters": {"Path": str(tmp_path / "b")}, "retries": 1},
-    )
-    assert (seen["calls"]["met"]["ok"], seen["calls"]["met"]["attempts"]) == (True, 3)
-    assert (seen["calls"]["unmet"]["attempts"], seen["calls"]["unmet"]["error"]["id"]) == (2, "UntilNotMet")
-    assert seen["stopped"] == {"id": "unmet", "reason": "error"}
-
-
-def test_a_secret_call_tells_nothing(run: Run, tmp_path: Path) -> None:
-    leak = program(tmp_path, "leak.exe", "print('hunter2'); sys.exit(4)")
-    secret = {"secret": True, "on_error": "continue"}
-    observation = run(
-        {"id": "program", "command": leak, **secret},
-        {"id": "stub", "command": "Get-Stub", "parameters": {"Name": "hunter2"}, **secret},
-        {"id": "bad", "command": "Get-Stub", "parameters": {"Name": "a", "Mode": "hunter2"}, **secret},
-    )
-    assert "hunter2" not in json.dumps(observation)
-    assert observation["calls"]["program"]["exit_code"] == 4
-    assert observation["calls"]["bad"]["error"].keys() == {"category", "id"}
 
 
 def test_files(run: Run, tmp_path: Path) -> None:
@@ -271,28 +187,6 @@ def test_pieces_and_copies(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "copies" / "3").read_bytes() == whole[-1000:]
     pieces = {name: base64.b64decode(seen[name]["output"][0]["content"]) for name in ("first", "last", "beyond")}
     assert pieces == {"first": whole[:1000], "last": whole[-10:], "beyond": b""}
-
-
-def test_keys(run: Run, tmp_path: Path) -> None:
-    key, counter = str(uuid.uuid4()), tmp_path / "counter"
-    call = {"id": "count", "command": "Get-Counted", "parameters": {"Path": str(counter)}}
-    assert run(call, key=key)["state"] == "finished"
-    assert run(call, key=key)["state"] == "known"
-    assert counter.read_text() == "x"
-    collected = run(mode="collect", key=key, wait=0)
-    assert (collected["state"], collected["calls"]["count"]["ok"]) == ("finished", True)
-    run(forget=[key])
-    assert list((tmp_path / "data/winkube/batches").iterdir()) == []
-    assert run(mode="collect", key=key, wait=1)["state"] == "unknown"
-
-
-def test_a_key_whose_process_is_gone_is_lost(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "data/winkube/batches"
-    folder.mkdir(parents=True)
-    (folder / "lost-key.claim").write_text(json.dumps({"process": 4_000_000, "started": "1", "boot": None}))
-    (folder / "lost-key.progress").write_text(json.dumps({"id": "b", "done": 1, "total": 3}))
-    lost = run(mode="collect", key="lost-key", wait=5)
-    assert (lost["state"], lost["progress"]) == ("lost", {"id": "b", "done": 1, "total": 3})
 
 
 def test_a_cmdlet_that_takes_too_long_is_abandoned_and_the_batch_goes_on(run: Run, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import typing as t
 import uuid
 from pathlib import Path
 
-from unit.powershell_runs import MARKS, Answer, Run, program
+from unit.powershell_runs import MARKS, Answer, Run
 
 pytestmark = MARKS
 
@@ -20,34 +20,6 @@ def test_forbidden_batches_are_refused_in_the_words_of_the_wire(answer: Answer, 
     for case in cases:
         text = case["batch"] if isinstance(case["batch"], str) else json.dumps(case["batch"])
         assert answer(text) == {"changed": False, "failed": True, "msg": case["says"]}
-
-
-def test_ids_have_case(run: Run) -> None:
-    observation = run(
-        {"id": "a", "command": "Write-Output", "parameters": {"InputObject": "small"}},
-        {"id": "A", "command": "Write-Output", "parameters": {"InputObject": "big"}},
-        {"id": "b", "command": "Write-Output", "input": {"from": "a", "parameter": "InputObject"}},
-    )
-    assert [observation["calls"][call]["output"] for call in ("a", "A", "b")] == [["small"], ["big"], ["small"]]
-
-
-def test_a_barrier_decides_by_what_it_counted(run: Run) -> None:
-    barriers = ({"secret": True}, {"select": []}, {"select": ["Nope"]}, {"until": {"Nope": 1}}, {})
-    for more in barriers:
-        for name, reached in (("a", False), ("b", True)):
-            observation = run(
-                {"id": "stub", "command": "Get-Stub", "parameters": {"Name": "a"}},
-                {
-                    "id": "stop",
-                    "command": "@stop-if",
-                    "input": {"from": "stub", "where": {"Name": name}},
-                    "on_error": "continue",
-                    **more,
-                },
-                {"id": "after", "command": "Get-Empty"},
-            )
-            assert ("after" in observation["calls"]) is reached, (more, name)
-            assert observation["stopped"] == (None if reached else {"id": "stop", "reason": "barrier"}), (more, name)
 
 
 def test_verbs_fail_as_the_wire_says(run: Run, tmp_path: Path) -> None:
@@ -116,10 +88,3 @@ def test_what_killed_processes_left_goes(run: Run, tmp_path: Path) -> None:
     assert foreign.exists(), "only what is named as parts are"
     assert not (batches / "11111111.note").exists()
     assert sorted(path.name for path in folder.iterdir()) == sorted([*(path.name for path in kept), "new"])
-
-
-def test_a_final_exit_code_is_not_tried_again(run: Run, tmp_path: Path) -> None:
-    failing = program(tmp_path, "failing.exe", "sys.exit(22)")
-    call = {"command": failing, "retries": 2, "delay": 0.01, "on_error": "continue"}
-    seen = run({"id": "a", **call}, {"id": "b", "final_codes": [22], **call}, {"id": "c", "final_codes": [7], **call})
-    assert {name: result["attempts"] for name, result in seen["calls"].items()} == {"a": 3, "b": 1, "c": 3}

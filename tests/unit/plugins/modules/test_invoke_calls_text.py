@@ -273,46 +273,9 @@ def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:
     assert batch.to_wire().keys() == set(table(wire, "Batch"))
 
 
-def test_one_object_is_all_that_it_outputs(repository: Path) -> None:
-    program = tree((repository / MODULE).read_bytes())
-    statements = [node for part in program.children for node in part.children if part.type == "statement_list"]
-    loose = [
-        node.text.decode()
-        for node in statements
-        if node.type == "pipeline" and node.text and not re.match(rb"\s*(\$\w+\s*=|Set-Variable\b)", node.text)
-    ]
-    assert loose == ["$answer"]
-
-
-def test_lists_never_pass_through_an_if(repository: Path) -> None:
-    # `$list = if …` unrolls a list with one member, and makes an empty one $null.
-    risky = re.findall(r"\$\w+ = if \([^\n]*", all_code(repository))
-    assert [line for line in risky if "@(" in line or "::new" in line or "BaseObject" in line] == []
-
-
-def test_whole_numbers_keep_all_their_digits(repository: Path) -> None:
-    # What none of the rules takes becomes a double, which has 53 bits.
-    text = (repository / "plugins/module_utils/_CallJson.psm1").read_text(encoding="utf-8")
-    rules = re.findall(r"\$token -match '([^']+)'\) \{ \$value = \[(\w+)\]\$token \}", text)
-    holds = {"int": 1 << 31, "long": 1 << 63, "decimal": 1 << 96}
-    for number in (0, -7, 10**9 - 1, -(10**9), 10**18 - 1, 10**18, (1 << 63) - 1, -(1 << 63), (1 << 64) - 1):
-        taken = [kind for pattern, kind in rules if re.search(pattern, str(number))]
-        assert taken, number
-        assert abs(number) <= holds[taken[0]], number
-
-
 def test_what_the_registry_gives_is_not_forced_into_a_type(repository: Path) -> None:
     # .NET Framework gives a DWord of 8 bytes as Int64, one of more as bytes (PowerShell/PowerShell#9552, #26700).
     text = (repository / "plugins/module_utils/_CallVerbs.psm1").read_text(encoding="utf-8")
     reading = text.split("function Read-Value(")[1].split("\nfunction ")[0]
     assert re.findall(r"\$value -is \[(\w+)\]", reading) == ["int", "long"]
     assert not re.search(r"\]\$value\b", reading)
-
-
-def test_no_runspace_asks_for_confirmation(repository: Path) -> None:
-    # Each has its own $ConfirmPreference, High by default; nobody is there to answer.
-    for file in FILES:
-        text = code((repository / file).read_bytes())
-        whole = (repository / file).read_text(encoding="utf-8")
-        assert text.count("[powershell]::Create()") == whole.count("SetVariable('ConfirmPreference', 'None')"), file
-    assert "-Name ConfirmPreference -Value 'None'" in (repository / MODULE).read_text(encoding="utf-8")

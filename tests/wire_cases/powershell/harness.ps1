@@ -79,6 +79,9 @@ function global:Get-Sample {
     }
 }
 
+$standIns = [System.IO.Path]::Combine($PSScriptRoot, 'stand_ins.ps1')
+New-Module -Name 'StandIns' -ScriptBlock ([scriptblock]::Create([System.IO.File]::ReadAllText($standIns))) |
+    Import-Module -Scope Global
 foreach ($path in $Utilities.Split([System.IO.Path]::PathSeparator)) {
     $code = [scriptblock]::Create([System.IO.File]::ReadAllText($path))
     New-Module -Name ([System.IO.Path]::GetFileNameWithoutExtension($path)) -ScriptBlock $code |

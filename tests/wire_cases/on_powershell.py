@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The module itself, run by PowerShell 7 on this machine, as a back end of the recorded cases."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ansible.module_utils.powershell
+
+from wire_cases.recorded import Tree
+
+REPOSITORY = Path(__file__).parents[2]
+HERE = Path(__file__).parent / "powershell"
+
+
+class PowerShellNode:
+    """This machine: batches run in a process of PowerShell each, on files below a folder.
+
+    Args:
+        pwsh: the path of PowerShell 7.
+        folder: is made; holds the cases' files, the program that they run, and what stands in for ProgramData.
+    """
+
+    def __init__(self, pwsh: str, folder: Path) -> None:
+        self._pwsh = pwsh
+        self._files = folder / "fz"
+        self._data = folder / "data"
+        self._documents = folder / "documents"
+        for made in (self._files, self._data, self._documents):
+            made.mkdir(parents=True)
+        program = folder / "program.exe"
+        source = (HERE / "program.py").read_text(encoding="utf-8")
+        program.write_text(f"#!{sys.executable}\n{source}", encoding="utf-8")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        self.program = str(program)
+
+    def path(self, below: str) -> str:
+        """Return the path of a place in the folder."""
+        return f"{self._files}{below}"
+
+    def prepare(self, before: Tree) -> None:
+        """Empty the folder and forget the keys; write the files."""
+        shutil.rmtree(self._files)
+        shutil.rmtree(self._data)
+        self._files.mkdir()
+        self._data.mkdir()
+        for path, content in before.items():
+            place = self._files / path
+            (place if content is None else place.parent).mkdir(parents=True, exist_ok=True)
+            if content is not None:
+                place.write_bytes(content)
+
+    def answer(self, text: str) -> dict[str, Any]:
+        """Return what the module answers to the text of a batch."""
+        done = subprocess.run(
+            self._command(text), capture_output=True, timeout=120, check=False, env=self._environment()
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        found: dict[str, Any] = json.loads(done.stdout.decode("ascii"))
+        return found
+
+    def run(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the module's answer to a batch."""
+        return self.answer(json.dumps(batch))
+
+    def kill(self, batch: Mapping[str, Any], sign: str) -> None:
+        """Run a batch in a process that is killed, with its programs, as soon as the file `sign` is there."""
+        process = subprocess.Popen(
+            self._command(json.dumps(batch)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=self._environment(),
+            start_new_session=True,
+        )
+        try:
+            end = time.monotonic() + 120
+            while not Path(sign).exists():
+                assert process.poll() is None, "the batch ended by itself"
+                assert time.monotonic() < end, f"{sign} never came"
+                time.sleep(0.05)
+        finally:
+            # Its programs may be all that is left of it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def files(self) -> Tree:
+        """Return what is in the folder."""
+        return {
+            str(found.relative_to(self._files)): None if found.is_dir() else found.read_bytes()
+            for found in self._files.rglob("*")
+        }
+
+    def _command(self, text: str) -> list[str]:
+        document = self._documents / f"{uuid.uuid4()}.json"
+        document.write_text(text, encoding="utf-8")
+        module = REPOSITORY / "plugins/modules/invoke_calls.ps1"
+        parser = Path(ansible.module_utils.powershell.__path__[0]) / "Ansible.ModuleUtils.ArgvParser.psm1"
+        utilities = [parser, *sorted((REPOSITORY / "plugins/module_utils").glob("_Call*.psm1"))]
+        arguments = [str(module), os.pathsep.join(map(str, utilities)), str(document)]
+        return [self._pwsh, "-NoProfile", "-NonInteractive", "-File", str(HERE / "harness.ps1"), *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "ProgramData": str(self._data), "NO_COLOR": "1"}
