@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An in-memory node behind the parts of Ansible's ActionBase that the engine uses: its link can break at any command.
-
-It carries out batches by docs/wire.md; what a command does is a function that the test gives.
-"""
+"""The parts of Ansible's ActionBase that the engine uses, before a scripted machine: its link can break at any time."""
 
 from __future__ import annotations
 
@@ -13,108 +10,7 @@ import json
 import types
 import typing as t
 
-Handler = t.Callable[[dict[str, t.Any]], t.Any]
-"""From a call to its output objects (a list), a whole result (a dict), or an exception for an error."""
-
-
-def error_result(message: str, error_id: str = "Broken", category: str = "NotSpecified") -> dict[str, t.Any]:
-    """The result of a call that failed."""
-    return {
-        "ok": False,
-        "error": {"category": category, "id": error_id, "type": "System.Exception", "message": message},
-    }
-
-
-def header_output(
-    build: int = 20348, installation: str = "Server", product: str = "Windows Server 2022 Datacenter", **extra: t.Any
-) -> list[dict[str, t.Any]]:
-    """What a node answers to the header's @read-registry, in its order."""
-    values = [str(build), 2700, product, installation, "WIN-1", extra.get("active", "WIN-1"), extra.get("renames")]
-    answers: list[dict[str, t.Any]] = [{"exists": value is not None, "value": value} for value in values]
-    return [*answers, {"key_exists": extra.get("servicing", False)}, {"key_exists": extra.get("update", False)}]
-
-
-class Machine:
-    """Executes batches; remembers keys like the real module."""
-
-    def __init__(self, handlers: t.Mapping[str, Handler]) -> None:
-        self.handlers = dict(handlers)
-        self.executed: list[dict[str, t.Any]] = []
-        self.results: dict[str, dict[str, t.Any] | None] = {}
-        """By key: the observation; None while it runs."""
-        self.lost: set[str] = set()
-        self.running_answers = 0
-        """So many collects are answered with `running` first."""
-        self.batches: list[dict[str, t.Any]] = []
-        self.reboots = 0
-
-    def ran(self, command: str) -> int:
-        """How often a command was executed."""
-        return sum(call["command"] == command for call in self.executed)
-
-    def handle(self, batch: dict[str, t.Any]) -> dict[str, t.Any]:
-        self.batches.append(batch)
-        for key in batch.get("forget", ()):
-            self.results.pop(key, None)
-            self.lost.discard(key)
-        key = batch.get("key")
-        if batch["mode"] == "collect":
-            return self._collect(t.cast("str", key))
-        if key is None:
-            return self.execute(batch["calls"])
-        if key in self.results:
-            return {"state": "known"}
-        self.results[key] = None
-        self.results[key] = self.execute(batch["calls"])
-        return t.cast("dict[str, t.Any]", self.results[key])
-
-    def _collect(self, key: str) -> dict[str, t.Any]:
-        if key in self.lost:
-            return {"state": "lost", "progress": {"id": "r0.x", "done": 0, "total": 1}}
-        if key not in self.results:
-            return {"state": "unknown"}
-        if self.running_answers:
-            self.running_answers -= 1
-            return {"state": "running", "progress": {"id": "r1.make", "done": 1, "total": 3}}
-        return t.cast("dict[str, t.Any]", self.results[key])
-
-    def execute(self, calls: list[dict[str, t.Any]]) -> dict[str, t.Any]:
-        results: dict[str, dict[str, t.Any]] = {}
-        stopped: dict[str, str] | None = None
-        for call in calls:
-            if stopped is not None and not call.get("always"):
-                continue
-            result = self._call(call, results)
-            results[call["id"]] = result
-            if call["command"] == "@stop-if" and result["output"][0]:
-                stopped = {"id": call["id"], "reason": "barrier"}
-            elif result.get("error") and call.get("on_error", "stop") == "stop":
-                stopped = {"id": call["id"], "reason": "error"}
-        return {"state": "finished", "calls": results, "stopped": stopped}
-
-    def _call(self, call: dict[str, t.Any], results: dict[str, dict[str, t.Any]]) -> dict[str, t.Any]:
-        if not all(results.get(name, {}).get("ok") for name in call.get("needs", ())):
-            return {"ok": False, "skipped": "needs"}
-        source = call.get("input")
-        if source is not None:
-            found = [item for name in source["from"] for item in results.get(name, {}).get("output", ())]
-            where = source.get("where", {})
-            left = [
-                item
-                for item in found
-                if isinstance(item, dict) and all(str(item.get(key)) == str(value) for key, value in where.items())
-            ]
-            if call["command"] == "@stop-if":
-                return {"ok": True, "output": [len(left)]}
-            if not left:
-                return {"ok": True, "output": [], "skipped": "no input"}
-        self.executed.append(call)
-        if call["command"] not in self.handlers and call.get("on_error") == "continue":
-            return error_result(f"{call['command']} is not recognized", "CommandNotFoundException", "ObjectNotFound")
-        answer = self.handlers[call["command"]](call)
-        if isinstance(answer, dict):
-            return answer
-        return {"ok": True, "output": answer, "seconds": 0.5}
+from unit.scripted_machine import ScriptedMachine
 
 
 class LinkError(Exception):
@@ -138,10 +34,12 @@ Fault = t.Literal["before", "after", "killed", "garbled", "reset"]
 class FakeConnection:
     """Its faults, by the number of the command (from 1): before it runs, after it ran, or while the node loses it."""
 
-    def __init__(self, machine: Machine, faults: t.Mapping[int, Fault] | None = None) -> None:
+    def __init__(self, machine: ScriptedMachine, faults: t.Mapping[int, Fault] | None = None) -> None:
         self.machine = machine
         self.faults = dict(faults or {})
         self.commands = 0
+        self.detaching = False
+        """Whether Ansible's async wrapper runs the command."""
         self.resets = 0
         self.closes = 0
         self.unreachable = 0
@@ -161,9 +59,11 @@ class FakeConnection:
             raise self.error
         batch = json.loads(in_data or b"")
         if fault == "killed" and batch.get("key"):
-            self.machine.lost.add(batch["key"])
+            self.machine.kill(batch)
             raise self.error
-        observation = self.machine.handle(batch)
+        if self.detaching:
+            self.machine.detach(batch)
+        observation = None if self.detaching else self.machine.handle(batch)
         if fault == "after":
             raise self.error
         if fault == "garbled":
@@ -194,7 +94,7 @@ class FakeTask:
 class FakeAction:
     """The parts of ActionBase that the engine uses."""
 
-    def __init__(self, machine: Machine, faults: t.Mapping[int, Fault] | None = None) -> None:
+    def __init__(self, machine: ScriptedMachine, faults: t.Mapping[int, Fault] | None = None) -> None:
         self.machine = machine
         self._connection = FakeConnection(machine, faults)
         self._task = FakeTask()
@@ -210,6 +110,7 @@ class FakeAction:
     ) -> dict[str, t.Any]:
         assert module_name == "winkube.node.invoke_calls"
         assert isinstance(module_args["batch"], str)
+        self._connection.detaching = bool(self._task.async_val)
         _, output, error = self._connection.exec_command("run", in_data=module_args["batch"].encode())
         try:
             result: dict[str, t.Any] = json.loads(output)
@@ -237,7 +138,7 @@ class FakeAction:
         self.reboot_args.append(keywords["task"].args)
 
         def run(task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-            self.machine.reboots += 1
+            self.machine.restart()
             return self.reboot_result
 
         return types.SimpleNamespace(run=run)

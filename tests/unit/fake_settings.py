@@ -1,18 +1,18 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources of a fake node that stand for any other: settings, and the world that holds them."""
+"""Resources that stand for any other: settings, and the simulated machine that holds them."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing as t
 
-from unit.fake_node import FakeAction, FakeTime, Fault, Machine, error_result, header_output
+from unit.fake_node import FakeAction, FakeTime, Fault
+from unit.scripted_machine import IDLE, Handler, ScriptedMachine, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
-from ansible_collections.winkube.node.plugins.plugin_utils.header import CALL_ID
 from ansible_collections.winkube.node.plugins.plugin_utils.node import Node, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import (
     Change,
@@ -20,11 +20,12 @@ from ansible_collections.winkube.node.plugins.plugin_utils.resources._base impor
     ResourceError,
     Results,
 )
+from simulator.machine import executables
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting(Resource):
-    """A value on the fake node."""
+    """A value on the machine."""
 
     type: t.ClassVar[str] = "Setting"
     value: str = "on"
@@ -63,46 +64,58 @@ class Download(Setting):
     independent: t.ClassVar[bool] = True
 
 
-def _nothing(values: t.Sequence[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """What a node answers to registry values that it does not have."""
-    return [{**value, "exists": False, "key_exists": False, "value": None} for value in values]
+WINDOWS = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
+"""Where Windows says what it is."""
 
 
-class World(Machine):
-    """Settings and services of a fake node."""
+class World(ScriptedMachine):
+    """A machine with settings.
 
-    def __init__(self, settings: t.Mapping[str, str] | None = None, build: int = 20348, **header: t.Any) -> None:
+    Args:
+        settings: their values.
+        windows: other values of `WINDOWS`, by name.
+        more: more handlers.
+        options: of the simulated machine.
+    """
+
+    def __init__(
+        self,
+        settings: t.Mapping[str, str] | None = None,
+        windows: t.Mapping[str, str] | None = None,
+        more: t.Mapping[str, Handler] | None = None,
+        **options: object,
+    ) -> None:
         self.settings = dict(settings or {})
-        self.services: dict[str, str] = {}
         self.broken: set[str] = set()
         self.needs_reboot: set[str] = set()
-        super().__init__(
-            {
-                "@read-registry": lambda call: (
-                    header_output(build, **header) if call["id"] == CALL_ID else _nothing(call["parameters"]["values"])
-                ),
-                "Get-Setting": lambda call: [self.settings.get(call["parameters"]["Name"])],
-                "Test-Setting": lambda _: [],
-                "Set-Setting": self._set,
-                "Get-Service": self._get_service,
-                "Restart-Service": lambda _: [],
-            }
-        )
+        handlers: dict[str, Handler] = {
+            "Get-Setting": lambda call: [self.settings.get(call["parameters"]["Name"])],
+            "Test-Setting": lambda _: [],
+            "Set-Setting": self._set,
+            **(more or {}),
+        }
+        super().__init__(handlers, **options)
+        for name, value in (windows or {}).items():
+            self.node.registry.set(WINDOWS, name, value)
 
     def _set(self, call: dict[str, t.Any]) -> t.Any:
         name = call["parameters"]["Name"]
         if name in self.broken:
-            return error_result(f"cannot set {name} to {call['parameters']['Value']}")
+            return failure(f"cannot set {name} to {call['parameters']['Value']}")
         self.settings[name] = call["parameters"]["Value"]
         return [{"RestartNeeded": "Yes" if name in self.needs_reboot else "No"}]
 
-    def _get_service(self, call: dict[str, t.Any]) -> t.Any:
-        name = call.get("parameters", {}).get("Name")
-        if name is None:  # by input
-            return [{"Name": name, "Status": status} for name, status in self.services.items()]
-        if name not in self.services:
-            return error_result(f"Cannot find any service with service name '{name}'.", category="ObjectNotFound")
-        return [{"Name": name, "Status": self.services[name]}]
+    def has_services(self, **states: str) -> None:
+        """Make services.
+
+        Args:
+            states: `Running` or `Stopped`, by name.
+        """
+        for name, state in states.items():
+            self.node.services.create(name, f"C:\\{name}.exe")
+            self.node.files.write_bytes(f"C:\\{name}.exe", executables.make(IDLE, "1.0"))
+            if state == "Running":
+                self.node.services.start(name)
 
     def sets(self) -> list[str]:
         return [call["parameters"]["Name"] for call in self.executed if call["command"] == "Set-Setting"]

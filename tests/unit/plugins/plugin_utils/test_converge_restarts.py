@@ -81,7 +81,7 @@ def test_without_leave_to_reboot_the_last_change_only_asks_for_it() -> None:
 
 def test_services_restart_once_if_they_run() -> None:
     world = World()
-    world.services = {"kubelet": "Running", "containerd": "Stopped"}
+    world.has_services(kubelet="Running", containerd="Stopped")
     restarts = ("kubelet", "containerd", "missing")
     outcome, action = converge(
         world, Setting(name="a", restarts=restarts), Setting(name="b", restarts=("Kubelet",)), Setting(name="c")
@@ -94,21 +94,21 @@ def test_services_restart_once_if_they_run() -> None:
 
 def test_nothing_restarts_where_nothing_changed() -> None:
     world = World({"a": "on"})
-    world.services = {"kubelet": "Running"}
+    world.has_services(kubelet="Running")
     converge(world, Setting(name="a", restarts=("kubelet",)), Setting(name="b"))
     assert world.ran("Restart-Service") == 0
 
 
 def test_nothing_restarts_that_a_reboot_restarts() -> None:
     world = World()
-    world.services = {"kubelet": "Running"}
+    world.has_services(kubelet="Running")
     converge(world, Setting(name="a", reboot="always", restarts=("kubelet",)), Setting(name="b"))
     assert world.ran("Restart-Service") == 0
 
 
 def test_what_changed_before_a_failure_still_restarts_its_services() -> None:
     world = World()
-    world.services = {"kubelet": "Running", "containerd": "Running"}
+    world.has_services(kubelet="Running", containerd="Running")
     world.broken = {"b"}
     converge(world, Setting(name="a", restarts=("kubelet",)), Setting(name="b", restarts=("containerd",)))
     asked = [call["parameters"]["Name"] for call in world.executed if "Name" in call.get("parameters", {})]

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.fake_settings import Setting, World, converge, titles
+from unit.scripted_machine import failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils import room
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult
 from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.plan import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, Results, Room
+from simulator.machine.files import GIGABYTE
+from simulator.machine.objects import ProgramResult
 
 GB = 10**9
 
@@ -47,17 +50,12 @@ class Big(Setting):
 
 
 class Disks(World):
-    """A fake node with disks, that knows the sizes of what is elsewhere."""
+    """A machine with disks, that knows the sizes of what is elsewhere."""
 
     def __init__(self, free: dict[str, int], sizes: dict[str, str] | None = None) -> None:
-        super().__init__()
-        self.free = free
-        self.handlers["@free-space"] = self._space
-        self.handlers["size.exe"] = lambda call: {"ok": True, "stdout": (sizes or {})[call["arguments"][0]]}
-
-    def _space(self, call: dict[str, t.Any]) -> t.Any:
-        drive = call["parameters"]["path"][0]
-        return [{"free": self.free[drive], "total": 127 * GB}] if drive in self.free else {"ok": False}
+        known = {"size.exe": lambda call: ProgramResult(stdout=(sizes or {})[call["arguments"][0]])}
+        super().__init__(more=known, drives=["C", *free], disk_gb=127 * GB / GIGABYTE)
+        self.node.files.free_space = lambda drive="C": free[drive]  # type: ignore[method-assign]
 
 
 def test_what_fits_costs_one_command_more() -> None:
@@ -98,8 +96,8 @@ def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() 
     for size, fits in ((5 * GB, True), (9 * GB, False)):
         world = Disks({"C": 10 * GB})
 
-        def asked(dummy: t.Any, world: Disks = world, size: int = size) -> dict[str, t.Any]:
-            return {"ok": True, "stdout": str(size)} if "runtime" in world.settings else {"ok": False}
+        def asked(dummy: t.Any, world: Disks = world, size: int = size) -> t.Any:
+            return ProgramResult(stdout=str(size)) if "runtime" in world.settings else failure("no runtime")
 
         world.handlers["size.exe"] = asked
         if fits:
@@ -116,7 +114,7 @@ def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() 
 
 def test_what_nobody_can_ever_tell_costs_one_more_look_only() -> None:
     world = Disks({"C": 10 * GB})
-    world.handlers["size.exe"] = lambda dummy: {"ok": False}
+    world.handlers["size.exe"] = lambda dummy: failure("nobody knows")
     outcome, action = converge(world, Setting(name="runtime"), Big(name="image", asked=True, later=True))
     assert titles(outcome) == ["Setting runtime", "Big image"]
     assert action._connection.commands == 5
@@ -228,7 +226,7 @@ def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -
 
 def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed() -> None:
     world = Disks({"C": 10 * GB})
-    world.handlers["size.exe"] = lambda dummy: {"ok": False}
+    world.handlers["size.exe"] = lambda dummy: failure("nobody knows")
     plan = [Setting(name="feature", reboot="always"), Big(name="image", asked=True, later=True), Setting(name="last")]
     outcome, dummy = converge(world, *plan, may_reboot=False)
     assert (titles(outcome), outcome.reboot_required) == (["Setting feature"], True)

@@ -8,9 +8,10 @@ import dataclasses
 import json
 import typing as t
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.fake_node import Machine, error_result
+from unit.scripted_machine import ScriptedMachine, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, CallResult
 from ansible_collections.winkube.node.plugins.plugin_utils.plan import Planned, failed_call, is_done, next_work
@@ -150,27 +151,39 @@ def test_what_may_build_on_its_neighbour_waits_for_it() -> None:
         assert ids.index("r0.check") < ids.index("r1.get")
 
 
-@given(st.lists(st.sampled_from((Fetch, Other, Step)), max_size=8), st.sets(st.integers(0, 7)))
-def test_a_failure_leaves_the_other_lanes_alone(types: list[type[Fetch]], broken: set[int]) -> None:
+@pytest.fixture(scope="module")
+def broken() -> set[str]:
+    """The names of the resources whose program fails."""
+    return set()
+
+
+@pytest.fixture(scope="module")
+def machine(broken: set[str]) -> ScriptedMachine:
+    """A machine with what these resources call."""
+    fetch = {"x.exe": lambda call: failure("no") if call["arguments"][0] in broken else [], "Check": lambda _: []}
+    return ScriptedMachine(fetch)
+
+
+@given(
+    types=st.lists(st.sampled_from((Fetch, Other, Step)), max_size=8),
+    numbers=st.sets(st.integers(0, 7)),
+)
+def test_a_failure_leaves_the_other_lanes_alone(
+    machine: ScriptedMachine, broken: set[str], types: list[type[Fetch]], numbers: set[int]
+) -> None:
     resources = [kind(name=str(number)) for number, kind in enumerate(types)]
     work = next_work(changes(*resources))
-    machine = Machine(
-        {
-            "x.exe": lambda call: error_result("no") if int(call["arguments"][0]) in broken else [],
-            "Check": lambda _: [],
-            "@stop-if": lambda _: [0],
-        }
-    )
-    wire = t.cast("list[dict[str, t.Any]]", Batch(calls=work.calls).to_wire()["calls"])
-    observation = machine.execute(wire)
+    broken.clear()
+    broken.update(map(str, numbers))
+    observation = machine.handle(Batch(calls=work.calls).to_wire())
     seen = {name: CallResult.from_wire(result) for name, result in observation["calls"].items()}
-    steps = [number for number, kind in enumerate(types) if kind is Step and number in broken]
+    steps = [number for number, kind in enumerate(types) if kind is Step and number in numbers]
     for planned in work.changes:
         if steps and planned.position > steps[0]:
             assert planned.prefix + "check" not in seen
-        elif planned.position in broken and planned.position not in steps:
+        elif planned.position in numbers and planned.position not in steps:
             assert failed_call(planned, seen, None) == planned.prefix + "again"
-        elif planned.position not in broken:
+        elif planned.position not in numbers:
             assert is_done(planned, seen, None)
 
 

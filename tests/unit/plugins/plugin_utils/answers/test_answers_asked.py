@@ -8,7 +8,8 @@ import copy
 import typing as t
 
 import pytest
-from unit.fake_node import FakeAction, FakeTime, Machine
+from unit.fake_node import FakeAction, FakeTime
+from unit.scripted_machine import ScriptedMachine
 
 from ansible_collections.winkube.node.plugins.plugin_utils.answers.asked import only_asked
 from ansible_collections.winkube.node.plugins.plugin_utils.answers.typed import BadAnswer
@@ -152,7 +153,7 @@ def test_base64_is_as_long_as_the_bytes_that_were_asked_for() -> None:
 def hostile(answers: t.Callable[[dict[str, t.Any]], None]) -> Node:
     """A node whose observations are altered."""
 
-    class Hostile(Machine):
+    class Hostile(ScriptedMachine):
         def handle(self, batch: dict[str, t.Any]) -> dict[str, t.Any]:
             observation = copy.deepcopy(super().handle(batch))
             answers(observation)

@@ -11,8 +11,7 @@ import typing as t
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.fake_node import header_output
-from unit.resource_answers import answer, documented, failure
+from unit.resource_answers import answer, documented, failure, header_output
 
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import MAX_BATCH_BYTES, Batch, CallResult, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue, gathering

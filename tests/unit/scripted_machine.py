@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A simulated machine with cmdlets and programs of the test's own; batches run on it without any transport."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import shutil
+import tempfile
+import threading
+import typing as t
+import weakref
+from pathlib import Path
+
+from simulator.machine import families
+from simulator.machine.calls import detached, module
+from simulator.machine.contract import Contract, Parameter, Place, common_parameters
+from simulator.machine.machine import Machine
+from simulator.machine.objects import (
+    Bound,
+    CmdletError,
+    IdleServiceProgram,
+    Invocation,
+    ProcessEndedError,
+    ProgramResult,
+    custom_object,
+)
+from simulator.machine.processes import Process
+from simulator.machine.settings import Settings
+from simulator.machine.text import iso_utc
+
+Wire = dict[str, t.Any]
+Handler = t.Callable[[Wire], t.Any]
+"""From a call (`command`, `parameters`, `arguments`) to a list of output objects, a `ProgramResult`, or a failure."""
+
+PARAMETERS = ("Name", "Value")
+"""What a cmdlet of a test accepts."""
+IDLE = "idle-service"
+"""The program behind a test's own services."""
+WAIT_SCALE = 0.001
+"""Real seconds per second that `collect` waits on the node."""
+
+
+def failure(message: str, error_id: str = "Broken", category: str = "NotSpecified") -> CmdletError:
+    """Return what a handler returns if its cmdlet or program fails."""
+    return CmdletError(category, error_id, message)
+
+
+class Warned(list[t.Any]):
+    """Output objects of a cmdlet that warned."""
+
+    def __init__(self, objects: list[t.Any], *warnings: str) -> None:
+        super().__init__(objects)
+        self.warnings = warnings
+
+
+class ScriptedMachine:
+    """Runs batches on a simulated machine, and remembers what ran.
+
+    Args:
+        handlers: what the test's own cmdlets and programs (`NAME.exe`) do, by name. They may be replaced later.
+        options: of the simulated machine, as in a fleet file.
+    """
+
+    def __init__(self, handlers: t.Mapping[str, Handler], **options: object) -> None:
+        self.handlers = dict(handlers)
+        self.batches: list[Wire] = []
+        self.executed: list[Wire] = []
+        """The calls that ran, but for barriers."""
+        self.reboots = 0
+        self.running_answers = 0
+        """So many collects find the detached batch in its first call."""
+        self._holding, self._entered, self._released = False, threading.Event(), threading.Event()
+        self._doomed: Process | None = None
+        self._detached: Process | None = None
+        folder = Path(tempfile.mkdtemp(prefix="scripted-"))
+        entry = {"name": "WIN-1", "address": "127.0.0.1", "reboot_seconds": 0.0, "time_scale": 0.001, **options}
+        # Without a reference to self, which could then never be collected.
+        answer = functools.partial(_forward, weakref.ref(self))
+        self.node = Machine(Settings.read(entry), folder, _offered(tuple(self.handlers), answer))
+        self.node.power_on()
+        weakref.finalize(self, _discard, self.node, folder)
+
+    @property
+    def boot(self) -> str:
+        """When it booted."""
+        return iso_utc(self.node.power.boot_time)
+
+    def ran(self, command: str) -> int:
+        """Return how often a command was executed."""
+        return sum(call["command"] == command for call in self.executed)
+
+    def handle(self, batch: Wire) -> Wire:
+        """Run a batch and return its observation."""
+        self.batches.append(batch)
+        if batch["mode"] == "collect":
+            return self._collect(batch)
+        process = self.node.processes.begin("powershell.exe", "Administrator")
+        try:
+            return self._run(batch, process)
+        finally:
+            self.node.processes.end(process)
+
+    def detach(self, batch: Wire) -> None:
+        """Begin a batch in a process of its own; returns when it has ended, or waits in its first call."""
+        self.batches.append(batch)
+        self._entered.clear()
+        self._released.clear()
+        self._holding = bool(self.running_answers)
+        self._detached = self.node.processes.detach(
+            "powershell.exe", "Administrator", functools.partial(self._run, batch)
+        )
+        while self._holding and not self._entered.is_set() and not self._detached.ended.wait(0.005):
+            pass
+        if not self._holding:
+            self._release()
+
+    def kill(self, batch: Wire) -> None:
+        """Run a batch in a process that is killed in its first call of a handler."""
+        self.batches.append(batch)
+        process = self.node.processes.begin("powershell.exe", "Administrator")
+        self._doomed = process
+        try:
+            self._run(batch, process)
+        except ProcessEndedError:
+            return
+        finally:
+            self._doomed = None
+            self.node.processes.end(process)
+        raise AssertionError("nothing of this batch asks the test: nobody was there to kill it")
+
+    def lose(self, key: str) -> None:
+        """Lose what a batch that has ended kept, as if its process had been killed at its end."""
+        self.node.files.delete(f"{detached.FOLDER}\\{key}.json")
+
+    def kept(self) -> list[str]:
+        """Return the names of the files that batches with keys left."""
+        return [entry.name for entry in self.node.files.listing(detached.FOLDER)]
+
+    def restart(self) -> None:
+        """Reboot."""
+        self.reboots += 1
+        self.node.power.power_off()
+        self.node.power_on()
+
+    def _collect(self, batch: Wire) -> Wire:
+        process = self.node.processes.begin("powershell.exe", "Administrator")
+        try:
+            observation = self._run({**batch, "wait": WAIT_SCALE * batch.get("wait", 0)}, process)
+        finally:
+            self.node.processes.end(process)
+        if observation["state"] == "running":
+            self.running_answers -= 1
+            if not self.running_answers:
+                self._release()
+        return observation
+
+    def _release(self) -> None:
+        """Let the detached batch go on to its end."""
+        self._released.set()
+        self._holding = False
+        if self._detached is not None:
+            assert self._detached.ended.wait(60)
+
+    def _run(self, batch: Wire, process: Process) -> Wire:
+        answer = module.run(self.node, json.dumps(batch), process, process.user, {})
+        assert not answer.get("failed"), answer
+        # As it travels.
+        observation: Wire = json.loads(json.dumps(answer["observation"]))
+        results = observation["calls"]
+        if batch["mode"] == "run":
+            ran = [call for call in batch.get("calls", ()) if results.get(call["id"], {}).get("attempts")]
+            self.executed += [call for call in ran if call["command"] != "@stop-if"]
+        return observation
+
+    def answer(self, call: Wire, stop: threading.Event) -> t.Any:
+        """Return what the test's handler says to a call."""
+        self._entered.set()
+        if self._doomed is not None:
+            self.node.processes.kill(self._doomed)
+            raise ProcessEndedError
+        while self._holding and not self._released.wait(0.005):
+            if stop.is_set():
+                raise ProcessEndedError
+        found = self.handlers[call["command"]](call)
+        if isinstance(found, CmdletError):
+            raise found
+        return found
+
+
+Answer = t.Callable[[Wire, threading.Event], t.Any]
+
+
+def _forward(machine: weakref.ref[ScriptedMachine], call: Wire, stop: threading.Event) -> t.Any:
+    found = machine()
+    if found is None:
+        raise ProcessEndedError
+    return found.answer(call, stop)
+
+
+def _cmdlet(name: str, answer: Answer, machine: Machine, bound: Bound) -> t.Iterable[object]:
+    given = {parameter: bound[parameter] for parameter in PARAMETERS if parameter in bound}
+    found = answer({"command": name, "parameters": given}, bound.stop)
+    for warning in getattr(found, "warnings", ()):
+        bound.warn(warning)
+    return [custom_object(**item) if isinstance(item, dict) else item for item in found]
+
+
+def _program(name: str, answer: Answer, machine: Machine, invocation: Invocation) -> ProgramResult:
+    try:
+        found = answer({"command": name, "arguments": invocation.argv}, invocation.stop)
+    except CmdletError as error:
+        return ProgramResult(1, "", error.message)
+    return found if isinstance(found, ProgramResult) else ProgramResult()
+
+
+@functools.cache
+def _core() -> families.Families:
+    """What every scripted machine has: the cmdlets and programs of Windows itself."""
+    kinds = ("simulator.machine.core.", "simulator.machine.powershell.")
+    return families.load([name for name in families.NAMES if name.startswith(kinds)])
+
+
+def _offered(names: t.Sequence[str], answer: Answer) -> families.Families:
+    """Return the families of a machine that has these cmdlets and programs as well."""
+    core = _core()
+    programs = [name for name in names if name.endswith(".exe")]
+    cmdlets = [name for name in names if name not in programs]
+    return dataclasses.replace(
+        core,
+        cmdlets={
+            **core.cmdlets,
+            **{name.casefold(): (name, functools.partial(_cmdlet, name, answer)) for name in cmdlets},
+        },
+        contracts={**core.contracts, **{name.casefold(): _contract(name) for name in cmdlets}},
+        programs={
+            **core.programs,
+            **{name.casefold(): functools.partial(_program, name, answer) for name in programs},
+        },
+        services={**core.services, IDLE: IdleServiceProgram()},
+        in_box=(*core.in_box, *programs),
+    )
+
+
+def _contract(name: str) -> Contract:
+    named = {parameter.casefold(): Parameter(parameter, "Object") for parameter in PARAMETERS}
+    places = ({key: Place() for key in named},)
+    return Contract(name, name, function=True, parameters={**named, **common_parameters()}, sets=places)
+
+
+def _discard(node: Machine, folder: Path) -> None:
+    node.power.power_off()
+    shutil.rmtree(folder, ignore_errors=True)
