@@ -35,7 +35,8 @@ function Open-Note([string]$Id, [string]$Path) {
 function Close-Note($Note) {
     if ($null -eq $Note) { return }
     $Note.Dispose()
-    Invoke-FileAction 'delete' $Note.Name
+    # The file itself is in its place by now.
+    try { [System.IO.File]::Delete($Note.Name) } catch { $null = 'the sweep of keys takes it' }
 }
 
 # Deletes what was noted by processes that are gone.
