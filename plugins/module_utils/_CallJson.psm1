@@ -43,6 +43,8 @@ function ConvertFrom-BatchJson([string]$Text) {
 }
 
 function ConvertTo-JsonString([string]$Text) {
+    # Most of what travels needs no escapes.
+    if (-not [regex]::IsMatch($Text, '[^ !#-\[\]-~]')) { return '"' + $Text + '"' }
     $Text = $Text.Replace('\', '\\').Replace('"', '\"').Replace("`r", '\r').Replace("`n", '\n').Replace("`t", '\t')
     # ASCII only: no console's code page can change it on its way.
     if ([regex]::IsMatch($Text, '[^ -~]')) {
@@ -55,6 +57,8 @@ function ConvertTo-JsonString([string]$Text) {
 }
 
 function Add-Json([System.Text.StringBuilder]$Json, $Value, [int]$Depth) {
+    # Texts are most of an answer, and all of the rest costs time.
+    if ($Value -is [string]) { $null = $Json.Append((ConvertTo-JsonString $Value)); return }
     # PSObject wraps nearly everything that a pipeline gives: what is inside decides.
     # Never `$base = if ...`: a list would go through the pipeline, and come out as its only member.
     $base = $null
