@@ -10,11 +10,13 @@ from __future__ import annotations
 ERRORS = {
     2: "The system cannot find the file specified.",
     5: "Access is denied.",
+    87: "The parameter is incorrect.",
     193: "%1 is not a valid Win32 application.",
     1051: "A stop control has been sent to a service that other running services are dependent on.",
     1052: "The requested control is not valid for this service.",
     1053: "The service did not respond to the start or control request in a timely fashion.",
     1056: "An instance of the service is already running.",
+    1057: "The account name is invalid or does not exist, or the password is invalid for the account name specified.",
     1058: (
         "The service cannot be started, either because it is disabled or because it has no enabled devices associated "
         "with it."

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from simulator.machine import service_rules
 from simulator.machine.failure_actions import failure_action, make_failure_actions
 from simulator.machine.objects import RunningService, ServiceProgram
 from simulator.machine.processes import Process, Processes
 from simulator.machine.registry import Registry, Value
 from simulator.machine.service_errors import ERRORS, ServiceError
+from simulator.machine.service_rules import ROOT
 from simulator.machine.windows_paths import normalise
 
 __all__ = ["ERRORS", "ROOT", "Service", "ServiceError", "Services", "failure_action", "make_failure_actions"]
@@ -21,7 +23,6 @@ __all__ = ["ERRORS", "ROOT", "Service", "ServiceError", "Services", "failure_act
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-ROOT = r"HKLM:\SYSTEM\CurrentControlSet\Services"
 State = Literal["Stopped", "StartPending", "StopPending", "Running"]
 START = {"boot": 0, "system": 1, "auto": 2, "demand": 3, "disabled": 4}
 
@@ -156,11 +157,12 @@ class Services:
     def create(self, name: str, image_path: str, **entries: object) -> None:
         """Define a service. `entries` are registry values (`Start`, `DisplayName`, `DependOnService`, `ObjectName` …).
 
-        Raises ServiceError: 1073 if it exists.
+        Raises ServiceError: 1073 if it exists, or what `service_rules` says.
         """
         with self._lock:
             if self.exists(name):
                 raise ServiceError(1072 if self._state(name).deleted else 1073)
+            service_rules.check(self.machine, name, entries)
             self._registry.write(
                 f"{ROOT}\\{name}",
                 {
@@ -175,9 +177,10 @@ class Services:
             self._runtime[name.casefold()] = _Runtime()
 
     def configure(self, name: str, **entries: object) -> None:
-        """Change values of a definition; None removes one. Raises ServiceError: 1060, 1072."""
+        """Change values of a definition; None removes one. Raises ServiceError: 87, 1057, 1059, 1060, 1072."""
         with self._lock:
             self._require(name)
+            service_rules.check(self.machine, name, entries)
             for value, data in entries.items():
                 if data is None:
                     self._registry.delete(f"{ROOT}\\{name}", value)

@@ -51,6 +51,64 @@ def code_of(machine: Machine, name: str) -> int:
     return caught.value.code
 
 
+def refused(change: Callable[[], None]) -> int:
+    with pytest.raises(ServiceError) as caught:
+        change()
+    return caught.value.code
+
+
+def test_services_do_not_depend_on_each_other_in_a_circle(machine: Machine) -> None:
+    services = machine.services
+    services.create("a", EXE, DependOnService=["B"])
+    services.create("b", EXE, DependOnService=["c", "RpcSs"])
+    assert refused(lambda: services.create("c", EXE, DependOnService=["A"])) == 1059
+    assert not services.exists("c")
+    assert refused(lambda: services.configure("b", DependOnService=["b"])) == 1059
+    services.create("c", EXE)
+    assert refused(lambda: services.configure("C", DependOnService=["RpcSs", "a"])) == 1059
+    services.configure("b", DependOnService=None)
+    services.configure("c", DependOnService=["a"])
+
+
+@pytest.mark.parametrize(
+    ("account", "exists"),
+    [
+        ("LocalSystem", True),
+        ("NT AUTHORITY\\LocalService", True),
+        ("NT Authority\\Network Service", True),
+        ("NT AUTHORITY\\Nobody", False),
+        ("NT SERVICE\\demo", True),
+        ("NT SERVICE\\w32time", True),
+        ("NT SERVICE\\other", False),
+        (".\\Administrator", True),
+        ("WIN-A\\administrator", True),
+        (".\\someone", False),
+        ("someone", False),
+        ("NOSUCH\\user", False),
+        ("someone@example.com", False),
+    ],
+)
+def test_a_service_needs_an_account_that_exists(machine: Machine, account: str, exists: bool) -> None:
+    services = machine.services
+    if exists:
+        services.create("demo", EXE, ObjectName=account)
+        return
+    assert refused(lambda: services.create("demo", EXE, ObjectName=account)) == 1057
+    services.create("demo", EXE)
+    assert refused(lambda: services.configure("demo", ObjectName=account)) == 1057
+    found = services.get("demo")
+    assert found is not None
+    assert found.account == "LocalSystem"
+
+
+def test_only_drivers_start_with_the_system(machine: Machine) -> None:
+    services = machine.services
+    assert refused(lambda: services.create("demo", EXE, Start=0)) == 87
+    services.create("driver", EXE, Type=1, Start=1)
+    services.create("demo", EXE)
+    assert refused(lambda: services.configure("demo", Start=1)) == 87
+
+
 def test_a_service_needs_its_program(machine: Machine) -> None:
     machine.services.create("demo", f'"{EXE}" --service')
     assert code_of(machine, "demo") == 2

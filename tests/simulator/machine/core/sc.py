@@ -89,14 +89,6 @@ def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
     return entries
 
 
-def _account_code(entries: Mapping[str, object], given: Mapping[str, list[str]]) -> int:
-    """Return 1057 for an ordinary account without a password: CreateService refuses it."""
-    account = str(entries.get("ObjectName", "LocalSystem")).casefold()
-    built_in = account in ("localsystem", ".\\localsystem") or account.startswith(("nt authority\\", "nt service\\"))
-    managed = account.endswith("$")
-    return 0 if built_in or managed or "password=" in given else 1057
-
-
 def _number(machine: Machine, name: str, value: str, default: int = 0) -> int:
     data = machine.registry.data(f"{ROOT}\\{name}", value, default)
     return data if isinstance(data, int) else default
@@ -112,8 +104,6 @@ def create(machine: Machine, words: list[str]) -> ProgramResult:
     if "binpath=" not in given:
         raise UsageError("binpath=")
     entries = {key: value for key, value in _definition(given).items() if value is not None}
-    if code := _account_code(entries, given):
-        return text.failed("CreateService", code)
     if "/" in name or "\\" in name:
         return text.failed("CreateService", 123)
     path = str(entries.pop("ImagePath"))
@@ -130,8 +120,6 @@ def config(machine: Machine, words: list[str]) -> ProgramResult:
     entries = _definition(given)
     if not machine.services.exists(name):
         return text.failed("OpenService", 1060)
-    if "ObjectName" in entries and (code := _account_code(entries, given)):
-        return text.failed("ChangeServiceConfig", code)
     return _change(machine, name, "ChangeServiceConfig", entries)
 
 

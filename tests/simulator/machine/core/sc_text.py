@@ -29,9 +29,7 @@ STATES = {
     "Running": (4, "RUNNING"),
 }
 MESSAGES = {
-    87: "The parameter is incorrect.",
     123: "The filename, directory name, or volume label syntax is incorrect.",
-    1057: "The account name is invalid or does not exist, or the password is invalid for the account name specified.",
     1722: "The RPC server is unavailable.",
     **ERRORS,
 }

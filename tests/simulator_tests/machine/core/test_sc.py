@@ -57,6 +57,13 @@ def test_an_option_and_its_value_are_two_arguments(sc):
         (("stop", "mine"), 1062, "[SC] ControlService FAILED 1062:"),
         (("failure", "nope", "reset=", "1", "actions=", "restart/1"), 1060, "[SC] OpenService FAILED 1060:"),
         (("create", "a", "binpath=", "x", "obj=", r".\someone"), 1057, "[SC] CreateService FAILED 1057:"),
+        (
+            ("create", "a", "binpath=", "x", "obj=", r"NOSUCH\user", "password=", "x"),
+            1057,
+            "[SC] CreateService FAILED 1057:",
+        ),
+        (("create", "a", "binpath=", "x", "start=", "boot"), 87, "[SC] CreateService FAILED 87:"),
+        (("config", "mine", "depend=", "RpcSs/mine"), 1059, "[SC] ChangeServiceConfig FAILED 1059:"),
     ],
 )
 def test_failures_have_the_code_of_windows(sc, words, code, said):

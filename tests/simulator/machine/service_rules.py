@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the service control manager refuses in the definition of a service.
+
+https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors, and says that the start
+types boot and system are for drivers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine.service_errors import ServiceError
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+ROOT = r"HKLM:\SYSTEM\CurrentControlSet\Services"
+INVALID_PARAMETER = 87
+INVALID_SERVICE_ACCOUNT = 1057
+CIRCULAR_DEPENDENCY = 1059
+DRIVER = 0x1 | 0x2 | 0x4 | 0x8
+"""Bits of a service's type that say that it is a driver."""
+# https://learn.microsoft.com/windows/win32/services/service-user-accounts
+BUILT_IN = frozenset(
+    {
+        "localsystem",
+        ".\\localsystem",
+        "nt authority\\system",
+        "nt authority\\localservice",
+        "nt authority\\local service",
+        "nt authority\\networkservice",
+        "nt authority\\network service",
+    }
+)
+
+
+def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
+    """Check a definition before it is written.
+
+    Parameters:
+        name: the service's.
+        entries: the registry values that would be written; None removes one.
+
+    Raises: ServiceError.
+    """
+
+    def number(value: str, default: int) -> int:
+        found = entries.get(value, machine.registry.data(f"{ROOT}\\{name}", value, default))
+        return found if isinstance(found, int) else default
+
+    if number("Start", 3) < 2 and not number("Type", 0x10) & DRIVER:
+        raise ServiceError(INVALID_PARAMETER)
+    account = entries.get("ObjectName")
+    if account and not account_exists(machine, str(account), name):
+        raise ServiceError(INVALID_SERVICE_ACCOUNT)
+    if _needs(machine, entries.get("DependOnService"), name.casefold(), set()):
+        raise ServiceError(CIRCULAR_DEPENDENCY)
+
+
+def account_exists(machine: Machine, account: str, service: str) -> bool:
+    """Return whether there is an account that a service can run as; machines are in no domain."""
+    wanted = account.casefold()
+    if wanted in BUILT_IN:
+        return True
+    authority, separator, user = wanted.rpartition("\\")
+    if authority == "nt service":
+        # Each service has an account of its name.
+        return user == service.casefold() or machine.services.exists(user)
+    if separator and authority not in (".", machine.name.casefold()):
+        return False
+    return user in ("administrator", machine.settings.user.casefold())
+
+
+def _needs(machine: Machine, names: object, service: str, seen: set[str]) -> bool:
+    """Return whether services need another one, by whatever way."""
+    for name in map(str, names if isinstance(names, list) else ()):
+        if name.casefold() == service:
+            return True
+        if name.casefold() not in seen:
+            seen.add(name.casefold())
+            if _needs(machine, machine.registry.data(f"{ROOT}\\{name}", "DependOnService", []), service, seen):
+                return True
+    return False
