@@ -48,6 +48,12 @@ _MASKS = {
     "GX": 0x1200A0, "RC": 0x20000, "SD": 0x10000, "WD": 0x40000, "WO": 0x80000, "CC": 1, "DC": 2, "LC": 4, "SW": 8,
     "RP": 16, "WP": 32, "DT": 64, "LO": 128, "CR": 256,
 }  # fmt: skip
+# MS-DTYP 2.5.1.1: ace-flag-string, sid-token.
+_FLAGS = frozenset({"CI", "OI", "NP", "IO", "ID", "SA", "FA", "TP", "CR"})
+_TRUSTEES = (
+    "DA DG DU ED DD DC BA BG BU LA LG AO BO PO SO AU PS CO CG SY PU WD RE IU NU SU RC WR AN SA CA RS EA PA RU LS NS RD "
+    "NO MU LU IS CY OW ER RO CD AC RA ES MS UD HA CN AA RM LW ME MP HI SI"
+)
 READ = 0x1
 """FILE_READ_DATA, of a folder FILE_LIST_DIRECTORY."""
 TAKE = 0x10000 | 0x40000 | 0x80000
@@ -105,6 +111,8 @@ def parse(sddl: str) -> Descriptor:
     if not found or not sddl:
         raise ValueError("The SDDL string contains an invalid sid or a sid that cannot be translated.")
     owner, group, control, listed = found.groups()
+    if not all(_is_trustee(account) for account in (owner, group) if account):
+        raise ValueError("The SDDL string contains an invalid sid or a sid that cannot be translated.")
     if control is None:
         return Descriptor(owner, group)
     entries = tuple(_ace(entry) for entry in re.findall(r"\(([^()]*)\)", listed))
@@ -116,12 +124,18 @@ def _ace(text: str) -> Ace:
     if len(parts) != 6 or parts[0] not in ("A", "D"):
         raise ValueError("The SDDL form of a security descriptor object is invalid.")
     flags = frozenset(parts[1][start : start + 2] for start in range(0, len(parts[1]), 2))
+    if not flags <= _FLAGS or not _is_trustee(parts[5]):
+        raise ValueError("The SDDL form of a security descriptor object is invalid.")
     ace = Ace(parts[0], flags, parts[2], parts[5])
     try:
         _ = ace.mask
     except KeyError:
         raise ValueError("The SDDL form of a security descriptor object is invalid.") from None
     return ace
+
+
+def _is_trustee(text: str) -> bool:
+    return text in _TRUSTEES.split() or re.fullmatch(r"S-1(-\d+){2,16}", text) is not None
 
 
 def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, ...]:

@@ -56,14 +56,21 @@ def _show(machine: Machine) -> str:
 
 
 def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
-    """Return the values of parameters given by name (`proxy-server=…`) or place; None if they do not fit."""
+    """Return the values of parameters given by name (`proxy-server=…`) or place; None if they do not fit.
+
+    netsh takes what is before an equals sign for a name, or for the beginning of one (MatchTagsInCmdLine):
+    https://learn.microsoft.com/windows/win32/api/netsh/nf-netsh-matchtagsincmdline
+    """
     values = dict.fromkeys(names, "")
     places = list(names)
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if equals and key.casefold() in names:
-            values[key.casefold()] = value
-            places = [name for name in places if name != key.casefold()]
+        if equals:
+            meant = [name for name in names if key and name.startswith(key.casefold())]
+            if len(meant) != 1:
+                return None
+            values[meant[0]] = value
+            places = [name for name in places if name != meant[0]]
         elif places:
             values[places.pop(0)] = argument
         else:

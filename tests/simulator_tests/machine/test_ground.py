@@ -81,6 +81,34 @@ def test_access_lists_follow_their_file(files: Files) -> None:
     assert files.sddl(r"C:\b\x") == default
 
 
+@pytest.mark.parametrize(
+    ("sddl", "valid"),
+    [
+        ("O:BAG:SYD:PAI(A;OICI;FA;;;SY)(D;;0x1200a9;;;S-1-5-21-1-2-3-500)", True),
+        ("O:S-1-5-18", True),
+        ("", False),
+        ("O:XXD:(A;;FA;;;SY)", False),
+        ("D:(A;;FA;;;XX)", False),
+        ("D:(A;;FA;;;)", False),
+        ("D:(A;;FA;;;S-1-5)", False),
+        ("D:(A;ZZ;FA;;;SY)", False),
+        ("D:(A;OIC;FA;;;SY)", False),
+        ("D:P(A;;XX;;;SY)", False),
+        ("D:(X;;FA;;;SY)", False),
+        ("D:(A;;FA;;SY)", False),
+    ],
+)
+def test_only_sddl_that_windows_reads_is_taken(files: Files, sddl: str, valid: bool) -> None:
+    files.write_text(r"C:\x", "")
+    before = files.sddl(r"C:\x")
+    if valid:
+        files.set_sddl(r"C:\x", sddl)
+        return
+    with pytest.raises(ValueError, match="SDDL"):
+        files.set_sddl(r"C:\x", sddl)
+    assert files.sddl(r"C:\x") == before
+
+
 def test_registry_keeps_kinds_and_case() -> None:
     registry = Registry()
     registry.set(r"HKLM:\SOFTWARE\Demo", "Name", "%X%", "ExpandString")

@@ -60,6 +60,9 @@ def test_names(shell: Any) -> None:
 
 def test_the_proxy_is_kept_where_winhttp_keeps_it(shell: Any) -> None:
     assert shell.program("netsh.exe", "winhttp", "show", "proxy").stdout == DIRECT
+    for wrong in ("proxy-servr=proxy:3128", "=proxy:3128", "proxy-server="):
+        assert shell.program("netsh.exe", "winhttp", "set", "proxy", wrong).exit_code == 1, wrong
+    assert shell.program("netsh.exe", "winhttp", "show", "proxy").stdout == DIRECT
     arguments = ("winhttp", "set", "proxy", "proxy-server=http://proxy:3128", "bypass-list=10.0.0.0/8;*.svc;<local>")
     result = shell.program("netsh.exe", *arguments)
     assert result.exit_code == 0
