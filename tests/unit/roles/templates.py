@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import typing as t
 
@@ -20,12 +21,18 @@ def templar(roles: t.Iterable[str], variables: t.Mapping[str, t.Any]) -> Templar
     """What templates see: defaults and variables of some roles, and above them those of the host."""
     if AnsibleCollectionConfig.collection_finder is None:
         init_plugin_loader()
-    loader = DataLoader()
     known: dict[str, t.Any] = {}
     for role in roles:
         for part in ("defaults", "vars"):
-            known |= loader.load_from_file(str(ROLES / role / part / "main.yml"), trusted_as_template=True)
-    return Templar(loader=loader, variables={**known, **variables})
+            known |= _loaded(ROLES / role / part / "main.yml")
+    return Templar(loader=DataLoader(), variables={**known, **variables})
+
+
+@functools.cache
+def _loaded(path: pathlib.Path) -> dict[str, t.Any]:
+    """A file of variables, as templates that are trusted; read once, since nothing changes what it holds."""
+    found: dict[str, t.Any] = DataLoader().load_from_file(str(path), trusted_as_template=True)
+    return found
 
 
 def value(found: Templar, expression: str) -> t.Any:

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A real API server accepts the manifests that the roles render (tests/golden/manifests), each field of them."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+from golden import comparison
+from simulator_tests.cluster.node_client import Client
+
+from simulator.cluster import Cluster
+
+PATHS = {
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Secret": "/api/v1/namespaces/{}/secrets",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+}
+STRICT = "?dryRun=All&fieldValidation=Strict"
+
+
+def objects(name: str) -> list[dict[str, t.Any]]:
+    return list(yaml.safe_load_all(comparison.path(f"manifests/{name}.yaml").read_text(encoding="utf-8")))
+
+
+def submit(admin: Client, item: dict[str, t.Any]) -> tuple[int, t.Any]:
+    """Have an object checked as if it were made; nothing is kept."""
+    path = PATHS[item["kind"]].format(item["metadata"].get("namespace"))
+    return admin.request("POST", path + STRICT, item)
+
+
+@pytest.fixture
+def real(cluster: Cluster, admin: Client) -> Client:
+    """A real API server, with the namespace that the manifests make."""
+    if cluster.kind != "real":
+        pytest.skip("only the real API server validates every field")
+    code, body = admin.request("POST", PATHS["Namespace"], objects("host-gw")[0])
+    assert code in (201, 409), body
+    return admin
+
+
+@pytest.mark.parametrize("name", ["host-gw", "vxlan", "own-images", "docker"])
+def test_the_api_server_accepts_every_object(name: str, real: Client) -> None:
+    refused = []
+    for item in objects(name):
+        code, body = submit(real, item)
+        if code != 201 and not (item["kind"] == "Namespace" and code == 409):
+            refused.append((item["kind"], item["metadata"]["name"], code, body))
+    assert refused == []
+
+
+def test_the_api_server_would_refuse_an_unknown_field(real: Client) -> None:
+    daemon_set = next(item for item in objects("host-gw") if item["kind"] == "DaemonSet")
+    daemon_set["spec"]["template"]["spec"]["hostNetwrk"] = True
+    code, body = submit(real, daemon_set)
+    assert code == 400
+    assert 'unknown field "spec.template.spec.hostNetwrk"' in str(body)

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The files that the roles write, rendered from their variables: per version, network mode and container runtime."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import yaml
+from ansible.template import Templar
+from unit.roles.templates import ROLES, task, templar, value
+
+CONTAINERD = ("1.6.36", "1.7.35", "2.0.14", "2.1.9", "2.2.9", "2.3.7", "2.4.2")
+BACKENDS = ("host-gw", "vxlan")
+RUNTIMES = ("containerd", "docker")
+OF_A_NODE = ("windows_settings", "container_runtime", "cni", "kubernetes_node", "node_join")
+CLUSTER = {
+    "api_server": "lb-apiserver.kubernetes.local:6443",
+    "node_version": "1.36.3",
+    "ca_certificate": "a certificate",
+    "ca_cert_hash": "sha256:" + 64 * "0",
+    "pod_subnet": "10.244.0.0/16",
+    "service_subnet": "10.96.0.0/12",
+    "nodes": {"win1": {"pod_cidr": "10.244.3.0/24", "internal_ip": "10.0.0.11"}},
+}
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nQSBjZXJ0aWZpY2F0ZQ==\n-----END CERTIFICATE-----\n"
+REGISTRIES = {
+    "docker.io": {"mirrors": ["https://mirror.example", "http://10.0.0.9:5000"]},
+    "registry.example:5000": {"ca": CERTIFICATE, "username": "reader", "password": "s3cret"},
+    "plain.example": {"server": "http://plain.example"},
+}
+PROXY = {"http_proxy": "http://proxy.example:3128", "no_proxy": "localhost,10.0.0.0/8"}
+
+
+def node(runtime: str = "containerd", **variables: t.Any) -> Templar:
+    """What templates see on the host `win1`, which is about to join as the node of that name."""
+    return templar(
+        OF_A_NODE,
+        {
+            "inventory_hostname": "win1",
+            "ansible_host": "10.0.0.11",
+            "groups": {"all": ["win1"]},
+            "hostvars": {"win1": {}},
+            "ansible_play_hosts": ["win1"],
+            "ansible_play_hosts_all": ["win1"],
+            "ansible_search_path": [str(ROLES / "cni")],
+            "container_runtime": runtime,
+            "node_join_cluster": CLUSTER,
+            "node_join_facts": {"computer_name": "WIN1", "joined": False, "cni": {}},
+            "node_join_tokens": {"tokens": {"win1": "abcdef.0123456789abcdef"}},
+            "cni_tokens": {"kube-system/kube-proxy-windows": "token 1", "kube-flannel/flannel-windows": "token 2"},
+            **variables,
+        },
+    )
+
+
+def resources(found: Templar, expression: str) -> list[dict[str, t.Any]]:
+    """The resources that an expression lists, without what Ansible notes of them."""
+    listed: list[dict[str, t.Any]] = json.loads(json.dumps(value(found, expression)))
+    return listed
+
+
+def content(found: Templar, expression: str, name: str) -> str:
+    """The content of a file by the end of its path, of the resources that an expression lists."""
+    (file,) = (
+        one
+        for one in resources(found, expression)
+        if one["type"] == "File" and one["name"].endswith(name) and one.get("state", "present") == "present"
+    )
+    return str(file["content"])
+
+
+def runtimes() -> dict[str, str]:
+    """What the container runtimes read."""
+    found = {
+        f"containerd/{version}.toml": content(
+            node(container_runtime_containerd_version=version), "container_runtime_own_resources", "config.toml"
+        )
+        for version in CONTAINERD
+    }
+    keeps = node(container_runtime_discard_unpacked_layers=False)
+    found["containerd/layers-kept.toml"] = content(keeps, "container_runtime_own_resources", "config.toml")
+    registries = node(container_runtime_registries=REGISTRIES)
+    for one in resources(registries, "container_runtime_registry_resources"):
+        if one["type"] == "File" and one["name"].endswith("\\hosts.toml") and "content" in one:
+            found[f"registries/{one['name'].split(chr(92))[-2]}/hosts.toml"] = one["content"]
+    for kind, more in (
+        ("plain", {}),
+        ("proxy", {"windows_settings_http_proxy": PROXY["http_proxy"], **PROXY}),
+        ("registries", {"container_runtime_registries": REGISTRIES}),
+    ):
+        known = node("moby", **more)
+        found[f"docker/{kind}/daemon.json"] = content(known, "container_runtime_docker_file_resources", "daemon.json")
+    found["docker/cri-dockerd.txt"] = _lines(node("docker"), "container_runtime_cri_dockerd_arguments")
+    return found
+
+
+def kubelet() -> dict[str, str]:
+    """The kubelet's drop-in and its command line."""
+    found = {
+        f"kubelet/{runtime}/50-windows.conf": content(node(runtime), "kubernetes_node_own_resources", "50-windows.conf")
+        for runtime in RUNTIMES
+    }
+    for name, more in (
+        ("1.30-to-1.33", {"kubernetes_node_version": "1.33.8"}),
+        ("1.34-and-later", {"kubernetes_node_version": "1.34.4"}),
+        ("without-log", {"kubernetes_node_kubelet_log_file": "", "kubernetes_node_version": "1.37.1"}),
+        ("own-flags", {"kubernetes_node_kubelet_arguments": {"node-ip": "10.0.0.11"}}),
+    ):
+        known = node(**more)
+        service = "kubernetes_node_kubelet_service"
+        found[f"kubelet/flags/{name}.txt"] = _lines(known, f"[{service}.path] + {service}.arguments")
+    return found
+
+
+def _lines(found: Templar, expression: str) -> str:
+    return "".join(f"{line}\n" for line in value(found, expression))
+
+
+def network() -> dict[str, str]:
+    """kube-proxy, flannel and the CNI plugins, per mode and runtime."""
+    found = {}
+    for backend in BACKENDS:
+        for runtime in RUNTIMES:
+            known = node(runtime, cni_flannel_backend=backend)
+            folder = f"network/{backend}/{runtime}"
+            found[f"{folder}/10-flannel.conf"] = value(known, "cni_conf | to_nice_json(indent=2)") + "\n"
+            found[f"{folder}/kube-proxy.yaml"] = content(known, "node_join_flannel_resources", "config.yaml")
+            if runtime == "docker":
+                for name in ("kube-proxy.kubeconfig", "flannel.kubeconfig"):
+                    found[f"{folder}/{name}"] = content(known, "node_join_service_files", name)
+                found[f"{folder}/flanneld.txt"] = _lines(known, "node_join_flannel_arguments")
+        known = node(cni_flannel_backend=backend)
+        found[f"network/{backend}/net-conf.json"] = value(known, "cni_net_conf | to_nice_json(indent=2)") + "\n"
+    known = node(cni_flannel_backend="vxlan")
+    (reserved,) = resources(known, "node_join_overlay_resources")
+    found["network/vxlan/reserved-address.txt"] = (
+        f"{reserved['name']}\n{reserved['line_ending']}\n" + reserved["content"]
+    )
+    return found
+
+
+def manifests() -> dict[str, str]:
+    """What role cni applies in the cluster."""
+    found = {}
+    images = {
+        "cni_flannel_image": "registry.example/flannel:1",
+        "cni_kube_proxy_image": "registry.example/kube-proxy:1",
+    }
+    for name, more in (
+        ("host-gw", {"cni_flannel_backend": "host-gw"}),
+        ("vxlan", {"cni_flannel_backend": "vxlan"}),
+        ("own-images", images),
+    ):
+        applied = task("cni", "cluster.yml")["kubernetes.core.k8s"]["definition"]
+        found[f"manifests/{name}.yaml"] = _manifests(node(**more), applied)
+    made = task("cni", "services.yml")["kubernetes.core.k8s"]["definition"]
+    found["manifests/docker.yaml"] = _manifests(node("docker"), made)
+    return found
+
+
+def _manifests(found: Templar, definition: str) -> str:
+    objects = json.loads(json.dumps(list(value(found, definition.strip()[2:-2]))))
+    return yaml.safe_dump_all([one for one in objects if one], sort_keys=False)
+
+
+def joins() -> dict[str, str]:
+    """kubeadm's JoinConfiguration, and the kubeconfig by which it may find the cluster."""
+    found = {}
+    full = {
+        "node_join_node_taints": [{"key": "os", "value": "windows", "effect": "NoSchedule"}],
+        "node_join_kubelet_arguments": {"node-labels": "site=a", "node-ip": "10.0.0.11"},
+        "node_join_ignore_preflight_errors": ["Service-Docker"],
+    }
+    for api, version in (("v1beta3", "1.30.4"), ("v1beta4", "1.36.3")):
+        for name, runtime, more in (
+            ("containerd", "containerd", {}),
+            ("docker", "docker", {}),
+            ("full", "containerd", full),
+            ("own-endpoint", "containerd", {"node_join_api_server": "10.3.0.1:6443"}),
+        ):
+            known = node(runtime, kubernetes_node_version=version, **more)
+            found[f"kubeadm/{api}/{name}.yaml"] = value(known, "node_join_configuration")
+    own = node(node_join_api_server="10.3.0.1:6443")
+    found["kubeadm/discovery.json"] = value(own, "node_join_discovery")
+    return found
