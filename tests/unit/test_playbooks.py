@@ -14,6 +14,7 @@ import pytest
 import yaml
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
 
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import tags
 
@@ -95,3 +96,13 @@ def test_our_inventories_have_no_group_that_ansible_warns_of(inventory: Path) ->
     manager = InventoryManager(DataLoader(), [str(inventory)])
     assert [name for name in manager.groups if not name.isidentifier()] == []
     assert manager.get_hosts(pattern(ROOT / "playbooks" / "site.yml"))
+
+
+@pytest.mark.parametrize(
+    ("variables", "serial"),
+    [({}, 1), ({"winkube_serial": 3}, 3), ({"winkube_serial": "50%"}, "50%"), ({"ansible_check_mode": True}, "100%")],
+)
+def test_nodes_are_reset_one_after_the_other(variables: dict[str, Any], serial: object) -> None:
+    (play,) = (one for one in plays(ROOT / "playbooks" / "reset_nodes.yml") if one["name"] == "Reset Windows nodes")
+    known = Templar(loader=DataLoader(), variables={"ansible_check_mode": False, **variables})
+    assert known.template(trust_as_template(play["serial"])) == serial

@@ -183,6 +183,15 @@ def test_nodes_that_an_earlier_run_left_come_first() -> None:
     assert chosen("Choose the nodes to work on") == ["left", "work"]
 
 
+def test_only_nodes_that_have_work_are_drained() -> None:
+    batch = [{"node": "a", "work": True}, {"node": "b", "work": False}, {"node": "c", "work": True}]
+    drains = task("node_maintenance", "begin.yml", "Cordon and drain")
+    for nodes, drained in ((batch, ["a", "c"]), (batch[1:2], [])):
+        known = templar(["node_maintenance"], {"node_maintenance_batch": nodes, "node_maintenance_drain": True})
+        assert known.template(trust_as_template(drains["winkube.node.nodes_drain"]["nodes"])) == drained
+        assert bool(value(known, drains["when"])) is bool(drained)
+
+
 def test_a_live_node_that_failed_before_its_turn_counts() -> None:
     assert chosen("Remember the nodes that cannot be worked on") == ["gone"]
     failed = templar(

@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import typing as t
 
+import pytest
 import yaml
 from ansible.template import Templar
+from unit.roles.templates import ROLES as ROLES_FOLDER
 from unit.roles.templates import task, templar, value
 
 ROLES = ("windows_settings", "container_runtime", "cni", "kubernetes_node", "node_join")
@@ -59,3 +61,21 @@ def test_machines_are_asked_about_the_endpoint_that_they_will_use() -> None:
     found = known(node_join_api_server="10.3.0.1:6443", windows_settings_hosts={"a": "10.3.0.1"})
     options = {name: value(found, asked[name].strip()[2:-2]) for name in ("cluster_server", "api_server", "hosts")}
     assert options == {"cluster_server": TOLD, "api_server": "10.3.0.1:6443", "hosts": {"a": "10.3.0.1"}}
+
+
+@pytest.mark.parametrize(
+    ("skew", "limit", "accepted"),
+    [(0.4, 240, True), (-239, 240, True), (600, 240, False), (-600, 240, False), (600, 0, True), (600, 900, True)],
+)
+def test_a_clock_that_is_far_off_is_refused(skew: float, limit: int, accepted: bool) -> None:
+    facts = {"computer_name": "WIN1", "cni": {}, "clock_skew": skew}
+    found = known(node_join_facts=facts, node_join_clock_skew_limit=limit)
+    (check,) = (
+        one["ansible.builtin.assert"]
+        for one in yaml.safe_load((ROLES_FOLDER / "node_join/tasks/converge.yml").read_text(encoding="utf-8"))
+        if "clock_skew" in str(one.get("ansible.builtin.assert", ""))
+    )
+    assert bool(value(found, check["that"])) is accepted
+    # A preparation that set the clock has the last word.
+    set_right = known(node_join_facts=facts, node_prepare_converged={"clock_skew": 0.1})
+    assert value(set_right, check["that"])

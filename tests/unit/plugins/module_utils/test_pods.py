@@ -44,6 +44,13 @@ def test_a_controllers_pod_goes() -> None:
     assert pods.sort_pods([pod()], force=False, delete_emptydir_data=False).evict == [pod()]
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_daemon_sets_pod_that_has_finished_goes(phase: str) -> None:
+    # kubernetes/kubectl pkg/drain/filters.go, daemonSetFilter: finished pods can be removed.
+    finished = pod(metadata={"ownerReferences": owner("DaemonSet")}, status={"phase": phase})
+    assert pods.sort_pods([finished], force=False, delete_emptydir_data=False).evict == [finished]
+
+
 @pytest.mark.parametrize(
     "changes",
     [

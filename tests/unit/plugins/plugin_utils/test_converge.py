@@ -225,6 +225,15 @@ def test_warnings_of_calls_name_node_and_resource() -> None:
     assert outcome.warnings == ["win-1: Setting a: slow disk"]
 
 
+def test_nobody_is_warned_of_a_reboot_that_is_made() -> None:
+    world = World()
+    world.needs_reboot = {"a"}
+    world.handlers["Test-Setting"] = lambda _: Warned([], "you must restart this server")
+    outcome, _ = converge(world, Setting(name="a", reboot="if_reported"))
+    assert world.reboots == 1
+    assert outcome.warnings == []
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("fault", ["before", "after"])
 def test_convergence_survives_a_broken_link_at_every_command(number: int, fault: Fault) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from unit.fake_settings import Setting, World, converge, titles
 
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+
 
 def test_a_reported_reboot_happens_once_and_the_rest_goes_on() -> None:
     world = World()
@@ -115,3 +117,15 @@ def test_what_changed_before_a_failure_still_restarts_its_services() -> None:
     assert world.ran("Restart-Service") == 1
     assert asked.count("kubelet") == 2  # Before the failed batch, and for the restart.
     assert asked.count("containerd") == 1
+
+
+def test_a_service_that_restarts_after_a_change_anyway_restarts_once() -> None:
+    (service,) = load([{"type": "Service", "name": "kubelet", "environment": {"X": "1"}, "state": "running"}])
+    file = Setting(name="a", restarts=("Kubelet",))
+    for resources, restarts in (([file, service], 1), ([service, file], 2)):
+        world = World()
+        world.has_services(kubelet="Running")
+        outcome, _ = converge(world, *resources)
+        assert outcome.failures == []
+        # Whatever started before the change has not read it.
+        assert world.ran("Restart-Service") == restarts

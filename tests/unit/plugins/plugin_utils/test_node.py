@@ -124,6 +124,32 @@ def test_a_long_batch_is_detached_and_collected(machine: ScriptedMachine) -> Non
     assert action._connection._shell.get_option("async_dir") == "%USERPROFILE%/.ansible_async"
 
 
+class Hesitant(ScriptedMachine):
+    """A machine whose detached process needs a few moments until it claims its key."""
+
+    asked = 0
+    waiting: dict[str, t.Any] | None = None
+
+    def detach(self, batch: dict[str, t.Any]) -> None:
+        self.asked, self.waiting = 0, batch
+
+    def handle(self, batch: dict[str, t.Any]) -> dict[str, t.Any]:
+        self.asked += 1
+        if self.waiting is not None and self.asked > 6:
+            super().detach(self.waiting)
+            self.waiting = None
+        return super().handle(batch)
+
+
+def test_a_batch_that_claims_its_key_late_is_not_sent_again() -> None:
+    machine = Hesitant({"Install-C": lambda _: [3]})
+    node, action = make(machine)
+    answer = node.run(Batch(calls=(Call(id="c", command="Install-C", long=True),)))
+    assert answer["c"].output == (3,)
+    assert machine.ran("Install-C") == 1
+    assert len(action.async_dirs) == 1
+
+
 def test_a_batch_that_takes_too_long_names_node_and_step(machine: ScriptedMachine) -> None:
     machine.running_answers = 100
     node, _ = make(machine, batch=0)

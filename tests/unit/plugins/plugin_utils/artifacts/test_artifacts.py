@@ -98,6 +98,26 @@ def test_a_users_own_url_is_asked_at_sites_that_hold_such_only() -> None:
     assert resource["custom"] is True
 
 
+def test_the_publisher_is_asked_where_nobody_else_is_named() -> None:
+    found = locations.locate("crictl", "1.37.0", cache_dir=CACHE, upstream=False)
+    assert [source.url for source in found.sources] == [found.upstream]
+
+
+def test_a_users_password_goes_to_no_site() -> None:
+    url = f"https://user:{SECRET}@files.example/x.zip"
+    (resource,) = wanted({"moby": [{"version": "29.2.1", "url": url}]}, sites=[{"url": "http://m", "overrides": True}])
+    assert [site["url"] for site in resource["sites"]] == ["http://m/files.example/x.zip"]
+
+
+@pytest.mark.parametrize(
+    "url", ["https://u:p@files.example/a%20b/c%2Bd.zip", "https://files.example/a%20b/c+d.zip?sig=x"]
+)
+def test_a_site_vouches_for_a_file_however_its_url_is_quoted(url: str) -> None:
+    site = artifacts_sites.Site(url="http://m", digests={"files.example/a b/c+d.zip": "0" * 64})
+    assert site.digest(url) == "0" * 64
+    assert site.digest("https://files.example/other.zip") == ""
+
+
 # Kinds that no role installs, each with the variable that replaces its publisher's URL.
 CACHED_ONLY = ("nerdctl", "sdn-plugins", "azure-vnet", "calico", "csi-proxy", "cloudbase-init")
 

@@ -154,6 +154,31 @@ def test_docker_keeps_the_endpoints_of_stopped_containers_unless_told() -> None:
     }
 
 
+class SharedPod(Pod):
+    """A pod whose endpoint several containers use: its own sandbox's id, and one that differs by its first letter."""
+
+    @property
+    def other(self) -> str:
+        return "f" + self.sandbox[1:]
+
+    def endpoint(self) -> dict[str, t.Any]:
+        return {**super().endpoint(), "Name": "Ethernet", "SharedContainers": [self.sandbox, self.other]}
+
+
+@pytest.mark.parametrize("stopped_first", [True, False])
+def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: bool) -> None:
+    shared = SharedPod(number=0, kind="gone", network=DOCKER, isolated=False, named=False, born=True)
+    states = ("exited", "running") if stopped_first else ("running", "exited")
+    wish = Wish(scope="stale", protected=(), stopped_containers=True)
+
+    def plan(*states: str) -> CleanupPlan:
+        said = docker((shared.sandbox, "one", states[0]), (shared.other, "two", states[1]))
+        return make_plan(wish, facts_of(Model(pods=[shared], policies=[]), **said))
+
+    assert not plan(*states).endpoints
+    assert ids(plan("exited", "exited").endpoints) == {shared.endpoint_id}
+
+
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
@@ -284,6 +309,25 @@ def test_a_running_container_keeps_its_whole_network() -> None:
     assert [(kept.type, kept.name) for kept in plan.kept] == [("HnsNetwork", "cbr0")]
 
 
+@pytest.mark.parametrize("name", ["pods", "ctr"])
+def test_nothing_goes_where_running_containers_stay_and_the_runtime_does_not_answer(name: str) -> None:
+    broken = CallResult(ok=False, exit_code=1, stderr="connection error", error=CallError(id="NativeCommandError"))
+    model = Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])
+    for wish in (Wish(scope="networks", networks=("cbr0",)), Wish(scope="all")):
+        looks = {f"{look}.{name}": broken for look in (1, 2)}
+        plan = make_plan(dataclasses.replace(wish, keep_running_containers=True), facts_of(model, **looks))
+        assert not plan.endpoints
+        assert not plan.containers
+        assert "cbr0" not in {item.name for item in plan.networks}
+
+
+def test_a_sandbox_that_is_being_made_is_the_runtimes() -> None:
+    model = Model(pods=[pod(0, "live"), pod(1, "creating")], policies=[])
+    plan = make_plan(Wish(scope="all"), facts_of(model))
+    # containerd ends its making when the network is gone; crictl knows no such sandbox yet.
+    assert ids(plan.containers) == {model.pods[0].sandbox}
+
+
 def journal(services: str = '["kubelet", "kube-proxy"]') -> CallResult:
     uplink = '{"mac": "AA", "alias": "Ethernet", "addresses": [["10.0.0.5", 24]], "routes": [], "dns": []}'
     content = f'{{"key": "k", "services": {services}, "uplinks": [{uplink}]}}'
@@ -308,6 +352,25 @@ def test_what_an_earlier_cleanup_left_is_repaired_in_any_scope() -> None:
         assert plan.start == ("kubelet", "kube-proxy")
         assert [uplink.mac for uplink in plan.uplinks] == ["AA"]
         assert plan.repair == ("service kubelet was left stopped", "Ethernet has lost its static address")
+
+
+def test_a_card_gets_back_what_it_had_before_the_first_cleanup() -> None:
+    # Since then the card has got the wrong address.
+    card = {
+        "adapters": [{"Name": "Ethernet", "ifIndex": 5, "MacAddress": "AA", "HardwareInterface": True, "Status": "Up"}],
+        "interfaces": [{"InterfaceIndex": 5, "Dhcp": "Disabled"}],
+        "addresses": [
+            {"InterfaceIndex": 5, "IPAddress": "10.9.9.9", "PrefixLength": 8, "PrefixOrigin": "Manual"},
+        ],
+        "routes": [],
+        "dns": [],
+    }
+    links = {name: result(items) for name, items in card.items()}
+    model = Model(pods=[pod(0, "live")], policies=[])
+    fresh = make_plan(Wish(scope="all"), facts_of(model, **links))
+    assert [uplink.addresses for uplink in fresh.uplinks] == [(("10.9.9.9", 8),)]
+    repaired = make_plan(Wish(scope="all"), facts_of(model, files=journal(), **links))
+    assert [uplink.addresses for uplink in repaired.uplinks] == [(("10.0.0.5", 24),)]
 
 
 def test_a_journal_that_was_cut_off_is_only_removed() -> None:

@@ -151,6 +151,28 @@ def test_a_changed_command_line_restarts_a_running_service_once() -> None:
     assert call(change, "environment").parameters["Value"] == ["X=1"]
 
 
+def test_another_environment_alone_restarts_a_running_service() -> None:
+    change = must(kubelet(environment={"X": "1"}), service=running(), definition=definition())
+    assert commands(change) == ["New-ItemProperty", "Restart-Service"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "values"),
+    [
+        ({"environment": {"X": "1"}}, "Running", {}),
+        ({"state": "running"}, "Stopped", {}),
+        ({**DEFINED, "arguments": ["--v=4"], "state": "running"}, "Running", {}),
+    ],
+)
+def test_what_may_cut_the_link_begins_detached_from_it(
+    wanted: dict[str, t.Any], status: str, values: dict[str, t.Any]
+) -> None:
+    for cuts in (True, False):
+        change = must(kubelet(**wanted, cuts_link=cuts), service=running(status), definition=definition(**values))
+        assert change.calls[-1].command in ("Restart-Service", "Start-Service")
+        assert change.calls[-1].long is cuts
+
+
 def test_a_stopped_service_that_changes_is_not_started_unasked() -> None:
     change = must(kubelet(**{**DEFINED, "arguments": []}), service=running("Stopped"), definition=definition())
     assert commands(change) == ["sc.exe"]

@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""In which order the roles stop services: what depends on another one comes first, or it would be stopped unasked."""
+
+from __future__ import annotations
+
+import pytest
+from unit.roles.rendered import node, resources
+
+# Lists of resources with services, or with archives whose programs services run.
+LISTS = {
+    "containerd": ("container_runtime_own_resources", "kubernetes_node_own_resources"),
+    "moby": (
+        "container_runtime_docker_file_resources",
+        "container_runtime_docker_service_resources",
+        "container_runtime_cri_dockerd_service_resources",
+        "[kubernetes_node_kubelet_service]",
+        # On an overlay flanneld and kube-proxy depend on each other the other way round.
+        "[node_join_kube_proxy_service]",
+    ),
+}
+
+
+@pytest.mark.parametrize("runtime", LISTS)
+def test_a_service_is_stopped_after_those_that_depend_on_it(runtime: str) -> None:
+    known = node(runtime)
+    found = [one for expression in LISTS[runtime] for one in resources(known, expression)]
+    needed = {one["name"]: set(one.get("dependencies", ())) for one in found if one["type"] == "Service"}
+    orders = [one["stops"] for one in found if one["type"] == "Archive" and one.get("stops")]
+    assert any("kubelet" in order and needed["kubelet"] & set(order) for order in orders)
+    for order in orders:
+        wrong = [
+            f"{first} before {later}"
+            for position, first in enumerate(order)
+            for later in order[position + 1 :]
+            if first in needed.get(later, ())
+        ]
+        assert wrong == [], order

@@ -1,0 +1,17 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the role sysprep tells the module that generalizes a machine."""
+
+from __future__ import annotations
+
+import yaml
+from unit.roles.templates import ROLES, task, templar, value
+
+
+def test_every_variable_reaches_the_module() -> None:
+    defaults = yaml.safe_load((ROLES / "sysprep" / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    arguments = task("sysprep", "main.yml")["winkube.node.generalize"]
+    # A value that no default has: what is not passed on, or is fixed, would show.
+    known = templar(["sysprep"], {name: f"the user's {name}" for name in defaults})
+    told = {name: value(known, str(text).strip()[2:-2]) for name, text in arguments.items()}
+    assert told == {name.removeprefix("sysprep_"): f"the user's {name}" for name in defaults}

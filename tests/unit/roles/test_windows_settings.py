@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Proxies on a simulated machine: what the role windows_settings set goes with the setting, what others set stays."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+from unit.roles.rendered import resources
+from unit.roles.templates import templar
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call
+from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+OURS = {"windows_settings_http_proxy": "http://proxy.example:3128"}
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[DirectNode]:
+    entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "time_scale": 0.01}
+    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine.power_on()
+    yield DirectNode(machine)
+    machine.power.power_off()
+
+
+def proxies(**variables: t.Any) -> list[dict[str, t.Any]]:
+    """The role's resources that concern proxies."""
+    found = templar(["windows_settings"], {"groups": {}, "hostvars": {}, **variables})
+    listed = resources(found, "windows_settings_own_resources")
+    return [one for one in listed if one["type"] == "WinHttpProxy" or str(one["name"]).endswith("_PROXY")]
+
+
+def run(node: DirectNode, *arguments: str) -> str:
+    call = Call(id="netsh", command="netsh.exe", arguments=("winhttp", *arguments))
+    return node.run(Batch(calls=(call,)))["netsh"].stdout
+
+
+def converge(node: DirectNode, items: list[dict[str, t.Any]]) -> None:
+    assert Convergence(node, load(items)).run().failures == []
+
+
+def test_a_proxy_that_an_administrator_set_stays(node: DirectNode) -> None:
+    run(node, "set", "proxy", "proxy-server=theirs.example:8080")
+    converge(node, proxies())
+    assert "theirs.example:8080" in run(node, "show", "proxy")
+
+
+def test_a_proxy_that_the_role_set_goes_with_the_setting(node: DirectNode) -> None:
+    converge(node, proxies(**OURS))
+    assert "proxy.example:3128" in run(node, "show", "proxy")
+    converge(node, proxies())
+    assert "proxy.example:3128" not in run(node, "show", "proxy")
