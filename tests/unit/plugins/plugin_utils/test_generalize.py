@@ -2,10 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils import generalize, kubeadm, registries
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+from simulator.windows import certificate_store
 
 
 def test_windows_says_when_it_is_sealed_not_sysprep() -> None:
@@ -44,6 +52,22 @@ def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
     assert dropped["certificate-0"]["LiteralPath"] == "Cert:\\LocalMachine\\My\\AB12"
     assert dropped["listener-1"]["SelectorSet"] == {"Address": "IP:10.0.0.5", "Transport": "HTTPS"}
     assert generalize.shutdown_calls(listeners, reset_winrm=False, shutdown=False) == ()
+
+
+def test_the_private_key_of_a_listener_stays_in_no_image(tmp_path: Path) -> None:
+    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    machine.power_on()
+    try:
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "win1")])
+        mark = certificate_store.add(machine, "My", *certificate_store.self_signed(name, []))
+        keys = "C:\\ProgramData\\Microsoft\\Crypto\\Keys"
+        assert [file.name for file in machine.files.listing(keys)] == [mark]
+        calls = generalize.shutdown_calls([generalize.Listener("*", mark)], reset_winrm=True, shutdown=False)
+        DirectNode(machine).run(Batch(calls=calls))
+        assert not certificate_store.contains(machine, "My", mark)
+        assert machine.files.listing(keys) == []
+    finally:
+        machine.power.power_off()
 
 
 LISTENERS = [

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pathlib
 import tarfile
@@ -62,6 +63,28 @@ def test_whatever_a_registry_answers_is_an_image_or_one_message(data: bytes) -> 
     except BundleError:
         return
     assert set(found.manifests) == set(BUILDS)
+
+
+def test_another_manifest_than_the_list_names_is_refused() -> None:
+    def manifest(number: int) -> bytes:
+        config = {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": f"sha256:{number:064x}", "size": 1}
+        return json.dumps({"schemaVersion": 2, "config": config, "layers": []}).encode()
+
+    own = entry("10.0.20348.1")
+    right = f"sha256:{hashlib.sha256(manifest(1)).hexdigest()}"
+    listed = {"digest": right, "size": 1, "platform": dict(own.platform)}
+    top = json.dumps({"schemaVersion": 2, "manifests": [listed]}).encode()
+
+    def read(*answers: bytes) -> bundle_registry.Image:
+        registry = bundle_registry.Registry(
+            t.cast("Fetcher", Answers(*answers)), [bundle_registry.Endpoint(url="http://h")]
+        )
+        return registry.image(REFERENCE, ["2022"])
+
+    assert [one.config.digest for one in read(top, manifest(1)).manifests["2022"]] == [f"sha256:{1:064x}"]
+    wrong = f"sha256:{hashlib.sha256(manifest(2)).hexdigest()}"
+    with pytest.raises(BundleError, match=f"the registry answered {wrong} for {right}"):
+        read(top, manifest(2))
 
 
 @given(st.text(max_size=80))

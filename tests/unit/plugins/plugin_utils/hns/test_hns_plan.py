@@ -322,10 +322,12 @@ def test_nothing_goes_where_running_containers_stay_and_the_runtime_does_not_ans
 
 
 def test_a_sandbox_that_is_being_made_is_the_runtimes() -> None:
-    model = Model(pods=[pod(0, "live"), pod(1, "creating")], policies=[])
-    plan = make_plan(Wish(scope="all"), facts_of(model))
     # containerd ends its making when the network is gone; crictl knows no such sandbox yet.
-    assert ids(plan.containers) == {model.pods[0].sandbox}
+    for others in ([], [pod(0, "live")]):
+        model = Model(pods=[*others, pod(1, "creating")], policies=[])
+        plan = make_plan(Wish(scope="all"), facts_of(model))
+        assert ids(plan.endpoints) == {one.endpoint_id for one in model.pods}
+        assert ids(plan.containers) == {one.sandbox for one in others}
 
 
 def journal(services: str = '["kubelet", "kube-proxy"]') -> CallResult:

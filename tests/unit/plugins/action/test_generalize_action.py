@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The action that generalizes a machine: what it refuses by itself, and when it is done."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import types
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+from unit.fake_node import FakeTime
+
+from ansible_collections.winkube.node.plugins.action import generalize as action
+from ansible_collections.winkube.node.plugins.plugin_utils import generalize
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.image import proxies
+from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+OPTIONS = {
+    "timeout": 60,
+    "unattend": None,
+    "clean_paths": [],
+    "cloudbase_init": False,
+    "registry_credentials": "keep",
+    "registry_config_dir": generalize.CERTS_D,
+    "proxy_credentials": "keep",
+    "docker_configuration_file": proxies.DOCKER_CONFIGURATION,
+    "reset_winrm": True,
+    "shutdown": True,
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    found = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    found.power_on()
+    yield found
+    found.power.power_off()
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> None:
+    if joined:
+        machine.files.make_directory("C:\\etc\\kubernetes")
+        machine.files.write_text("C:\\etc\\kubernetes\\kubelet.conf", "a kubeconfig")
+    node = t.cast("t.Any", DirectNode(machine))
+    if joined:
+        with pytest.raises(NodeError, match="node-1: a cluster node is not generalized"):
+            action.ActionModule._look(node, OPTIONS)
+    else:
+        assert action.ActionModule._look(node, OPTIONS)[0].cloudbase_init is False
+
+
+@dataclasses.dataclass
+class Sealed:
+    """A node that does whatever it is told."""
+
+    name: str = "win1"
+    patience: Patience = dataclasses.field(default_factory=Patience)
+    remote_commands: int = 0
+    ran: list[str] = dataclasses.field(default_factory=list)
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        return self.run(Batch(calls=tuple(calls)), step=step)
+
+    def run(self, batch: Batch, *, step: str = "") -> Observation:
+        self.remote_commands += 1
+        self.ran.append(step)
+        return Observation(calls={})
+
+
+class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no type information
+    """The action, before a machine whose WinRM port is an own socket."""
+
+    def __init__(self, port: int) -> None:
+        self._task = types.SimpleNamespace(check_mode=False)
+        options = {"remote_addr": "127.0.0.1", "port": port}
+        self._connection = types.SimpleNamespace(get_option=options.get)
+
+    @staticmethod
+    def _look(*dummy: t.Any) -> tuple[generalize.Machine, tuple[Call, ...]]:
+        return generalize.Machine(), ()
+
+
+@pytest.mark.parametrize("closes_after", [0.0, 20.0])
+def test_it_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch, closes_after: float) -> None:
+    time = FakeTime()
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as port:
+
+        def sleep(seconds: float) -> None:
+            time.sleep(seconds)
+            if time.now >= closes_after:
+                port.close()
+
+        monkeypatch.setattr(action, "time", types.SimpleNamespace(monotonic=time.clock, sleep=sleep))
+        node = Sealed()
+        result = Listening(port.getsockname()[1]).perform(OPTIONS, t.cast("t.Any", node))
+    assert result["generalized"]
+    assert node.ran == ["generalize", "shut down"]
+    assert closes_after <= time.now < closes_after + 5
+
+
+def test_a_machine_that_stays_up_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    time = FakeTime()
+    monkeypatch.setattr(action, "time", types.SimpleNamespace(monotonic=time.clock, sleep=lambda _: time.sleep(30)))
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=100) as port,
+        pytest.raises(NodeError, match="win1: shut down: it is generalized, but still answers after 180 s"),
+    ):
+        Listening(port.getsockname()[1]).perform(OPTIONS, t.cast("t.Any", Sealed()))

@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What patching does to a simulated machine: its services, what an earlier run left there, and in which order."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.node import FOLDER
+from ansible_collections.winkube.node.plugins.plugin_utils.patches import files, observe, update
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import Options, PatchRun
+from simulator.machine import families
+from simulator.machine.machine import Machine
+from simulator.machine.objects import Invocation, ProgramResult
+from simulator.machine.settings import Settings
+from simulator.windows import update_package
+from simulator.windows.update_catalogue import Update
+
+PENDING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
+
+
+class PatchedNode(DirectNode):
+    """A simulated machine as patching sees it; tells in which order things happened."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self.events: list[str] = []
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False, system: bool = False) -> Observation:
+        self.events += ["install"] if any(call.id.endswith(".install") for call in batch.calls) else []
+        return super().run(batch, step=step, private=private)
+
+    def reboot(self, *, step: str = "") -> None:
+        self.events.append("reboot")
+        super().reboot(step=step)
+        # What the update stack does when it has finished.
+        self.machine.registry.delete_key(PENDING)
+
+    def forget(self, keys: t.Iterable[str]) -> None:
+        """Nothing is kept."""
+
+    def wait(self, key: str, *, step: str) -> Observation:
+        raise AssertionError(key)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001, "reboot_seconds": 0.0}
+    found = Machine(Settings.read(entry), tmp_path / "machine")
+    found.power_on()
+    yield found
+    found.power.power_off()
+
+
+def without_bcdedit(machine: Machine, invocation: Invocation) -> ProgramResult:
+    """bcdedit.exe where a policy protects the boot configuration."""
+    return ProgramResult(1, "The boot configuration data store could not be opened.\r\nAccess is denied.\r\n", "")
+
+
+def look(node: DirectNode) -> observe.Seen:
+    return observe.read(node.observe(observe.calls(())))
+
+
+def patch(**more: t.Any) -> Patch:
+    # Nobody listens at that port.
+    file = PatchFile(name="fix.exe", sha256="0" * 64, url="http://127.0.0.1:9/fix.exe")
+    return Patch(name="fix", kb="KB5999001", file=file, **more)
+
+
+def test_a_pending_update_stack_reboots_before_anything_is_installed(machine: Machine) -> None:
+    machine.registry.set(PENDING, "", "")
+    node = PatchedNode(machine)
+    run = PatchRun(t.cast("t.Any", node), [patch()], Options(settle=0.1, max_reboots=1))
+    run.run()
+    assert node.events[:2] == ["reboot", "install"]
+    assert run.reboots == 1
+
+
+@pytest.mark.parametrize("wanted", ["KB500000", "KB5000001"])
+def test_windows_update_is_asked_for_whole_numbers(wanted: str) -> None:
+    offered = [f"2026-11 Cumulative Update ({number})" for number in ("KB500000", "KB5000001", "KB50000011")]
+    (pattern,) = update.arguments([dataclasses.replace(patch(), kb=wanted)], "default")["accept_list"]
+    assert [title for title in offered if re.search(pattern, title)] == [f"2026-11 Cumulative Update ({wanted})"]
+
+
+def test_a_job_whose_process_died_is_not_waited_for(machine: Machine) -> None:
+    alive = machine.processes.begin("powershell.exe", "NT AUTHORITY\\SYSTEM")
+    for key, pid in (("patches-wu-dead", 99999), ("patches-wu-alive", alive.id)):
+        machine.files.make_directory(f"{FOLDER}\\{key}")
+        job = {"started": 1, "finished": 0, observe.PID: pid}
+        machine.files.write_text(f"{FOLDER}\\{key}\\j1.2", json.dumps(job))
+    left = look(DirectNode(machine)).leftovers
+    assert left.jobs == {"patches-wu-alive": alive.id}
+    assert left.done == ("patches-wu-dead",)
+
+
+def test_what_was_disabled_is_disabled_again_and_stopped(machine: Machine) -> None:
+    node = DirectNode(machine)
+
+    def call(command: str, **parameters: t.Any) -> None:
+        node.run(Batch(calls=(Call(id="a", command=command, parameters=parameters, select=()),)))
+
+    call("Set-Service", Name="wuauserv", StartupType="Disabled")
+    assert look(node).node.disabled == ("wuauserv",)
+    node.run(Batch(calls=observe.enable_calls(["wuauserv"])))
+    call("Start-Service", Name="wuauserv")
+    seen = look(node)
+    assert seen.node.disabled == ()
+    node.run(Batch(calls=observe.restore_calls(seen.node.to_restore)))
+    service = machine.services.get("wuauserv")
+    assert service is not None
+    assert (service.start, service.state) == (4, "Stopped")
+    assert look(node).node.to_restore == {}
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_test_signed_update_is_installed_only_where_windows_will_load_it(tmp_path: Path, refused: bool) -> None:
+    known = families.load()
+    if refused:
+        known = dataclasses.replace(known, programs={**known.programs, "bcdedit.exe": without_bcdedit})
+    entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001}
+    quick = {"update_seconds": 1, "update_settle_seconds": 1, "secure_boot": False}
+    machine = Machine(Settings.read({**entry, **quick}), tmp_path / "machine", known)
+    machine.power_on()
+    try:
+        content = update_package.make(Update("KB5999001", test_signed=True))
+        file = PatchFile(name="fix.msu", sha256=hashlib.sha256(content).hexdigest(), url="http://127.0.0.1:9/fix.msu")
+        wanted = Patch(name="fix", kb="KB5999001", file=file, test_signed=True)
+        machine.files.make_directory(observe.folder(wanted))
+        machine.files.write_bytes(observe.path(wanted, file), content)
+        node = PatchedNode(machine)
+        seen = observe.read(node.observe(observe.calls([wanted])))
+        calls = files.file_calls(wanted, seen.node, files.Rules(), seen.files, {}, "p0.")
+        answer = node.run(Batch(calls=calls))
+        installed = answer["p0.install"]
+        assert (installed.skipped is not None) is refused
+        attempt = files.read(wanted, answer.scoped("p0."), 0)
+        if refused:
+            assert attempt.outcome == "failed"
+            assert "test signing could not be turned on" in attempt.why
+        else:
+            assert attempt.test_signing
+    finally:
+        machine.power.power_off()
