@@ -61,14 +61,15 @@ def resources(found: Templar, expression: str) -> list[dict[str, t.Any]]:
     return listed
 
 
-def content(found: Templar, expression: str, name: str) -> str:
-    """The content of a file by the end of its path, of the resources that an expression lists."""
-    (file,) = (
-        one
-        for one in resources(found, expression)
-        if one["type"] == "File" and one["name"].endswith(name) and one.get("state", "present") == "present"
-    )
-    return str(file["content"])
+def content(found: Templar, variable: str, name: str) -> str:
+    """The content of a file by the end of its path, of the resources that a role's variable lists.
+
+    Only that resource is rendered: the others, such as artifacts with all of their sources, take a second or two.
+    """
+    listed = found.available_variables[variable]
+    files = [number for number, one in enumerate(listed) if isinstance(one, dict) and one["type"] == "File"]
+    (number,) = (one for one in files if value(found, f"{variable}[{one}].name").endswith(name))
+    return str(value(found, f"{variable}[{number}].content"))
 
 
 def runtimes() -> dict[str, str]:
