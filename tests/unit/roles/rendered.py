@@ -136,9 +136,8 @@ def network() -> dict[str, str]:
         found[f"network/{backend}/net-conf.json"] = value(known, "cni_net_conf | to_nice_json(indent=2)") + "\n"
     known = node(cni_flannel_backend="vxlan")
     (reserved,) = resources(known, "node_join_overlay_resources")
-    found["network/vxlan/reserved-address.txt"] = (
-        f"{reserved['name']}\n{reserved['line_ending']}\n" + reserved["content"]
-    )
+    # As JSON, which shows the file's line ends.
+    found["network/vxlan/reserved-address.json"] = json.dumps(reserved, indent=2) + "\n"
     return found
 
 
