@@ -19,6 +19,8 @@ REQUIREMENTS ?= requirements-test.txt
 # Options of tests/soak.py, and which tests it repeats
 SOAK ?= --repetitions 20
 SOAK_TESTS ?= -m waits tests/integration tests/simulator_tests tests/unit
+# Options of the mutation run; `make mutants MUTANTS=--help` lists them
+MUTANTS ?= --sample 20
 # Options of ansible-test sanity, such as --test validate-modules; none: all checks
 SANITY_ARGS ?=
 
@@ -38,7 +40,7 @@ READY += $(VENV)/.stamp
 DEMO_READY += $(VENV)/.stamp-demo
 endif
 
-.PHONY: help venv demo test test-all lint ruff format mypy yamllint ansible-lint sanity sanity-quick changelog-lint docs-lint unit simulator-tests integration sweeps soak molecule bench requirements build clean distclean
+.PHONY: help venv demo test test-all lint ruff format mypy yamllint ansible-lint sanity sanity-quick changelog-lint docs-lint unit simulator-tests integration sweeps soak molecule mutants bench requirements build clean distclean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -86,6 +88,9 @@ soak: $(READY) ## Repeat the tests that wait, beside busy loops; SOAK="--repetit
 molecule: $(READY) ## All molecule scenarios on simulated servers, by molecule's own command line
 	$(BIN)/molecule test --all
 
+mutants: $(READY) ## Break the code in small ways and see whether tests notice; MUTANTS="--since main"
+	cd tests && $(BIN)/python -m mutation $(MUTANTS)
+
 bench: $(READY) ## Measure the engine: build/bench.json
 	cd tests && $(BIN)/python -m bench
 
@@ -102,7 +107,7 @@ format: $(READY) ## Let ruff fix and format the Python files
 # By package (-p), so that a module has one name: the one that Ansible, or pytest, imports it by.
 mypy: $(READY)
 	cd $(COLLECTIONS) && MYPYPATH=$(COLLECTIONS) $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/collection -p $(PACKAGE).plugins.plugin_utils
-	cd tests && $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/simulator -p simulator -p wire_cases
+	cd tests && $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/simulator -p simulator -p wire_cases -p mutation
 
 yamllint: $(READY)
 	$(BIN)/yamllint --strict .

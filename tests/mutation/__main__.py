@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The command line: `python -m mutation`, from tests/."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutation import choice, coverage, sources, workplace
+from mutation.mutants import Mutant
+from mutation.report import Report
+from mutation.running import Runner
+from mutation.sources import AREAS, Area
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A mutant and the test files that may notice it."""
+
+    mutant: Mutant
+    area: Area
+    tests: Sequence[str]
+
+
+def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="make mutants", description="Break the code, and see whether tests notice.")
+    parser.add_argument("--area", choices=sorted(AREAS), action="append", help="only this area; may be repeated")
+    parser.add_argument("--since", metavar="REVISION", help="only lines that differ from this git revision")
+    parser.add_argument("--sample", type=int, metavar="N", help="N lines of each area, with one mutant each")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the sample (1)")
+    parser.add_argument("--files", type=int, default=10, metavar="N", help="at most N test files for each mutant (10)")
+    parser.add_argument("--seconds", type=float, default=600, metavar="N", help="time limit of a mutant (600)")
+    parser.add_argument("--tests", action="append", metavar="FOLDER", help="look for tests here instead")
+    parser.add_argument("--list", action="store_true", help="show the mutants and their tests, and run nothing")
+    read = parser.parse_args(arguments)
+    if read.sample is None and read.since is None:
+        read.sample = 20
+    return read
+
+
+def trials(wanted: argparse.Namespace, texts: Mapping[str, str], lines: Mapping[str, set[int]] | None) -> list[Trial]:
+    """Return the mutants to try, with their tests.
+
+    Args:
+        wanted: the command line.
+        texts: the texts of the checkout, by path.
+        lines: the lines that may be changed; None: all.
+    """
+    reach = coverage.Coverage(coverage.texts_of(texts.items()))
+    found = []
+    for name in wanted.area or AREAS:
+        area = AREAS[name]
+        if wanted.tests:
+            area = Area(area.name, area.files, tuple(folder.rstrip("/") for folder in wanted.tests), area.without)
+        inside = {path: text for path, text in texts.items() if area.holds(path)}
+        chosen = choice.choose(inside, wanted.seed, wanted.sample, lines)
+        found += [Trial(mutant, area, reach.tests_of(mutant.path, area, wanted.files)) for mutant in chosen]
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try mutants, and return the exit status: 0, however many survived."""
+    wanted = options(arguments)
+    texts = {
+        path: (ROOT / path).read_text(encoding="utf-8")
+        for path in workplace.files_of(ROOT)
+        if path.endswith((*sources.SUFFIXES, ".py"))
+    }
+    lines = None
+    if wanted.since:
+        lines = choice.changed_lines(workplace.git(ROOT, "diff", "--unified=0", "--no-color", wanted.since, "--"))
+    chosen = trials(wanted, texts, lines)
+    report = Report(texts)
+    if wanted.list:
+        for trial in chosen:
+            report.show(trial.mutant, " ".join(trial.tests) or "no test file")
+        return 0
+    with workplace.copy_of(ROOT) as place:
+        runner = Runner(place.root, wanted.seconds)
+        files = sorted({test for trial in chosen for test in trial.tests})
+        report.say(f"{len(chosen)} mutants, seed {wanted.seed}; running {len(files)} test files without a mutant first")
+        red = runner.red(files)
+        for test in red:
+            report.say(f"fails without a mutant, left out: {test}")
+        for trial in chosen:
+            with place.changed(trial.mutant):
+                report.add(trial.area.name, trial.mutant, runner.judge(trial.tests, red))
+    report.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The test files that can notice a change of a file, those first that are nearest to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from mutation import imports
+from mutation.imports import Module
+from mutation.sources import Area
+
+FOLDERS = frozenset({"roles", "playbooks"})
+"""What a test mentions that reads YAML files of the collection."""
+POWERSHELL_TESTS = "invoke_calls"
+"""The module that runs the PowerShell; its test files have it in their names."""
+
+
+class Coverage:
+    """Says which test files reach a file.
+
+    Python: a test file, or something that it imports, imports the file. YAML: it reads roles or playbooks; those come
+    first that name the one that the file belongs to. PowerShell: its name says that it runs the module.
+
+    Args:
+        texts: the texts of all Python and YAML files of the checkout, by path.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._yaml = {path: text for path, text in texts.items() if path.endswith((".yml", ".j2"))}
+        self._modules: dict[str, Module] = {
+            path: imports.read(path, text)
+            for path, text in texts.items()
+            if path.endswith(".py") and path.startswith(("plugins/", "tests/"))
+        }
+        self._reached: dict[str, dict[str, int]] = {}
+
+    def tests_of(self, path: str, area: Area, limit: int) -> list[str]:
+        """Return at most `limit` test files of an area that reach a file, the nearest ones first.
+
+        Args:
+            path: the file that is changed.
+            area: the area, which says where its tests are.
+            limit: how many are wanted.
+        """
+        ranked = []
+        for test in self._modules:
+            inside = any(test.startswith(f"{folder}/") for folder in area.tests)
+            if inside and PurePosixPath(test).name.startswith("test_"):
+                distance = self._distance(test, path)
+                if distance is not None:
+                    ranked.append((not _is_namesake(test, path), distance, test))
+        return [test for _namesake, _distance, test in sorted(ranked)[:limit]]
+
+    def _distance(self, test: str, path: str) -> int | None:
+        if path.endswith(".py"):
+            return self._reach(test).get(path)
+        if path.endswith((".yml", ".j2")):
+            return self._yaml_distance(test, path)
+        return 0 if POWERSHELL_TESTS in PurePosixPath(test).name else None
+
+    def _yaml_distance(self, test: str, path: str) -> int | None:
+        """Return 0 for a test that names the role or playbook, 1 for one that names a user of it, 2 for one of all."""
+        words = frozenset[str]().union(
+            *(self._modules[module].words for module in self._reach(test) if module.startswith("tests/unit/"))
+        )
+        if not words & FOLDERS:
+            return None
+        if owner(path) in words:
+            return 0
+        return 1 if words & self._users(owner(path)) else 2
+
+    def _reach(self, test: str) -> dict[str, int]:
+        if test not in self._reached:
+            # The conftest.py of tests/ itself is that of every test.
+            folders = [str(folder) for folder in PurePosixPath(test).parents][:-2]
+            conftests = [f"{folder}/conftest.py" for folder in folders if f"{folder}/conftest.py" in self._modules]
+            self._reached[test] = imports.distances(test, self._modules, conftests)
+        return self._reached[test]
+
+    def _users(self, name: str) -> set[str]:
+        """Return the roles and playbooks that use a role or playbook, also through others."""
+        names = {name}
+        while True:
+            word = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w-])")
+            callers = (path for path in self._yaml if path.startswith("playbooks/") or "/tasks/" in path)
+            more = {owner(path) for path in callers if word.search(self._yaml[path])}
+            if more <= names:
+                return names - {name}
+            names |= more
+
+
+def owner(path: str) -> str:
+    """Return the name of the role that a file belongs to, or that of the playbook that it is."""
+    parts = PurePosixPath(path).parts
+    return parts[1] if parts[0] == "roles" else parts[-1]
+
+
+def _is_namesake(test: str, path: str) -> bool:
+    """Whether a test file has the name that convention gives it: resources/test_service.py for resources/service.py."""
+    stem = PurePosixPath(path).stem.lstrip("_")
+    folder = PurePosixPath(path).parent.name
+    return PurePosixPath(test).stem in {f"test_{stem}", f"test_{folder}_{stem}", f"test_{owner(path)}"}
+
+
+def texts_of(files: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return those files that say something of who uses what."""
+    return {
+        path: text
+        for path, text in files
+        if path.endswith(".py") or (path.startswith(("roles/", "playbooks/")) and "/meta/" not in path)
+    }

@@ -1,0 +1,262 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Changes of Python files.
+
+Left alone are texts for people (docstrings, texts with blanks), annotations, imports, and decorators: a change there is
+mostly one that no test should notice.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from mutation.mutants import Mutant, make
+
+COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Eq: (r"==", "!="),
+    ast.NotEq: (r"!=", "=="),
+    ast.Lt: (r"<", "<="),
+    ast.LtE: (r"<=", "<"),
+    ast.Gt: (r">", ">="),
+    ast.GtE: (r">=", ">"),
+    ast.In: (r"\bin\b", "not in"),
+    ast.NotIn: (r"\bnot\s+in\b", "in"),
+    ast.Is: (r"\bis\b", "is not"),
+    ast.IsNot: (r"\bis\s+not\b", "is"),
+}
+ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
+    ast.Add: (r"\+", "-"),
+    ast.Sub: (r"-", "+"),
+    ast.Mult: (r"\*", "//"),
+    ast.FloorDiv: (r"//", "*"),
+    ast.Div: (r"/", "*"),
+    ast.BitOr: (r"\|", "&"),
+    ast.BitAnd: (r"&", "|"),
+}
+CHANGED_TEXT = "mutated"
+_COMMA = re.compile(r"\s*,")
+
+
+def find(path: str, text: str) -> list[Mutant]:
+    """Return all changes of a Python file.
+
+    Args:
+        path: the file, as the mutants name it.
+        text: its text.
+    """
+    finder = _Finder(path, text)
+    finder.visit(ast.parse(text))
+    # Some changes come twice: `return x` of a bare constant, say.
+    return sorted({(found.start, found.end, found.replacement): found for found in finder.found}.values())
+
+
+class _Finder(ast.NodeVisitor):
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+        self.found: list[Mutant] = []
+        self._lines = [""]
+        self._starts = [0]
+        for line in text.splitlines(keepends=True):
+            self._lines.append(line)
+            self._starts.append(self._starts[-1] + len(line))
+        # starts[n] is where line n + 1 begins; ast counts bytes.
+
+    # Places
+
+    def _offset(self, line: int, column: int) -> int:
+        return self._starts[line - 1] + len(self._lines[line].encode()[:column].decode())
+
+    def _start(self, node: ast.expr | ast.stmt) -> int:
+        return self._offset(node.lineno, node.col_offset)
+
+    def _end(self, node: ast.expr | ast.stmt) -> int:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._offset(node.end_lineno, node.end_col_offset)
+
+    def _source(self, node: ast.expr) -> str:
+        return self.text[self._start(node) : self._end(node)]
+
+    def _add(self, start: int, end: int, replacement: str, operator: str) -> None:
+        self.found.append(make(self.path, self.text, start, end, replacement, operator))
+
+    def _replace(self, node: ast.expr | ast.stmt, replacement: str, operator: str) -> None:
+        self._add(self._start(node), self._end(node), replacement, operator)
+
+    def _between(self, left: ast.expr, right: ast.expr, rule: tuple[str, str], operator: str) -> None:
+        """Replace the operator between two expressions."""
+        pattern, replacement = rule
+        begin = self._end(left)
+        if at := re.search(pattern, self.text[begin : self._start(right)]):
+            self._add(begin + at.start(), begin + at.end(), replacement, operator)
+
+    # Expressions
+
+    def visit_Compare(self, node: ast.Compare) -> None:  # the names of ast.NodeVisitor
+        operands = [node.left, *node.comparators]
+        for left, operator, right in zip(operands, node.ops, node.comparators, strict=False):
+            self._between(left, right, COMPARISONS[type(operator)], "comparison")
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        rule = (r"\band\b", "or") if isinstance(node.op, ast.And) else (r"\bor\b", "and")
+        for left, right in zip(node.values, node.values[1:], strict=False):
+            self._between(left, right, rule, "and/or")
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if rule := ARITHMETIC.get(type(node.op)):
+            self._between(node.left, node.right, rule, "arithmetic")
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.Not):
+            self._replace(node, f"({self._source(node.operand)})", "drop not")
+        self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        value = node.value
+        if isinstance(value, bool):
+            self._replace(node, str(not value), "boolean")
+        elif isinstance(value, int):
+            self._replace(node, str(value + 1), "number")
+        elif isinstance(value, str) and not re.search(r"\s", value):
+            changed = value + CHANGED_TEXT if value else CHANGED_TEXT
+            self._replace(node, json.dumps(changed, ensure_ascii=False), "text")
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """Leave texts with values in them alone: before Python 3.12 their parts have no place of their own."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self._negate(node.test)
+        self.generic_visit(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        for condition in node.ifs:
+            self._negate(condition)
+        self.generic_visit(node)
+
+    def _negate(self, test: ast.expr) -> None:
+        # The others have their own change that does the same.
+        if not isinstance(test, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.NamedExpr):
+            self._replace(test, f"(not {self._source(test)})", "negate")
+
+    # Lists and the like
+
+    def visit_List(self, node: ast.List) -> None:
+        self._drop_each(node.elts, "drop item")
+        self.generic_visit(node)
+
+    def visit_Set(self, node: ast.Set) -> None:
+        if len(node.elts) > 1:
+            self._drop_each(node.elts, "drop item")
+        self.generic_visit(node)
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is not None:
+                self._drop(self._start(key), self._end(value), "drop entry")
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        for keyword in node.keywords:
+            if keyword.arg is not None:
+                start = self._offset(keyword.lineno, keyword.col_offset)
+                self._drop(start, self._end(keyword.value), "drop argument")
+        self.generic_visit(node)
+
+    def _drop_each(self, items: Sequence[ast.expr], operator: str) -> None:
+        for item in items:
+            self._drop(self._start(item), self._end(item), operator)
+
+    def _drop(self, start: int, end: int, operator: str) -> None:
+        """Drop what stands between two commas, with the comma behind it."""
+        # An item in parentheses of its own stays; so does one behind a comment, which is rare.
+        if not self.text[max(0, start - 200) : start].rstrip().endswith((",", "[", "{", "(")):
+            return
+        comma = _COMMA.match(self.text, end)
+        self._add(start, comma.end() if comma else end, "", operator)
+
+    # Statements
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Constant):
+            return  # a docstring
+        self._replace(node, "pass", "drop statement")
+        self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        self._replace(node, "pass", "drop statement")
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self._replace(node, "pass", "drop statement")
+        self.generic_visit(node)
+
+    def visit_Continue(self, node: ast.Continue) -> None:
+        self._replace(node, "break", "continue/break")
+
+    def visit_Break(self, node: ast.Break) -> None:
+        self._replace(node, "continue", "continue/break")
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+            self._replace(node, "return None", "return none")
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        if "TYPE_CHECKING" in self._source(node.test):
+            return
+        self._negate(node.test)
+        self.generic_visit(node)
+
+    def visit_While(self, node: ast.While) -> None:
+        self._negate(node.test)
+        self.generic_visit(node)
+
+    # What has annotations: only the rest of it is visited.
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._visit_all([node.value] if node.value else [])
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._visit_function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._visit_function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._visit_all(node.body)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+        # Aliases of types look like arithmetic.
+        if not names & {"__all__", "__metaclass__"} and not _is_alias(node.value):
+            self._visit_all([node.value])
+
+    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self._visit_all([*node.args.defaults, *(default for default in node.args.kw_defaults if default), *node.body])
+
+    def _visit_all(self, nodes: Sequence[ast.AST]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+
+def _is_alias(value: ast.expr) -> bool:
+    """Whether an expression names a type: `dict[str, Any]`, `t.Callable[..., str]`, `str | None`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
+        return any(_is_type(side) for side in (value.left, value.right))
+    return isinstance(value, ast.Subscript) and _is_type(value)
+
+
+def _is_type(node: ast.expr) -> bool:
+    names: Iterator[str] = (
+        found.id if isinstance(found, ast.Name) else found.attr
+        for found in ast.walk(node)
+        if isinstance(found, ast.Name | ast.Attribute)
+    )
+    known = {"str", "int", "bool", "float", "bytes", "dict", "list", "tuple", "set", "frozenset", "type", "Any"}
+    return any(name in known or name in {"Callable", "Mapping", "Sequence", "Iterable", "Iterator"} for name in names)
