@@ -15,6 +15,7 @@ from mutation.mutants import Mutant
 from mutation.report import Report
 from mutation.running import Runner
 from mutation.sources import AREAS, Area
+from mutation.workplace import Workplace
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,7 +26,7 @@ class Trial:
 
     mutant: Mutant
     area: Area
-    tests: Sequence[str]
+    tests: tuple[str, ...]
 
 
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -61,7 +62,7 @@ def trials(wanted: argparse.Namespace, texts: Mapping[str, str], lines: Mapping[
             area = Area(area.name, area.files, tuple(folder.rstrip("/") for folder in wanted.tests), area.without)
         inside = {path: text for path, text in texts.items() if area.holds(path)}
         chosen = choice.choose(inside, wanted.seed, wanted.sample, lines)
-        found += [Trial(mutant, area, reach.tests_of(mutant.path, area, wanted.files)) for mutant in chosen]
+        found += [Trial(mutant, area, tuple(reach.tests_of(mutant.path, area, wanted.files))) for mutant in chosen]
     return found
 
 
@@ -82,18 +83,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for trial in chosen:
             report.show(trial.mutant, " ".join(trial.tests) or "no test file")
         return 0
+    report.say(f"{len(chosen)} mutants, seed {wanted.seed}")
     with workplace.copy_of(ROOT) as place:
-        runner = Runner(place.root, wanted.seconds)
-        files = sorted({test for trial in chosen for test in trial.tests})
-        report.say(f"{len(chosen)} mutants, seed {wanted.seed}; running {len(files)} test files without a mutant first")
-        red = runner.red(files)
-        for test in red:
-            report.say(f"fails without a mutant, left out: {test}")
-        for trial in chosen:
-            with place.changed(trial.mutant):
-                report.add(trial.area.name, trial.mutant, runner.judge(trial.tests, red))
+        judge(chosen, place, Runner(place.root, wanted.seconds), report)
     report.close()
     return 0
+
+
+def judge(chosen: Sequence[Trial], place: Workplace, runner: Runner, report: Report) -> None:
+    """Try mutants and report them; then look whether the tests that failed pass without a mutant.
+
+    Args:
+        chosen: the mutants.
+        place: where they are made.
+        runner: runs tests there.
+        report: is told the outcomes.
+    """
+    verdicts = {}
+    for trial in chosen:
+        with place.changed(trial.mutant):
+            verdicts[trial] = runner.judge(trial.tests)
+        report.show(trial.mutant, verdicts[trial].outcome.value)
+    red: list[str] = []
+    while news := runner.red(
+        sorted({found.test for found in verdicts.values() if found.test and found.test not in red})
+    ):
+        red += news
+        for trial, verdict in verdicts.items():
+            if verdict.test in news:
+                report.say(f"fails without a mutant, too, and is left out: {verdict.test}")
+                with place.changed(trial.mutant):
+                    verdicts[trial] = runner.judge(trial.tests, red)
+                report.show(trial.mutant, verdicts[trial].outcome.value)
+    for trial, verdict in verdicts.items():
+        report.count(trial.area.name, trial.mutant, verdict.outcome)
 
 
 if __name__ == "__main__":

@@ -29,10 +29,9 @@ class Report:
         """Print a mutant: file, line, change."""
         self.say(f"{mutant.path}:{mutant.line}: {mutant.describe(self._texts[mutant.path])} [{remark}]")
 
-    def add(self, area: str, mutant: Mutant, outcome: Outcome) -> None:
-        """Print what became of a mutant, and count it."""
+    def count(self, area: str, mutant: Mutant, outcome: Outcome) -> None:
+        """Count what became of a mutant."""
         self._outcomes.append((area, mutant, outcome))
-        self.show(mutant, outcome.value)
 
     def close(self) -> None:
         """Print the survivors, and the counts of each area and of all."""

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 NO_TESTS = 5
@@ -33,6 +34,14 @@ class Outcome(enum.Enum):
         return self in (Outcome.KILLED, Outcome.TIMEOUT)
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests said of a mutant, and the first test that failed, where pytest named one."""
+
+    outcome: Outcome
+    test: str = ""
+
+
 class Runner:
     """Runs pytest in a folder.
 
@@ -45,10 +54,10 @@ class Runner:
         self.root, self.seconds = root, seconds
 
     def red(self, tests: Sequence[str]) -> list[str]:
-        """Return the tests that fail without any change: they can say nothing of a mutant.
+        """Return those tests that fail without any change: they can say nothing of a mutant.
 
         Args:
-            tests: the test files.
+            tests: test files or tests.
 
         Raises:
             RuntimeError: pytest could not run at all.
@@ -58,10 +67,10 @@ class Runner:
         status, output = self._pytest(["--tb=no", *tests], None)
         found = RED.findall(output)
         if status not in (0, NO_TESTS) and not found:
-            raise RuntimeError(f"pytest ended with {status} before any change was made:\n{output[-4000:]}")
+            raise RuntimeError(f"pytest ended with {status} without any change:\n{output[-4000:]}")
         return found
 
-    def judge(self, tests: Sequence[str], without: Sequence[str]) -> Outcome:
+    def judge(self, tests: Sequence[str], without: Sequence[str] = ()) -> Verdict:
         """Run tests until one fails, and say what this means for the mutant that is in the folder now.
 
         Args:
@@ -70,13 +79,15 @@ class Runner:
         """
         wanted = [test for test in tests if test not in without]
         if not wanted:
-            return Outcome.UNTESTED
+            return Verdict(Outcome.UNTESTED)
         left_out = [f"--deselect={test}" for test in without if "::" in test]
         try:
-            status, _output = self._pytest(["--exitfirst", "--tb=no", *left_out, *wanted], self.seconds)
+            status, output = self._pytest(["--exitfirst", "--tb=no", *left_out, *wanted], self.seconds)
         except subprocess.TimeoutExpired:
-            return Outcome.TIMEOUT
-        return {0: Outcome.SURVIVED, NO_TESTS: Outcome.UNTESTED}.get(status, Outcome.KILLED)
+            return Verdict(Outcome.TIMEOUT)
+        if status in (0, NO_TESTS):
+            return Verdict(Outcome.SURVIVED if status == 0 else Outcome.UNTESTED)
+        return Verdict(Outcome.KILLED, next(iter(RED.findall(output)), ""))
 
     def _pytest(self, arguments: Sequence[str], seconds: float | None) -> tuple[int, str]:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments]
@@ -84,7 +95,7 @@ class Runner:
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTEST_"))
         }
-        environment |= {"CI": "1", "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1", "COLUMNS": "1000"}
+        environment |= {"CI": "1", "NO_COLOR": "1", "COLUMNS": "1000"}
         with subprocess.Popen(
             command,
             cwd=self.root,

@@ -1,19 +1,21 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Batches run by PowerShell 7 itself, where it is on PATH."""
+"""Batches run by PowerShell itself: PowerShell 7 where it is on PATH, or the one that WINKUBE_POWERSHELL names."""
 
 from __future__ import annotations
 
+import os
 import shutil
-import stat
-import sys
 import typing as t
 from pathlib import Path
 
 import pytest
+from wire_cases import programs
 
-PWSH = shutil.which("pwsh")
-MARKS = [pytest.mark.pwsh, pytest.mark.skipif(PWSH is None, reason="PowerShell 7 (pwsh) is not on PATH")]
+POWERSHELL = os.environ.get("WINKUBE_POWERSHELL", "pwsh")
+"""`pwsh`, or on Windows `powershell`, which is Windows PowerShell 5.1."""
+PWSH = shutil.which(POWERSHELL)
+MARKS = [pytest.mark.pwsh, pytest.mark.skipif(PWSH is None, reason=f"PowerShell ({POWERSHELL}) is not on PATH")]
 
 Run = t.Callable[..., dict[str, t.Any]]
 """Runs a batch of calls and returns its observation."""
@@ -23,7 +25,4 @@ Answer = t.Callable[[str], dict[str, t.Any]]
 
 def program(folder: Path, name: str, code: str) -> str:
     """An executable of that name, written in Python."""
-    path = folder / name
-    path.write_text(f"#!{sys.executable}\nimport os, sys, time\n{code}\n", encoding="utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return str(path)
+    return programs.make(folder, name, f"import os, sys, time\n{code}")

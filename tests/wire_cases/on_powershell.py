@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The module itself, run by PowerShell 7 on this machine, as a back end of the recorded cases."""
+"""The module itself, run by a PowerShell of this machine, as a back end of the recorded cases.
+
+On Linux that is PowerShell 7, on Windows also Windows PowerShell 5.1.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -20,39 +22,46 @@ from typing import Any
 
 import ansible.module_utils.powershell
 
+from wire_cases import programs
 from wire_cases.recorded import Tree
 
 REPOSITORY = Path(__file__).parents[2]
 HERE = Path(__file__).parent / "powershell"
+# What the cases of the registry use; it is the machine's own. A variable of the environment is a value, too.
+REGISTRY = (
+    (r"HKLM\SOFTWARE\fz",),
+    (r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment", "/v", "FZ"),
+    (r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment", "/v", "FZ2"),
+)
 
 
 class PowerShellNode:
     """This machine: batches run in a process of PowerShell each, on files below a folder.
 
     Args:
-        pwsh: the path of PowerShell 7.
+        powershell: the path of PowerShell.
         folder: is made; holds the cases' files, the program that they run, and what stands in for ProgramData.
     """
 
-    def __init__(self, pwsh: str, folder: Path) -> None:
-        self._pwsh = pwsh
+    def __init__(self, powershell: str, folder: Path) -> None:
+        self._powershell = powershell
         self._files = folder / "fz"
         self._data = folder / "data"
         self._documents = folder / "documents"
         for made in (self._files, self._data, self._documents):
             made.mkdir(parents=True)
-        program = folder / "program.exe"
-        source = (HERE / "program.py").read_text(encoding="utf-8")
-        program.write_text(f"#!{sys.executable}\n{source}", encoding="utf-8")
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        self.program = str(program)
+        self.program = programs.make(folder, "program.exe", (HERE / "program.py").read_text(encoding="utf-8"))
 
     def path(self, below: str) -> str:
         """Return the path of a place in the folder."""
-        return f"{self._files}{below}"
+        return f"{self._files}{below.replace('/', os.sep)}"
 
     def prepare(self, before: Tree) -> None:
-        """Empty the folder and forget the keys; write the files."""
+        """Empty the folder and forget the keys; write the files. On Windows, remove what is in the registry."""
+        if sys.platform == "win32":
+            for known in REGISTRY:
+                # It may not be there.
+                subprocess.run(["reg.exe", "delete", *known, "/f"], capture_output=True, check=False)
         shutil.rmtree(self._files)
         shutil.rmtree(self._data)
         self._files.mkdir()
@@ -92,15 +101,13 @@ class PowerShellNode:
                 assert time.monotonic() < end, f"{sign} never came"
                 time.sleep(0.05)
         finally:
-            # Its programs may be all that is left of it.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _end(process)
             process.wait()
 
     def files(self) -> Tree:
         """Return what is in the folder."""
         return {
-            str(found.relative_to(self._files)): None if found.is_dir() else found.read_bytes()
+            found.relative_to(self._files).as_posix(): None if found.is_dir() else found.read_bytes()
             for found in self._files.rglob("*")
         }
 
@@ -111,7 +118,23 @@ class PowerShellNode:
         parser = Path(ansible.module_utils.powershell.__path__[0]) / "Ansible.ModuleUtils.ArgvParser.psm1"
         utilities = [parser, *sorted((REPOSITORY / "plugins/module_utils").glob("_Call*.psm1"))]
         arguments = [str(module), os.pathsep.join(map(str, utilities)), str(document)]
-        return [self._pwsh, "-NoProfile", "-NonInteractive", "-File", str(HERE / "harness.ps1"), *arguments]
+        # The policy that Windows begins with runs no script.
+        policy = ["-ExecutionPolicy", "Bypass"] if sys.platform == "win32" else []
+        return [
+            *(self._powershell, "-NoProfile", "-NonInteractive", *policy),
+            *("-File", str(HERE / "harness.ps1"), *arguments),
+        ]
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "ProgramData": str(self._data), "NO_COLOR": "1"}
+        # Names are upper case there, and a second one in another case would be a second variable.
+        name = "PROGRAMDATA" if sys.platform == "win32" else "ProgramData"
+        return {**os.environ, name: str(self._data), "NO_COLOR": "1"}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with its programs, which may be all that is left of it."""
+    if sys.platform == "win32":
+        subprocess.run(["taskkill.exe", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -122,7 +122,7 @@ def commit(root: Path, files: dict[str, str]) -> None:
         subprocess.run(["git", *arguments], cwd=root, check=True)
 
 
-def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(tmp_path: Path) -> None:
+def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commit(tmp_path, {"a.py": "def f(a):\n    return a + 1\n", ".gitignore": "ignored\n", "ignored": ""})
     (tmp_path / "test_a.py").write_text("import a\n\n\ndef test_f():\n    assert a.f(1) == 2\n", encoding="utf-8")
     (tmp_path / "test_red.py").write_text("def test_red():\n    assert False\n", encoding="utf-8")
@@ -134,23 +134,32 @@ def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(tmp_path: Path) -> N
             "test_a.py",
             "test_red.py",
         ]
-        runner = Runner(place.root, 60)
-        red = runner.red(["test_a.py", "test_red.py"])
-        assert red == ["test_red.py::test_red"]
         plus, loop = text.index("+"), text.index("return")
-        verdicts = {}
-        for name, mutant in {
-            "killed": make("a.py", text, plus, plus + 1, "-", "arithmetic"),
-            "survived": make("a.py", text, plus, plus + 1, "--", "equivalent"),
-            "late": make("a.py", text, loop, loop, "while a: pass\n    ", "loop"),
-        }.items():
-            runner.seconds = 60 if name != "late" else 5
-            with place.changed(mutant):
-                verdicts[name] = runner.judge(["test_red.py", "test_a.py"], red)
+        mutants = {
+            Outcome.KILLED: make("a.py", text, plus, plus + 1, "-", "arithmetic"),
+            Outcome.SURVIVED: make("a.py", text, plus, plus + 1, "--", "equivalent"),
+            Outcome.TIMEOUT: make("a.py", text, loop, loop, "while a: pass\n    ", "loop"),
+        }
+        report = Report({"a.py": text})
+        # A test that fails anyway kills nothing.
+        chosen = [command.Trial(mutant, PYTHON, ("test_red.py", "test_a.py")) for mutant in mutants.values()]
+        command.judge(chosen[:2], place, Runner(place.root, 60), report)
+        command.judge([command.Trial(chosen[2].mutant, PYTHON, ("test_a.py",))], place, Runner(place.root, 5), report)
+        command.judge([command.Trial(chosen[0].mutant, YAML, ())], place, Runner(place.root, 60), report)
         assert (place.root / "a.py").read_text(encoding="utf-8") == text
-        assert runner.judge([], red) is Outcome.UNTESTED
-    assert verdicts == {"killed": Outcome.KILLED, "survived": Outcome.SURVIVED, "late": Outcome.TIMEOUT}
+    report.close()
     assert (tmp_path / "a.py").read_text(encoding="utf-8") == text
+    lines = capsys.readouterr().out.splitlines()
+    found = {mutant.operator: outcome.value for outcome, mutant in mutants.items()}
+    told = lines[: lines.index("Survivors:")]
+    for operator, outcome in found.items():
+        assert [line for line in told if f": {operator}: " in line and line.endswith(f"[{outcome}]")], (operator, told)
+    assert "fails without a mutant, too, and is left out: test_red.py::test_red" in told
+    assert lines[-3:] == [
+        "python: mutants 3, killed 2 (67 %)",
+        "yaml: mutants 1, killed 0 (0 %)",
+        "mutants 4, killed 2 (50 %)",
+    ]
 
 
 def test_red_tests_are_read_from_pytests_summary() -> None:
@@ -164,7 +173,7 @@ def test_the_report_counts_and_lists_survivors(capsys: pytest.CaptureFixture[str
     mutant = make("plugins/a.py", text, 4, 5, "2", "number")
     report = Report({"plugins/a.py": text})
     for area, outcome in (("python", Outcome.KILLED), ("python", Outcome.SURVIVED), ("yaml", Outcome.TIMEOUT)):
-        report.add(area, mutant, outcome)
+        report.count(area, mutant, outcome)
     report.close()
     lines = capsys.readouterr().out.splitlines()
     assert lines[lines.index("Survivors:") + 1] == "plugins/a.py:1: number: 1 -> 2 [survived]"

@@ -11,12 +11,13 @@ import uuid
 from pathlib import Path
 
 from unit.powershell_runs import MARKS, Answer, Run
+from wire_cases.on_powershell import REPOSITORY
 
 pytestmark = MARKS
 
 
-def test_forbidden_batches_are_refused_in_the_words_of_the_wire(answer: Answer, repository: Path) -> None:
-    cases = json.loads((repository / "tests/wire_cases/refused.json").read_text(encoding="utf-8"))["cases"]
+def test_forbidden_batches_are_refused_in_the_words_of_the_wire(answer: Answer) -> None:
+    cases = json.loads((REPOSITORY / "tests/wire_cases/refused.json").read_text(encoding="utf-8"))["cases"]
     for case in cases:
         text = case["batch"] if isinstance(case["batch"], str) else json.dumps(case["batch"])
         assert answer(text) == {"changed": False, "failed": True, "msg": case["says"]}
