@@ -13,7 +13,7 @@ from pathlib import Path
 from mutation import choice, coverage, sources, workplace
 from mutation.mutants import Mutant
 from mutation.report import Report
-from mutation.running import Runner
+from mutation.running import Runner, Verdict
 from mutation.sources import AREAS, Area
 from mutation.workplace import Workplace
 
@@ -99,11 +99,14 @@ def judge(chosen: Sequence[Trial], place: Workplace, runner: Runner, report: Rep
         runner: runs tests there.
         report: is told the outcomes.
     """
-    verdicts = {}
-    for trial in chosen:
-        with place.changed(trial.mutant):
-            verdicts[trial] = runner.judge(trial.tests)
-        report.show(trial.mutant, verdicts[trial].outcome.value)
+    verdicts: dict[Trial, Verdict] = {}
+    try:
+        for trial in chosen:
+            with place.changed(trial.mutant):
+                verdicts[trial] = runner.judge(trial.tests)
+            report.show(trial.mutant, verdicts[trial].outcome.value)
+    except KeyboardInterrupt:
+        report.say(f"interrupted: {len(chosen) - len(verdicts)} mutants were not tried")
     red: list[str] = []
     while news := runner.red(
         sorted({found.test for found in verdicts.values() if found.test and found.test not in red})

@@ -14,6 +14,12 @@ from mutation.sources import Area
 
 FOLDERS = frozenset({"roles", "playbooks"})
 """What a test mentions that reads YAML files of the collection."""
+ELSEWHERE = 2
+"""For so many imports counts that a test is not in the folder that mirrors the file's."""
+AFTER_UNIT_TESTS = 100
+"""How far an integration test is: it comes last, and only where somebody asked for these."""
+GENERAL = frozenset({"plugin", "util", "module", "action", "filter", "main", "task", "var", "default", "node", "test"})
+"""Words in names of files that say nothing of what they are about."""
 POWERSHELL_TESTS = "invoke_calls"
 """The module that runs the PowerShell; its test files have it in their names."""
 
@@ -51,12 +57,20 @@ class Coverage:
             if inside and PurePosixPath(test).name.startswith("test_"):
                 distance = self._distance(test, path)
                 if distance is not None:
-                    ranked.append((not _is_namesake(test, path), distance, test))
-        return [test for _namesake, _distance, test in sorted(ranked)[:limit]]
+                    # Its own folder's tests are more likely to look at what it does than others that import it.
+                    near = distance if _is_mirrored(test, path) else distance + ELSEWHERE
+                    ranked.append((not _is_namesake(test, path), near, test))
+        return [test for _namesake, _near, test in sorted(ranked)[:limit]]
 
     def _distance(self, test: str, path: str) -> int | None:
+        if test.startswith("tests/integration/"):
+            return AFTER_UNIT_TESTS if _shares_a_word(test, path) else None
         if path.endswith(".py"):
-            return self._reach(test).get(path)
+            found = self._reach(test).get(path)
+            # Ansible loads these, and no test imports them: those of roles use them.
+            if found is None and path.startswith(("plugins/filter/", "plugins/lookup/")):
+                found = self._yaml_distance(test, path)
+            return 0 if found is None and _is_namesake(test, path) else found
         if path.endswith((".yml", ".j2")):
             return self._yaml_distance(test, path)
         return 0 if POWERSHELL_TESTS in PurePosixPath(test).name else None
@@ -96,6 +110,22 @@ def owner(path: str) -> str:
     """Return the name of the role that a file belongs to, or that of the playbook that it is."""
     parts = PurePosixPath(path).parts
     return parts[1] if parts[0] == "roles" else parts[-1]
+
+
+def _shares_a_word(test: str, path: str) -> bool:
+    """Whether the names of a test file and of a file, or of its folder, have a word in common."""
+    place = PurePosixPath(path)
+    return bool(_words(PurePosixPath(test).stem) & _words(f"{place.stem}_{place.parent.name}_{owner(path)}"))
+
+
+def _words(name: str) -> set[str]:
+    found = {word.removesuffix("es") if word.endswith("ches") else word.removesuffix("s") for word in name.split("_")}
+    return found - GENERAL - {""}
+
+
+def _is_mirrored(test: str, path: str) -> bool:
+    """Whether a test is in the folder below tests/unit that the file has in the collection."""
+    return PurePosixPath(test).parent == PurePosixPath("tests/unit", PurePosixPath(path).parent)
 
 
 def _is_namesake(test: str, path: str) -> bool:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 from pathlib import Path
 
@@ -74,6 +75,13 @@ CHECKOUT = {
     "plugins/plugin_utils/resources/_base.py": "",
     "plugins/plugin_utils/resources/service.py": "from . import _base",
     "plugins/plugin_utils/alone.py": "",
+    "plugins/plugin_utils/file.py": "",
+    "plugins/lookup/variable.py": "",
+    "plugins/action/bundle_push.py": "",
+    "tests/unit/test_b.py": "import ansible_collections.winkube.node.plugins.plugin_utils.file",
+    "tests/unit/plugins/plugin_utils/test_b.py": "import unit.test_b",
+    "tests/unit/test_variable.py": "",
+    "tests/integration/test_bundles_served.py": "",
     "tests/conftest.py": "from ansible_collections.winkube.node.plugins.plugin_utils import alone",
     "tests/unit/helper.py": "from ansible_collections.winkube.node.plugins.plugin_utils.resources import service",
     "tests/unit/test_a.py": "from unit import helper",
@@ -97,8 +105,26 @@ def test_the_nearest_test_files_come_first() -> None:
     assert reach.tests_of(service, PYTHON, 10) == tests
     assert reach.tests_of(service, PYTHON, 2) == tests[:2]
     assert reach.tests_of("plugins/plugin_utils/resources/_base.py", PYTHON, 1) == [tests[1]]
+    # It is nearer by its folder.
+    assert reach.tests_of("plugins/plugin_utils/file.py", PYTHON, 10) == [
+        "tests/unit/plugins/plugin_utils/test_b.py",
+        "tests/unit/test_b.py",
+    ]
     # What every test loads tells nothing.
     assert reach.tests_of("plugins/plugin_utils/alone.py", PYTHON, 10) == []
+
+
+def test_what_ansible_loads_is_reached_by_its_own_test_and_those_of_roles() -> None:
+    roles = [f"tests/unit/roles/test_{name}.py" for name in ("all", "cni", "join")]
+    found = Coverage(CHECKOUT).tests_of("plugins/lookup/variable.py", PYTHON, 10)
+    assert found == ["tests/unit/test_variable.py", *roles]
+
+
+def test_integration_tests_are_chosen_by_the_words_in_their_names() -> None:
+    area = dataclasses.replace(PYTHON, tests=("tests/unit", "tests/integration"))
+    action = "plugins/action/bundle_push.py"
+    assert Coverage(CHECKOUT).tests_of(action, area, 10) == ["tests/integration/test_bundles_served.py"]
+    assert Coverage(CHECKOUT).tests_of(action, PYTHON, 10) == []
 
 
 def test_a_role_is_read_by_tests_that_name_it_or_its_users() -> None:
