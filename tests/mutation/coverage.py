@@ -20,6 +20,8 @@ AFTER_UNIT_TESTS = 100
 """How far an integration test is: it comes last, and only where somebody asked for these."""
 GENERAL = frozenset({"plugin", "util", "module", "action", "filter", "main", "task", "var", "default", "node", "test"})
 """Words in names of files that say nothing of what they are about."""
+OWN_TESTS = "tests/unit/mutation/"
+"""They name roles and playbooks, and read none."""
 POWERSHELL_TESTS = "invoke_calls"
 """The module that runs the PowerShell; its test files have it in their names."""
 
@@ -54,7 +56,7 @@ class Coverage:
         ranked = []
         for test in self._modules:
             inside = any(test.startswith(f"{folder}/") for folder in area.tests)
-            if inside and PurePosixPath(test).name.startswith("test_"):
+            if inside and PurePosixPath(test).name.startswith("test_") and not test.startswith(OWN_TESTS):
                 distance = self._distance(test, path)
                 if distance is not None:
                     # Its own folder's tests are more likely to look at what it does than others that import it.
@@ -124,8 +126,11 @@ def _words(name: str) -> set[str]:
 
 
 def _is_mirrored(test: str, path: str) -> bool:
-    """Whether a test is in the folder below tests/unit that the file has in the collection."""
-    return PurePosixPath(test).parent == PurePosixPath("tests/unit", PurePosixPath(path).parent)
+    """Whether a test is in the folder below tests/unit that the file has in the collection; all roles have one."""
+    folder = PurePosixPath(path).parent
+    if path.startswith(("roles/", "playbooks/")):
+        folder = PurePosixPath("roles") if path.startswith("roles/") else PurePosixPath()
+    return PurePosixPath(test).parent == PurePosixPath("tests/unit") / folder
 
 
 def _is_namesake(test: str, path: str) -> bool:

@@ -139,3 +139,12 @@ def test_a_service_that_is_redefined_later_may_fail_to_start_before() -> None:
         work = next_work(changes)
         (found,) = (call for call in work.calls if call.command == "Start-Service")
         assert found.on_error == expected
+
+
+def test_why_a_no_log_resource_differs_is_hidden() -> None:
+    reasons = {}
+    for no_log in (False, True):
+        (change,) = planned(["never"], no_log=no_log)
+        told = dataclasses.replace(change, change=dataclasses.replace(change.change, why="is password, not secret"))
+        reasons[no_log] = told.to_result()["why"]
+    assert reasons == {False: "is password, not secret", True: "differs (hidden: no_log)"}

@@ -168,3 +168,25 @@ def test_line_ends_are_made_once(content: str, ending: str) -> None:
     assert again == data
     assert b"\r\r\n" not in data
     assert (b"\r" in data) == (ending == "crlf" and b"\n" in data)
+
+
+# MS-DTYP 2.4.2.4 (well-known SIDs) and 2.5.1.1 (their names in SDDL).
+@pytest.mark.parametrize(
+    ("alias", "sid"),
+    [
+        ("SY", "S-1-5-18"),
+        ("LS", "S-1-5-19"),
+        ("NS", "S-1-5-20"),
+        ("BA", "S-1-5-32-544"),
+        ("BU", "S-1-5-32-545"),
+        ("AU", "S-1-5-11"),
+        ("IU", "S-1-5-4"),
+        ("WD", "S-1-1-0"),
+        ("CO", "S-1-3-0"),
+        ("CG", "S-1-3-1"),
+        ("OW", "S-1-3-4"),
+    ],
+)
+def test_a_trustee_by_name_is_the_one_by_sid(alias: str, sid: str) -> None:
+    assert _sddl.same(f"O:{alias}D:(A;;FA;;;{alias})", f"O:{sid}D:(A;;FA;;;{sid})")
+    assert not _sddl.same(f"D:(A;;FA;;;{alias})", "D:(A;;FA;;;S-1-5-32-546)")
