@@ -224,3 +224,18 @@ def test_the_name_that_the_run_gives_counts() -> None:
     assert found(state(computer_name="WIN-RANDOM"), node_name="windows01", next_name="windows01") == []
     (problem,) = found(state(computer_name="WIN-RANDOM"), node_name="windows02", next_name="windows01")
     assert "its computer's name is windows01" in problem
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        ({}, []),
+        ({"node_maintenance_serial": "10%", "node_maintenance_max_failed": 3}, []),
+        # Ansible takes 0 and negative numbers for all nodes at once.
+        ({"node_maintenance_serial": 0}, ["node_maintenance_serial"]),
+        ({"node_maintenance_serial": [1, 5]}, ["node_maintenance_serial"]),
+        ({"node_maintenance_max_failed": -1}, ["node_maintenance_max_failed"]),
+    ],
+)
+def test_how_many_nodes_are_worked_on_at_a_time(values: dict[str, object], wrong: list[str]) -> None:
+    assert [problem.variable for problem in preflight.rollout_problems(values)] == wrong
