@@ -242,7 +242,7 @@ def next_work(
     calls = _started_later(joined(calls, woven(lanes)), done)
     services = _unique([*restarts, *(name for planned in done for name in _restarts_of(planned, done))])
     if services and not reboot:
-        before, after = restart_calls(services)
+        before, after = restart_calls(services, _started_before(done))
         calls = [*before, *calls, *after]
     return Work(changes=tuple(done), reboot=reboot, barriers=barriers, calls=tuple(calls))
 
@@ -314,20 +314,40 @@ def _started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> lis
     return [dataclasses.replace(call, on_error="continue", retries=0) if call.id in lenient else call for call in calls]
 
 
+def _started(changes: t.Iterable[Planned]) -> set[str]:
+    """Names of the services that changes start, in lower case."""
+    return {
+        planned.resource.name.lower()
+        for planned in changes
+        if planned.resource.type == "Service"
+        and any(call.command in ("Start-Service", "Restart-Service") for call in planned.change.calls)
+    }
+
+
 def _restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
     """Services to restart for a change; not those that a later change of the same batch starts anyway."""
-    started = {
-        other.resource.name.lower()
-        for other in changes
-        if other.position > planned.position
-        and other.resource.type == "Service"
-        and any(call.command in ("Start-Service", "Restart-Service") for call in other.change.calls)
-    }
+    started = _started(other for other in changes if other.position > planned.position)
     return [name for name in planned.resource.restarts if name.lower() not in started]
 
 
-def restart_calls(services: t.Sequence[str]) -> tuple[list[Call], list[Call]]:
-    """Calls for the begin and the end of a batch: what ran before it, and still runs, restarts once."""
+def _started_before(changes: t.Sequence[Planned]) -> set[str]:
+    """Services that the batch starts before a later change of it replaces what they read, in lower case."""
+    return {
+        name.lower()
+        for planned in changes
+        for name in planned.resource.restarts
+        if name.lower() in _started(other for other in changes if other.position < planned.position)
+    }
+
+
+def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
+    """Calls for the begin and the end of a batch: what ran before it, and still runs, restarts once.
+
+    Args:
+        services: names of the services.
+        started: those that the batch itself starts before it replaces what they read, in lower case: they restart
+            whether they ran before or not.
+    """
     before: list[Call] = []
     after: list[Call] = []
     for number, name in enumerate(services):
@@ -336,9 +356,12 @@ def restart_calls(services: t.Sequence[str]) -> tuple[list[Call], list[Call]]:
         get = Call(
             id=was, command="Get-Service", parameters={"Name": name}, select=("Name", "Status"), on_error="continue"
         )
-        before.append(get)
         by_name = Input(calls=(was,), where=running, parameter="Name", property="Name")
-        after.append(dataclasses.replace(get, id=still, parameters={}, input=by_name))
+        if name.lower() in started:
+            after.append(dataclasses.replace(get, id=still))
+        else:
+            before.append(get)
+            after.append(dataclasses.replace(get, id=still, parameters={}, input=by_name))
         after.append(
             Call(
                 id=f"{RESTART}{number}.restart",

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pytest
 from unit.fake_settings import Setting, World, converge, titles
 
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
@@ -92,6 +93,20 @@ def test_services_restart_once_if_they_run() -> None:
     assert [call["command"] for call in world.executed][-1] == "Restart-Service"
     assert outcome.failures == []
     assert action._connection.commands == 2
+
+
+@pytest.mark.parametrize("state", ["Stopped", "Running"])
+@pytest.mark.parametrize(("first", "restarts"), [("service", 1), ("file", 0)])
+def test_a_service_runs_with_what_the_batch_wrote_after_it_was_started(state: str, first: str, restarts: int) -> None:
+    world = World()
+    world.has_services(kubelet=state)
+    (service,) = load([{"type": "Service", "name": "kubelet", "state": "running"}])
+    file = Setting(name="a", restarts=("Kubelet",))
+    converge(world, *((service, file) if first == "service" else (file, service)))
+    starts = world.ran("Start-Service")
+    assert starts == (1 if state == "Stopped" else 0)
+    # A service that ran and need not change restarts for the file alone, wherever it stands.
+    assert world.ran("Restart-Service") == (restarts if state == "Stopped" else 1)
 
 
 def test_nothing_restarts_where_nothing_changed() -> None:
