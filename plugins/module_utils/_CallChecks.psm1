@@ -56,6 +56,8 @@ function Assert-Kind($Entry, [string]$What, $Allowed) {
     if ($Entry -isnot [System.Collections.IDictionary]) { throw "a $What has to be an object" }
     foreach ($pair in $Entry.GetEnumerator()) {
         if ($Allowed.Keys -cnotcontains $pair.Key) { throw "unknown key in ${What}: $(ConvertTo-BatchJson $pair.Key)" }
+        # Most are, and a call of a function costs time.
+        if ($pair.Value -is [string] -and $Allowed[$pair.Key] -contains 'string') { continue }
         $wrong = Get-WrongKind $pair.Value $Allowed[$pair.Key]
         if ($wrong) { throw "wrong type of $(ConvertTo-BatchJson $pair.Key) in ${What}: $wrong" }
     }

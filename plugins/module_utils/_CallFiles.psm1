@@ -43,6 +43,23 @@ function Get-Sha([string]$Path, [string]$Algorithm = 'SHA256') {
     finally { $stream.Dispose() }
 }
 
+function Get-ShaOfBytes([byte[]]$Bytes) {
+    $stream = [System.IO.MemoryStream]::new($Bytes)
+    try { return (Get-FileHash -InputStream $stream -Algorithm SHA256).Hash.ToLowerInvariant() }
+    finally { $stream.Dispose() }
+}
+
+function Read-SharedText([string]$Path) {
+    $stream = Open-Shared $Path
+    try { return [System.IO.StreamReader]::new($stream).ReadToEnd() } finally { $stream.Dispose() }
+}
+
+# Files below a folder that may be open; a folder that cannot be listed has none that we know.
+function Get-FileBelow([string]$Path) {
+    try { return @([System.IO.Directory]::GetFiles($Path, '*', 'AllDirectories') | Select-Object -First 500) }
+    catch { $null = 'it cannot be listed' }
+}
+
 # Names of the processes that have files open, as far as Windows' Restart Manager knows them.
 # https://learn.microsoft.com/windows/win32/api/restartmanager/nf-restartmanager-rmgetlist
 function Get-Holder([string[]]$Paths) {
@@ -97,9 +114,10 @@ function Invoke-FileAction([string]$Action, [string]$Path, [string]$Destination)
             $below = $Action -eq 'move' -and (Get-Win32Code $reason) -eq 5 -and [System.IO.Directory]::Exists($Path)
             if (-not $below -and -not (Test-Held $reason)) { throw }
             if ($clock.Elapsed.TotalSeconds -ge 10) {
-                if ($below) { throw }
                 $files = @(@($Path, $Destination) -ne '')
-                $holders = @(Get-Holder $files)
+                $holders = @(if ($below) { Get-Holder @(Get-FileBelow $Path) } else { Get-Holder $files })
+                # Then it may be missing rights.
+                if ($below -and -not $holders.Count) { throw }
                 $who = if ($holders.Count) { $holders -join ', ' } else { 'another process' }
                 $message = "$($files -join ' or ') is held open by ${who}: $($reason.Message)"
                 throw (New-Failure 'ResourceBusy' 'FileInUse' $message)
@@ -112,7 +130,7 @@ function Invoke-FileAction([string]$Action, [string]$Path, [string]$Destination)
 $export = @{
     Function = @(
         'Get-Win32Code', 'Test-Held', 'Test-Item', 'Assert-Item', 'Assert-Apart', 'Add-Parent', 'Open-Shared'
-        'Get-Sha', 'Invoke-FileAction'
+        'Get-Sha', 'Get-ShaOfBytes', 'Read-SharedText', 'Invoke-FileAction'
     )
 }
 Export-ModuleMember @export

@@ -9,12 +9,13 @@ function ConvertFrom-BatchJson([string]$Text) {
     $stack = [System.Collections.Stack]::new()
     $stack.Push($root)
     $name = $null
-    foreach ($match in [regex]::Matches($Text, '"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')) {
+    foreach ($match in [regex]::Matches($Text, '"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+|"')) {
         $token = $match.Value
         if ($token -eq ':' -or $token -eq ',') { continue }
         if ($token -eq '}' -or $token -eq ']') {
             if ($null -ne $name) { throw 'a name without a value' }
-            $null = $stack.Pop()
+            $isObject = $stack.Pop() -is [System.Collections.IDictionary]
+            if ($isObject -ne ($token -eq '}')) { throw 'a bracket that closes another one' }
             continue
         }
         $parent = $stack.Peek()
@@ -29,11 +30,14 @@ function ConvertFrom-BatchJson([string]$Text) {
         elseif ($token -ceq 'true') { $value = $true }
         elseif ($token -ceq 'false') { $value = $false }
         elseif ($token -ceq 'null') { $value = $null }
-        elseif ($token -match '^-?[0-9]{1,9}$') { $value = [int]$token }
-        elseif ($token -match '^-?[0-9]{1,18}$') { $value = [long]$token }
+        elseif ($token -match '^-?(0|[1-9][0-9]{0,8})$') { $value = [int]$token }
+        elseif ($token -match '^-?[1-9][0-9]{9,17}$') { $value = [long]$token }
         # A double would round them.
-        elseif ($token -match '^-?[0-9]{1,28}$') { $value = [decimal]$token }
-        else { $value = [double]::Parse($token, [cultureinfo]::InvariantCulture) }
+        elseif ($token -match '^-?[1-9][0-9]{18,27}$') { $value = [decimal]$token }
+        elseif ($token -match '^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$') {
+            $value = [double]::Parse($token, [cultureinfo]::InvariantCulture)
+        }
+        else { throw 'neither a number nor a word of JSON' }
         if ($parent -is [System.Collections.IDictionary]) { $parent.Add($name, $value); $name = $null }
         else { $null = $parent.Add($value) }
         if ($token -eq '{' -or $token -eq '[') { $stack.Push($value) }

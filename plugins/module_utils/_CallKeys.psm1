@@ -12,7 +12,9 @@ function Remove-Key([string]$Key) {
     $folder = Get-KeyPath $Key
     $parent = [System.IO.Path]::GetDirectoryName($folder)
     if (-not [System.IO.Directory]::Exists($parent)) { return }
-    foreach ($path in @($folder) + [System.IO.Directory]::GetFiles($parent, "$Key.*")) {
+    $files = @()
+    try { $files = [System.IO.Directory]::GetFiles($parent, "$Key.*") } catch { $null = 'it cannot be listed' }
+    foreach ($path in @($folder) + $files) {
         try { Remove-Item -LiteralPath $path -Recurse -Force -ErrorAction SilentlyContinue }
         catch { $null = 'it is in use' }
     }

@@ -14,17 +14,20 @@ function Get-ObjectProperty($Object, [string]$Path) {
 
 # What is wanted of each property, looked up once for all objects: many values cost no more than one.
 function ConvertTo-Wanted($Where) {
-    $wanted = @{}
-    foreach ($path in $Where.Keys) {
-        $wanted[$path] = [System.Collections.Generic.HashSet[string]]::new([StringComparer]::OrdinalIgnoreCase)
-        foreach ($value in @($Where[$path])) { $null = $wanted[$path].Add([string]$value) }
+    $wanted = [System.Collections.Generic.List[object]]::new()
+    if ($null -eq $Where) { return , $wanted }
+    # Not `.Keys`: that would be the property of this name where one is asked for.
+    foreach ($entry in $Where.GetEnumerator()) {
+        $texts = [System.Collections.Generic.HashSet[string]]::new([StringComparer]::OrdinalIgnoreCase)
+        foreach ($value in @($entry.Value)) { $null = $texts.Add([string]$value) }
+        $wanted.Add(@{ Path = $entry.Key; Texts = $texts })
     }
-    return $wanted
+    return , $wanted
 }
 
 function Test-Object($Object, $Wanted) {
-    foreach ($path in $Wanted.Keys) {
-        if (-not $Wanted[$path].Contains([string](Get-ObjectProperty $Object $path))) { return $false }
+    foreach ($one in $Wanted) {
+        if (-not $one.Texts.Contains([string](Get-ObjectProperty $Object $one.Path))) { return $false }
     }
     return $true
 }
@@ -64,12 +67,11 @@ function ConvertTo-Failure([System.Management.Automation.ErrorRecord]$Record, [s
     $id = $Record.FullyQualifiedErrorId
     $called = $exception -is [System.Management.Automation.MethodInvocationException]
     $called = $called -or $exception -is [System.Management.Automation.GetValueInvocationException]
-    if ($called -and $exception.InnerException) {
-        $exception = $exception.InnerException
-        if ($Command.StartsWith('@')) {
-            $category = Get-Category $exception $Command
-            $id = if ($category -eq 'ResourceBusy') { 'FileInUse' } else { $exception.GetType().Name }
-        }
+    if ($called -and $exception.InnerException) { $exception = $exception.InnerException }
+    # Cmdlets inside verbs pass on what .NET throws without a category, too.
+    if ($Command.StartsWith('@') -and ($called -or $category -eq 'NotSpecified')) {
+        $category = Get-Category $exception $Command
+        $id = if ($category -eq 'ResourceBusy') { 'FileInUse' } else { $exception.GetType().Name }
     }
     $type = $exception.GetType().FullName
     return [ordered]@{ category = $category; id = $id; type = $type; message = $exception.Message }

@@ -6,9 +6,18 @@
 
 function Get-BatchFolder { return [System.IO.Path]::Combine($env:ProgramData, 'winkube', 'batches') }
 
+# Whether a writer is at work: it holds its note open until what it wrote is in its place.
+function Test-Note([string]$Id) {
+    $note = [System.IO.Path]::Combine((Get-BatchFolder), "$Id.note")
+    if (-not [System.IO.File]::Exists($note)) { return $false }
+    try { [System.IO.File]::Open($note, 'Open', 'Read', 'None').Dispose() } catch { return $true }
+    return $false
+}
+
 function Remove-Part([string]$Path) {
     # The second form is that of earlier versions.
-    if ($Path -notmatch '(~[0-9a-f]{8}|\.[0-9a-f]{32})\.part$') { return }
+    if ($Path -notmatch '(~([0-9a-f]{8})|\.[0-9a-f]{32})\.part$') { return }
+    if ($Matches[2] -and (Test-Note $Matches[2])) { return }
     try { [System.IO.File]::Delete($Path) } catch { $null = 'it is being written' }
 }
 
@@ -32,16 +41,19 @@ function Open-Note([string]$Id, [string]$Path) {
     catch { $null = 'whoever writes there next finds it all the same' }
 }
 
-function Close-Note($Note) {
+# The note stays where what it is about could not be deleted: the sweep of keys takes both.
+function Close-Note($Note, [string]$Part) {
     if ($null -eq $Note) { return }
     $Note.Dispose()
-    # The file itself is in its place by now.
+    if ([System.IO.File]::Exists($Part)) { return }
     try { [System.IO.File]::Delete($Note.Name) } catch { $null = 'the sweep of keys takes it' }
 }
 
 # Deletes what was noted by processes that are gone.
 function Clear-Note {
-    foreach ($note in [System.IO.Directory]::GetFiles((Get-BatchFolder), '*.note')) {
+    $notes = @()
+    try { $notes = [System.IO.Directory]::GetFiles((Get-BatchFolder), '*.note') } catch { $null = 'none, or no rights' }
+    foreach ($note in $notes) {
         try {
             $stream = [System.IO.File]::Open($note, 'Open', 'Read', 'None')
             try { $path = [System.IO.StreamReader]::new($stream).ReadToEnd() } finally { $stream.Dispose() }

@@ -128,7 +128,7 @@ $script:space = $null
 # A cmdlet in another runspace. One that waits inside a service cannot be ended (moby/moby#40699): it is left behind
 # with its runspace, and its thread ends with this process.
 function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) {
-    if ($null -eq $script:space) {
+    if ($null -eq $script:space -or $script:space.RunspaceStateInfo.State -ne 'Opened') {
         $script:space = [runspacefactory]::CreateRunspace()
         $script:space.Open()
         # Its preferences are its own.
@@ -149,6 +149,7 @@ function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) 
     }
     try { $shell.EndInvoke($running) }
     catch {
+        $shell.Dispose()
         $reason = $_.Exception.InnerException
         if ($reason -is [System.Management.Automation.IContainsErrorRecord]) { throw $reason.ErrorRecord }
         throw

@@ -93,7 +93,7 @@ function Add-Attempt($Run, $Attempt, $Known) {
     $program = $Attempt.Program
     $final = $null -ne $program -and $null -ne $call['final_codes']
     $final = $final -and $call['final_codes'] -contains $program['exit_code']
-    if ($null -ne $Attempt.Failure -and -not $final -and $result['attempts'] -le [int]$call['retries']) {
+    if ($null -ne $Attempt.Failure -and -not $final -and $result['attempts'] -le [long]$call['retries']) {
         $Run.Next = [datetime]::UtcNow.AddSeconds($Run.Delay)
         return
     }

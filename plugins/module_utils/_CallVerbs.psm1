@@ -68,9 +68,11 @@ function Write-File($With) {
     }
     finally {
         if ($stream) { $stream.Dispose() }
-        try { Invoke-FileAction 'delete' $part } finally { Close-Note $note }
+        try { Invoke-FileAction 'delete' $part } catch { $null = 'the sweep of keys takes it' }
+        Close-Note $note -Part $part
     }
-    return [ordered]@{ path = $path; sha256 = (Get-Sha $path); size = $bytes.Length }
+    # Of what was written: somebody may hold the file itself by now.
+    return [ordered]@{ path = $path; sha256 = (Get-ShaOfBytes $bytes); size = $bytes.Length }
 }
 
 function Get-Expected($With, [string]$Algorithm) {
@@ -79,7 +81,7 @@ function Get-Expected($With, [string]$Algorithm) {
     Assert-Item $With['checksum_path']
     $length = if ($Algorithm -eq 'SHA512') { 128 } else { 64 }
     $bare = $null
-    $lines = @([System.IO.File]::ReadAllLines($With['checksum_path']) -notmatch '^[ \t]*$')
+    $lines = @((Read-SharedText $With['checksum_path']) -split '\r\n|\r|\n' -notmatch '^[ \t]*$')
     foreach ($line in $lines) {
         if ($line -notmatch "^[ \t]*([0-9a-fA-F]{$length})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*`$") { continue }
         $hash = $Matches[1].ToLowerInvariant()
@@ -103,8 +105,9 @@ function Submit-File($With) {
     $expected = Get-Expected $With $algorithm
     $actual = Get-Sha $path $algorithm
     if ($expected -and $expected -ne $actual) {
-        Invoke-FileAction 'delete' $path
-        $message = "wrong $algorithm of ${path}: expected $expected, but it has $actual; the file was deleted"
+        $fate = 'was deleted'
+        try { Invoke-FileAction 'delete' $path } catch { $fate = 'could not be deleted' }
+        $message = "wrong $algorithm of ${path}: expected $expected, but it has $actual; the file $fate"
         throw (New-Failure 'InvalidData' 'ChecksumMismatch' $message)
     }
     $sha256 = if ($algorithm -eq 'SHA256') { $actual } else { Get-Sha $path }

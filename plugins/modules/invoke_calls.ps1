@@ -90,7 +90,8 @@ function Invoke-Attempt($Call, $Objects, $Program = $null) {
             $wanted = ConvertTo-Wanted $Call['until']
             foreach ($object in $attempt.Objects) { if (Test-Object $object $wanted) { $met = $true } }
             if (-not $met) {
-                $said = @(foreach ($path in $Call['until'].Keys) { "$path = $($Call['until'][$path])" }) -join ', '
+                $said = @(foreach ($entry in $Call['until'].GetEnumerator()) { "$($entry.Key) = $($entry.Value)" })
+                $said = $said -join ', '
                 $message = "no output object of $name met $said"
                 throw (New-Failure 'OperationTimeout' 'UntilNotMet' $message ([TimeoutException]::new($message)))
             }
@@ -115,7 +116,7 @@ function Invoke-Call($Call, $Known) {
 function Invoke-Group($Batch, $Calls, [int]$Index, $Known) {
     $runs = @(foreach ($call in $Calls) { New-Run $call $Known })
     $places = $runs.Count
-    foreach ($call in $Calls) { $places = [Math]::Min($places, [int]$call['parallel']) }
+    foreach ($call in $Calls) { $places = [int][Math]::Min($places, [long]$call['parallel']) }
     # The pool's threads read the pipes; above this minimum it adds new ones slowly.
     $null = [System.Threading.ThreadPool]::SetMinThreads(4 * $places + 8, 4 * $places + 8)
     $news = $true
@@ -233,7 +234,8 @@ else {
         finally {
             # Also when the session is ended in the middle, while its process lives on. Readers never see half of it.
             [System.IO.File]::WriteAllText("$path.part", $observation)
-            [System.IO.File]::Move("$path.part", $path)
+            # A scanner may hold what was just written.
+            Invoke-FileAction 'replace' "$path.part" -Destination $path
         }
     }
     $answer = '{"changed":false,"observation":' + $observation + '}'

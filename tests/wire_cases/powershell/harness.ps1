@@ -74,7 +74,7 @@ function global:Get-Sample {
     [CmdletBinding()] param()
     [pscustomobject]@{
         Enum = [System.DayOfWeek]::Friday; When = [datetime]::new(2026, 11, 21, 1, 2, 3, [System.DateTimeKind]::Utc); One = @('x'); None = @()
-        Bytes = [byte[]](1, 2); Span = [timespan]::FromSeconds(90); Nothing = $null; Text = "a`u{e9}`n`"\`u{1F600}"
+        Bytes = [byte[]](1, 2); Span = [timespan]::FromSeconds(90); Nothing = $null; Text = "a$([char]0xE9)`n`"\$([char]::ConvertFromUtf32(0x1F600))"
         Deep = @{ a = @{ b = @{ c = @{ d = 1 } } } }; Big = [long]::MaxValue; Half = 0.5; Name = 'n'
     }
 }

@@ -71,7 +71,7 @@ def _collect(machine: Machine, batch: Batch, process: Process) -> dict[str, Any]
     if state == "finished":
         return document
     observation = _envelope(machine, state)
-    return observation | {"progress": document} if state in ("running", "lost") else observation
+    return observation | {"progress": document} if document and state in ("running", "lost") else observation
 
 
 def _envelope(machine: Machine, state: str) -> dict[str, Any]:
