@@ -6,22 +6,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.errors import AnsibleFilterError
-
-from ..plugin_utils._link import plain
-from ..plugin_utils.artifacts import cache
-
-
-def cached_artifacts(
-    lists: t.Mapping[str, t.Any], *, cache_dir: str, sources: t.Mapping[str, t.Any] | None = None, **options: t.Any
-) -> list[dict[str, t.Any]]:
-    """Resources of type Artifact for lists of versions by kind; the options are those of `cache.wanted`."""
-    try:
-        given = plain({**(sources or {}), **options})
-        return cache.wanted(plain(lists), "image_cache_artifacts", cache_dir=cache_dir, **given)
-    except (TypeError, ValueError) as error:
-        raise AnsibleFilterError(str(error)) from error
-
 
 def artifacts_together(resources: t.Sequence[t.Mapping[str, t.Any]]) -> list[t.Mapping[str, t.Any]]:
     """The resources with all artifacts where the first of them stands: neighbours are downloaded side by side."""
@@ -38,4 +22,4 @@ class FilterModule:
     """The filters."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
-        return {"cached_artifacts": cached_artifacts, "artifacts_together": artifacts_together}
+        return {"artifacts_together": artifacts_together}

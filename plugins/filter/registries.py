@@ -26,16 +26,11 @@ def registry_files(
 ) -> list[dict[str, t.Any]]:
     """Resources of type File for registries: what containerd, or Docker, reads of them, and what is to go."""
     try:
-        found = registries.read(plain(given))
         if runtime == "buildkit":
-            return [*registries.buildkit_files(found, str(config_dir)), *registries.forgotten(found)]
+            return registries.buildkit_resources(plain(given), str(config_dir))
         if runtime == "containerd":
-            folder = str(config_dir)
-            unlisted = registries.unlisted(found, folder)
-            return [*unlisted, *registries.containerd_files(found, folder), *registries.forgotten(found)]
-        folder = str(config_dir) or registries.DOCKER_CONFIG
-        unlisted = registries.unlisted_for_docker(found)
-        return [*unlisted, *registries.docker_files(found, folder), *registries.forgotten(found, folder)]
+            return registries.containerd_resources(plain(given), str(config_dir))
+        return registries.docker_resources(plain(given), str(config_dir) or registries.DOCKER_CONFIG)
     except registries.RegistryError as error:
         raise AnsibleFilterError(str(error)) from None
 

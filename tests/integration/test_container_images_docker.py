@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from integration import imaging
 from integration.actions import connect, run_action, spare_time_not_memory
 from integration.imaging import CERTS, Machines, converge, put, statuses
 
 from ansible_collections.winkube.node.plugins.plugin_utils import registries
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.image_cache import PAUSE_DOCKERFILE
 from simulator.kubernetes_node import docker_fixtures, dockerd
 from simulator.kubernetes_node.registry import Registry
 from simulator.kubernetes_node.upstream_images import Blobs
@@ -33,9 +32,6 @@ FROM ${BASE}
 COPY --from=upstream /pause.exe /pause.exe
 ENTRYPOINT ["/pause.exe"]
 """
-
-
-ROLE = Path(__file__).resolve().parents[2] / "roles" / "image_cache" / "vars" / "main" / "images.yml"
 
 
 @pytest.fixture(scope="module")
@@ -171,13 +167,13 @@ def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(machines: M
     for name in ("buildctl", "buildkitd"):
         put(machine, rf"C:\Program Files\buildkit\{name}.exe", make(name, "0.29.0"))
     settings = registries.buildkit_files(registries.read({"r.example": {"mirrors": [registry.url]}}), CERTS)
-    text = yaml.safe_load(ROLE.read_text(encoding="utf-8"))["image_cache_pause_build"]["dockerfile"]
     service = {
         "type": "Service", "name": "buildkitd", "path": r"C:\Program Files\buildkit\buildkitd.exe",
         "arguments": ["--run-service"], "dependencies": ["containerd"], "start_mode": "demand", "state": "running",
     }  # fmt: skip
     pause = {
-        "type": "BuiltContainerImage", "name": "registry.k8s.io/pause:3.10.2", "dockerfile": text, "pinned": True,
+        "type": "BuiltContainerImage", "name": "registry.k8s.io/pause:3.10.2",
+        "dockerfile": PAUSE_DOCKERFILE, "pinned": True,
         "build_args": {"BASE": f"{host}/nanoserver:insider", "PAUSE": f"{host}/pause:3.10.2"},
         "delay": 0.01, "retries": 1,
     }  # fmt: skip
@@ -194,5 +190,5 @@ def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(machines: M
     again = state(resources)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
     # A file below C:\ takes ContainerAdministrator.
-    broken = state([{**pause, "dockerfile": text.replace("USER ContainerAdministrator\n", "")}])
+    broken = state([{**pause, "dockerfile": PAUSE_DOCKERFILE.replace("USER ContainerAdministrator\n", "")}])
     assert "Access is denied" in broken["msg"]

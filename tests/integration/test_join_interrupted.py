@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import yaml
-from integration.playbooks import ROOT
 from kubernetes import client, config
 from unit.direct_node import DirectNode
 
@@ -20,6 +18,7 @@ from ansible_collections.winkube.node.plugins.module_utils import bootstrap_toke
 from ansible_collections.winkube.node.plugins.plugin_utils import join_state, kubeadm
 from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
 from simulator.cluster import Cluster, start_cluster
 from simulator.kubernetes_node.bootstrap import usable
@@ -112,8 +111,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: D
     # The next run finds a node, and has nothing to join.
     assert join_state.read(node.observe(join_state.calls()), datetime.datetime.now(datetime.UTC)).joined
     assert holding(machine, token) == set(kubeadm.LEFTOVERS)
-    role = yaml.safe_load((ROOT / "roles/node_join/vars/main.yml").read_text(encoding="utf-8"))
-    outcome = Convergence(node, load(role["node_join_leftover_resources"])).run()
+    outcome = Convergence(node, load(leftovers())).run()
     assert outcome.failures == []
     assert holding(machine, token) == set()
 

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from integration import joined_nodes
 from integration.actions import CONNECTIONS, connect, run_action
 from integration.fault_lives import CUTS, lasting_differences
 from integration.member_state import content, member_state
 from integration.networks import free_network
-from integration.playbooks import ROOT, Site, describe
+from integration.playbooks import Site, describe
 from integration.sweeps import Sweeps
 
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
 from simulator.kubernetes_node import kubeadm_real
 from simulator.machine.machine import Machine
 from simulator.transport.faults import Fault
@@ -40,9 +40,7 @@ OF_KUBEADM = ("c:\\etc\\kubernetes", "c:\\var\\lib\\kubelet")
 SAMPLE = 12
 KUBEADM = r"C:\k\kubeadm.exe"
 # What the role does after kubeadm: it removes files that hold the token where kubeadm was stopped half-way.
-LEFTOVERS = yaml.safe_load((ROOT / "roles/node_join/vars/main.yml").read_text(encoding="utf-8"))[
-    "node_join_leftover_resources"
-]
+LEFTOVERS = leftovers()
 
 
 @dataclass(frozen=True)

@@ -62,28 +62,30 @@ def resources(found: Templar, expression: str) -> list[dict[str, t.Any]]:
 
 
 def content(found: Templar, variable: str, name: str) -> str:
-    """The content of a file by the end of its path, of the resources that a role's variable lists.
+    """The content of a file by the end of its path, of the resources that a role's variable lists."""
+    files = [one for one in resources(found, variable) if one["type"] == "File" and one["name"].endswith(name)]
+    (text,) = [one["content"] for one in files]
+    return str(text)
 
-    Only that resource is rendered: the others, such as artifacts with all of their sources, take a second or two.
-    """
-    listed = found.available_variables[variable]
-    files = [number for number, one in enumerate(listed) if isinstance(one, dict) and one["type"] == "File"]
-    (number,) = (one for one in files if value(found, f"{variable}[{one}].name").endswith(name))
-    return str(value(found, f"{variable}[{number}].content"))
+
+def of_role(found: Templar, role: str, name: str) -> dict[str, t.Any]:
+    """The resource of a name that a role has."""
+    (one,) = [one for one in resources(found, f"{role}_resources") if one.get("name") == name]
+    return one
 
 
 def runtimes() -> dict[str, str]:
     """What the container runtimes read."""
     found = {
         f"containerd/{version}.toml": content(
-            node(container_runtime_containerd_version=version), "container_runtime_own_resources", "config.toml"
+            node(container_runtime_containerd_version=version), "container_runtime_resources", "config.toml"
         )
         for version in CONTAINERD
     }
     keeps = node(container_runtime_discard_unpacked_layers=False)
-    found["containerd/layers-kept.toml"] = content(keeps, "container_runtime_own_resources", "config.toml")
+    found["containerd/layers-kept.toml"] = content(keeps, "container_runtime_resources", "config.toml")
     registries = node(container_runtime_registries=REGISTRIES)
-    for one in resources(registries, "container_runtime_registry_resources"):
+    for one in resources(registries, "container_runtime_resources"):
         if one["type"] == "File" and one["name"].endswith("\\hosts.toml") and "content" in one:
             found[f"registries/{one['name'].split(chr(92))[-2]}/hosts.toml"] = one["content"]
     for kind, more in (
@@ -92,15 +94,15 @@ def runtimes() -> dict[str, str]:
         ("registries", {"container_runtime_registries": REGISTRIES}),
     ):
         known = node("moby", **more)
-        found[f"docker/{kind}/daemon.json"] = content(known, "container_runtime_docker_file_resources", "daemon.json")
-    found["docker/cri-dockerd.txt"] = _lines(node("docker"), "container_runtime_cri_dockerd_arguments")
+        found[f"docker/{kind}/daemon.json"] = content(known, "container_runtime_resources", "daemon.json")
+    found["docker/cri-dockerd.txt"] = _nssm_arguments(node("moby"), "container_runtime_resources", "cri-dockerd")
     return found
 
 
 def kubelet() -> dict[str, str]:
     """The kubelet's drop-in and its command line."""
     found = {
-        f"kubelet/{runtime}/50-windows.conf": content(node(runtime), "kubernetes_node_own_resources", "50-windows.conf")
+        f"kubelet/{runtime}/50-windows.conf": content(node(runtime), "kubernetes_node_resources", "50-windows.conf")
         for runtime in RUNTIMES
     }
     for name, more in (
@@ -109,14 +111,23 @@ def kubelet() -> dict[str, str]:
         ("without-log", {"kubernetes_node_kubelet_log_file": "", "kubernetes_node_version": "1.37.1"}),
         ("own-flags", {"kubernetes_node_kubelet_arguments": {"node-ip": "10.0.0.11"}}),
     ):
-        known = node(**more)
-        service = "kubernetes_node_kubelet_service"
-        found[f"kubelet/flags/{name}.txt"] = _lines(known, f"[{service}.path] + {service}.arguments")
+        service = of_role(node(**more), "kubernetes_node", "kubelet")
+        found[f"kubelet/flags/{name}.txt"] = _lines([service["path"], *service["arguments"]])
     return found
 
 
-def _lines(found: Templar, expression: str) -> str:
-    return "".join(f"{line}\n" for line in value(found, expression))
+def _lines(lines: t.Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _nssm_arguments(found: Templar, variable: str, service: str) -> str:
+    """The command line of a program that nssm runs."""
+    (line,) = [
+        one["value"]
+        for one in resources(found, variable)
+        if one.get("value_name") == "AppParameters" and f"\\{service}\\" in one["key"]
+    ]
+    return _lines(line.split(" "))
 
 
 def network() -> dict[str, str]:
@@ -127,15 +138,15 @@ def network() -> dict[str, str]:
             known = node(runtime, cni_flannel_backend=backend)
             folder = f"network/{backend}/{runtime}"
             found[f"{folder}/10-flannel.conf"] = value(known, "cni_conf | to_nice_json(indent=2)") + "\n"
-            found[f"{folder}/kube-proxy.yaml"] = content(known, "node_join_flannel_resources", "config.yaml")
+            found[f"{folder}/kube-proxy.yaml"] = content(known, "node_join_resources", "config.yaml")
             if runtime == "docker":
                 for name in ("kube-proxy.kubeconfig", "flannel.kubeconfig"):
-                    found[f"{folder}/{name}"] = content(known, "node_join_service_files", name)
-                found[f"{folder}/flanneld.txt"] = _lines(known, "node_join_flannel_arguments")
+                    found[f"{folder}/{name}"] = content(known, "node_join_resources", name)
+                found[f"{folder}/flanneld.txt"] = _nssm_arguments(known, "node_join_resources", "flanneld")
         known = node(cni_flannel_backend=backend)
         found[f"network/{backend}/net-conf.json"] = value(known, "cni_net_conf | to_nice_json(indent=2)") + "\n"
     known = node(cni_flannel_backend="vxlan")
-    (reserved,) = resources(known, "node_join_overlay_resources")
+    (reserved,) = [one for one in resources(known, "node_join_resources") if "\\networks\\" in str(one.get("name"))]
     # As JSON, which shows the file's line ends.
     found["network/vxlan/reserved-address.json"] = json.dumps(reserved, indent=2) + "\n"
     return found

@@ -9,6 +9,7 @@ from unit.roles.templates import templar, value
 
 def test_flags_that_kubeadm_left_are_held_against_the_kubelet_that_starts() -> None:
     known = templar(["container_runtime", "kubernetes_node"], {"kube_version": "v1.36.2", "groups": {}, "hostvars": {}})
-    service = value(known, "kubernetes_node_kubelet_service")
+    service = value(known, "kubernetes_node_resources")[-1]
+    assert service["name"] == "kubelet"
     assert service["arguments_from_file"].endswith("kubeadm-flags.env")
     assert service["arguments_for_kubelet"] == "1.36.2"

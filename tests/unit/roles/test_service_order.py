@@ -9,14 +9,12 @@ from unit.roles.rendered import node, resources
 
 # Lists of resources with services, or with archives whose programs services run.
 LISTS = {
-    "containerd": ("container_runtime_own_resources", "kubernetes_node_own_resources"),
+    "containerd": ("container_runtime_resources", "kubernetes_node_resources"),
     "moby": (
-        "container_runtime_docker_file_resources",
-        "container_runtime_docker_service_resources",
-        "container_runtime_cri_dockerd_service_resources",
-        "[kubernetes_node_kubelet_service]",
+        "container_runtime_resources",
+        "kubernetes_node_resources",
         # On an overlay flanneld and kube-proxy depend on each other the other way round.
-        "[node_join_kube_proxy_service]",
+        "node_join_resources | selectattr('name', 'defined') | selectattr('name', 'eq', 'kube-proxy') | list",
     ),
 }
 

@@ -34,8 +34,8 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
 def proxies(**variables: t.Any) -> list[dict[str, t.Any]]:
     """The role's resources that concern proxies."""
     found = templar(["windows_settings"], {"groups": {}, "hostvars": {}, **variables})
-    listed = resources(found, "windows_settings_own_resources")
-    return [one for one in listed if one["type"] == "WinHttpProxy" or str(one["name"]).endswith("_PROXY")]
+    listed = resources(found, "windows_settings_resources")
+    return [one for one in listed if one["type"] == "WinHttpProxy" or str(one.get("name")).endswith("_PROXY")]
 
 
 def run(node: DirectNode, *arguments: str) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import typing as t
 
@@ -70,9 +71,8 @@ def variables(folder: pathlib.Path, groups: tuple[str, str], **group_vars: objec
     known: dict[str, t.Any] = {}
     for role in ROLES:
         for part in ("defaults", "vars"):
-            files = [ROOT / "roles" / role / part / "main.yml", *(ROOT / "roles" / role / part / "main").glob("*.yml")]
-            for path in (path for path in files if path.is_file()):
-                known |= loader.load_from_file(str(path), trusted_as_template=True) or {}
+            path = ROOT / "roles" / role / part / "main.yml"
+            known |= loader.load_from_file(str(path), trusted_as_template=True) or {}
     known |= manager.get_vars(host=inventory.get_host("windows01"))
     known["hostvars"] = HostVars(inventory, manager, loader)
     return Templar(loader=loader, variables=known)
@@ -180,7 +180,9 @@ def test_networks_that_the_inventory_does_not_name_are_reached_without_the_proxy
 
 def test_dockers_own_configuration_has_them(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
-    configuration = value(asked(templar, TOLD), "container_runtime_docker_configuration")
+    listed = value(asked(templar, TOLD, container_runtime="moby"), "container_runtime_resources")
+    (file,) = [one for one in listed if str(one.get("name")).endswith("daemon.json")]
+    configuration = json.loads(file["content"])
     assert {"10.9.0.0/16", "10.8.0.0/16"} <= set(configuration["proxies"]["no-proxy"].split(","))
 
 

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the roles make a node have."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+name: node_resources
+short_description: The resources of roles, as M(winkube.node.node_state) takes them
+version_added: 0.1.0
+description:
+  - Returns for each role the list of resources that it makes a host have, built from the role's variables. The
+    variables are those of the host, with the role's defaults.
+  - Each variable is templated once, however many resources it is part of.
+options:
+  _terms:
+    description: Names of roles of this collection.
+    type: list
+    elements: str
+    required: true
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = """
+- name: Show what the role makes a node have
+  ansible.builtin.debug:
+    msg: "{{ lookup('winkube.node.node_resources', 'windows_features') }}"
+  vars:
+    windows_features_names: [Containers]
+    windows_features_absent: []
+    windows_features_hyper_v: false
+"""
+
+RETURN = """
+_raw:
+  description: A list of resources for each role.
+  type: list
+  elements: list
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ..plugin_utils.node_resources.roles import of_role
+from ..plugin_utils.node_resources.variables import MissingVariableError, Variables
+from ..plugin_utils.resources._base import ResourceError
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
+    """Builds the resources of roles."""
+
+    def run(
+        self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
+    ) -> list[t.Any]:
+        """Ansible's entry point."""
+        self.set_options(var_options=variables, direct=keywords)
+        host = Variables(variables or {}, self._templar.template)
+        try:
+            return [of_role(str(role), host) for role in terms]
+        except (MissingVariableError, ResourceError, ValueError) as error:
+            # Without its cause, which may tell a secret: ansible-core 2.19 appends causes to messages.
+            raise AnsibleError(str(error)) from None

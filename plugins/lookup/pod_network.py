@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The network of the pods, as role cni sets it up."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+name: pod_network
+short_description: The network of the pods, from the variables of role C(cni)
+version_added: 0.1.0
+description:
+  - Returns what flannel, its CNI plugin and the node's note of its network have in them, built from the variables
+    C(cni_plugin), C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet) and C(container_runtime).
+options:
+  _terms:
+    description: None are taken.
+    type: list
+    elements: str
+    default: []
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = """
+- name: Show flannel's net-conf.json
+  ansible.builtin.debug:
+    msg: "{{ lookup('winkube.node.pod_network').net_conf }}"
+  vars:
+    cni_plugin: flannel
+    cni_flannel_backend: vxlan
+    cni_pods_subnet: 10.244.0.0/16
+    cni_services_subnet: 10.96.0.0/12
+"""
+
+RETURN = """
+_raw:
+  description: One mapping.
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The network's name on the node.
+      type: str
+    net_conf:
+      description: flannel's C(net-conf.json).
+      type: dict
+    cni_conf:
+      description: The configuration of flannel's CNI plugin.
+      type: dict
+    identity:
+      description: What tells this network from another one.
+      type: dict
+    note:
+      description: The file in which the node notes its network, as a resource for M(winkube.node.node_state).
+      type: dict
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ..plugin_utils.node_resources import cni
+from ..plugin_utils.node_resources.variables import MissingVariableError, Variables
+from ..plugin_utils.resources._base import ResourceError
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
+    """Describes the network of the pods."""
+
+    def run(
+        self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
+    ) -> list[t.Any]:
+        """Ansible's entry point."""
+        if terms:
+            raise AnsibleError("pod_network: expected no terms")
+        self.set_options(var_options=variables, direct=keywords)
+        try:
+            network = Variables(variables or {}, self._templar.template).read(cni.Network, cni.ROLE)
+        except (MissingVariableError, ResourceError) as error:
+            raise AnsibleError(str(error)) from None
+        return [cni.described(network)]

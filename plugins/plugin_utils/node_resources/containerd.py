@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""containerd as the node's container runtime."""
+
+from __future__ import annotations
+
+import dataclasses
+import ntpath
+import typing as t
+
+from .. import containerd_config, registries
+from .downloads import Downloads, Resource, unpacked
+from .services import CONTAINERD_PIPE, recovery
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ContainerdSettings:
+    """The variables `container_runtime_*` of a node with containerd; see the role's argument specification."""
+
+    containerd_version: str
+    containerd_url: str
+    containerd_sha256: str
+    crictl_version: str
+    crictl_url: str
+    crictl_sha256: str
+    install_dir: str
+    data_dir: str
+    log_file: str
+    log_level: str
+    sandbox_image: str
+    cni_bin_dir: str
+    cni_conf_dir: str
+    registries: t.Mapping[str, t.Any]
+    discard_unpacked_layers: bool
+    defender_exclusions: bool
+    downloads: Downloads
+
+    @property
+    def log_folders(self) -> list[str]:
+        """The folder of its log. containerd does not make it, and does not start without it."""
+        return [ntpath.dirname(self.log_file)] if self.log_file else []
+
+    @property
+    def registry_config_dir(self) -> str:
+        """The folder with a folder for each registry."""
+        return f"{self.install_dir}\\certs.d"
+
+
+def resources(settings: ContainerdSettings) -> list[Resource]:
+    """Returns what containerd needs. The service comes last: it starts when all that it reads is there.
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        The resources, in the order in which they are made.
+
+    Raises:
+        RegistryError, ArtifactError, ValueError: a variable has a value that cannot be.
+    """
+    artifact = settings.downloads.artifact(
+        "containerd", settings.containerd_version, url=settings.containerd_url, sha256=settings.containerd_sha256
+    )
+    crictl = crictl_artifact(settings)
+    return [
+        *_exclusions(settings),
+        artifact,
+        crictl,
+        # By name, so that each is moved into place: running pods lock their shims, and tar.exe cannot write over them.
+        unpacked(
+            artifact,
+            f"{settings.install_dir}\\bin",
+            members=["bin/containerd.exe", "bin/ctr.exe", "bin/containerd-shim-runhcs-v1.exe"],
+            strip_components=1,
+            check=["containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe"],
+            stops=["kubelet", "containerd"],
+        ),
+        unpacked_crictl(crictl, settings.install_dir),
+        *environment(f"{settings.install_dir}\\bin", settings.install_dir, CONTAINERD_PIPE),
+        {"type": "Directory", "name": settings.registry_config_dir},
+        {
+            "type": "File",
+            "name": _config_path(settings),
+            "content": _config(settings),
+            "restarts": ["containerd"],
+        },
+        *registries.containerd_resources(settings.registries, settings.registry_config_dir),
+        _service(settings),
+    ]
+
+
+class HasCrictl(t.Protocol):
+    """The settings of a runtime that crictl looks at."""
+
+    @property
+    def crictl_version(self) -> str: ...
+    @property
+    def crictl_url(self) -> str: ...
+    @property
+    def crictl_sha256(self) -> str: ...
+    @property
+    def downloads(self) -> Downloads: ...
+
+
+def crictl_artifact(settings: HasCrictl) -> Resource:
+    """Returns the resource that downloads crictl.
+
+    Args:
+        settings: which version, and where it comes from.
+
+    Returns:
+        A resource of type Artifact.
+    """
+    return settings.downloads.artifact(
+        "crictl", settings.crictl_version, url=settings.crictl_url, sha256=settings.crictl_sha256
+    )
+
+
+def unpacked_crictl(artifact: Resource, install_dir: str) -> Resource:
+    """Returns the resource that unpacks crictl.
+
+    Args:
+        artifact: the resource that downloads it.
+        install_dir: containerd's folder.
+
+    Returns:
+        A resource of type Archive.
+    """
+    return unpacked(artifact, f"{install_dir}\\crictl", members=["crictl.exe"], check=["crictl.exe"])
+
+
+def environment(programs: str, install_dir: str, pipe: str) -> list[Resource]:
+    """Returns the environment by which people find the runtime's programs, and crictl the runtime.
+
+    Args:
+        programs: the folder of the runtime's own programs.
+        install_dir: containerd's folder, in which crictl lies.
+        pipe: the runtime's endpoint.
+
+    Returns:
+        Resources of type Environment.
+    """
+    return [
+        {"type": "Environment", "name": "PATH", "path_entries": [programs, f"{install_dir}\\crictl"]},
+        {"type": "Environment", "name": "CONTAINER_RUNTIME_ENDPOINT", "value": pipe},
+    ]
+
+
+def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, wanted: bool) -> list[Resource]:
+    """Returns what Defender does not scan. Before anything is unpacked: scanning slows image layers several times.
+
+    Args:
+        paths: folders.
+        processes: file names of programs.
+        wanted: whether the site wants them.
+
+    Returns:
+        A resource of type DefenderExclusion, or none.
+    """
+    if not wanted:
+        return []
+    found = {"type": "DefenderExclusion", "name": "container runtime"}
+    return [{**found, "paths": list(paths), "processes": list(processes)}]
+
+
+def _exclusions(settings: ContainerdSettings) -> list[Resource]:
+    programs = ["containerd.exe", "containerd-shim-runhcs-v1.exe", "kubelet.exe", "kube-proxy.exe", "flanneld.exe"]
+    return exclusions([settings.install_dir, settings.data_dir], programs, wanted=settings.defender_exclusions)
+
+
+def _config_path(settings: ContainerdSettings) -> str:
+    return f"{settings.install_dir}\\config.toml"
+
+
+def _config(settings: ContainerdSettings) -> str:
+    return containerd_config.render(
+        settings.containerd_version,
+        containerd_config.ContainerdSettings(
+            sandbox_image=settings.sandbox_image,
+            cni_bin_dir=settings.cni_bin_dir,
+            cni_conf_dir=settings.cni_conf_dir,
+            registry_config_dir=settings.registry_config_dir,
+            root=f"{settings.data_dir}\\root",
+            state=f"{settings.data_dir}\\state",
+            discard_unpacked_layers=settings.discard_unpacked_layers,
+        ),
+    )
+
+
+def _service(settings: ContainerdSettings) -> Resource:
+    log = ["--log-file", settings.log_file, "--log-level", settings.log_level] if settings.log_file else []
+    proxy = settings.downloads.proxy
+    return {
+        "type": "Service",
+        "name": "containerd",
+        "display_name": "containerd",
+        "description": "Container runtime",
+        "path": f"{settings.install_dir}\\bin\\containerd.exe",
+        "arguments": ["--run-service", "--config", _config_path(settings), *log],
+        # WinRM is there before the runtime, and the network before both.
+        "start_mode": "auto",
+        "environment": proxy.environment,
+        # A proxy's password is in the service's environment.
+        "no_log": proxy.has_password,
+        "recovery": recovery(),
+        "state": "running",
+    }

@@ -1,0 +1,267 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Docker's engine as the node's container runtime: dockerd is a service; nssm runs cri-dockerd, which is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import ntpath
+import typing as t
+
+from .. import nssm, registries
+from ..resources.directory import closed
+from . import containerd
+from .downloads import Downloads, Resource, unpacked
+from .services import ADMINISTRATORS_ONLY, CRI_DOCKERD_PIPE, recovery
+from .variables import Variables
+
+STOPS = ("flanneld", "kube-proxy", "kubelet", "cri-dockerd", "docker")
+"""Services that are stopped before dockerd.exe is replaced: those that depend on others come first."""
+CLIENT_DIR = "C:\\ProgramData\\winkube\\docker"
+"""Folder of config.json of the client that pulls for role image_cache; the kubelet has credentials of its own."""
+_EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\docker"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Engine:
+    """Which build of Docker's engine, and where it comes from."""
+
+    kind: str
+    """`moby`: as Docker publishes it; `docker`: Mirantis' build of it."""
+    version: str
+    url: str
+    sha256: str
+
+    @classmethod
+    def of(cls, variables: Variables, prefix: str) -> Engine:
+        """Reads the variables of the build that `container_runtime` names.
+
+        Args:
+            variables: of the host.
+            prefix: of the role's variables.
+
+        Returns:
+            The build.
+        """
+        kind = str(variables.value(prefix))
+        return variables.fields(cls, f"{prefix}_{kind}", kind=kind)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DockerSettings:
+    """The variables `container_runtime_*` of a node with Docker; see the role's argument specification."""
+
+    engine: Engine
+    cri_dockerd_version: str
+    cri_dockerd_url: str
+    cri_dockerd_sha256: str
+    nssm_version: str
+    nssm_url: str
+    nssm_sha256: str
+    crictl_version: str
+    crictl_url: str
+    crictl_sha256: str
+    install_dir: str
+    docker_dir: str
+    docker_data_dir: str
+    docker_log_options: t.Mapping[str, t.Any]
+    docker_daemon: t.Mapping[str, t.Any]
+    cri_dockerd_dir: str
+    cri_dockerd_log_dir: str
+    nssm_dir: str
+    log_level: str
+    sandbox_image: str
+    cni_bin_dir: str
+    cni_conf_dir: str
+    registries: t.Mapping[str, t.Any]
+    defender_exclusions: bool
+    downloads: Downloads
+
+    @property
+    def program_folders(self) -> list[str]:
+        """Folders of programs that run as SYSTEM."""
+        return [self.docker_dir, self.cri_dockerd_dir, self.nssm_dir, self.install_dir]
+
+    @property
+    def configuration_file(self) -> str:
+        """The file that dockerd reads."""
+        return f"{self.docker_data_dir}\\config\\daemon.json"
+
+
+def resources(settings: DockerSettings) -> list[Resource]:
+    """Returns what Docker's engine and cri-dockerd need.
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        The resources, in the order in which they are made.
+
+    Raises:
+        RegistryError, ArtifactError, ValueError: a variable has a value that cannot be.
+    """
+    return [
+        *closed([ntpath.dirname(settings.configuration_file)]),
+        *_files(settings),
+        *registries.docker_resources(settings.registries, CLIENT_DIR),
+        *_docker_service(settings),
+        *nssm.parameters(
+            "cri-dockerd",
+            application=f"{settings.cri_dockerd_dir}\\cri-dockerd.exe",
+            arguments=cri_dockerd_arguments(settings),
+            log_dir=settings.cri_dockerd_log_dir,
+        ),
+        {
+            "type": "Service",
+            "name": "cri-dockerd",
+            "display_name": "cri-dockerd",
+            "description": "Docker Engine as the kubelet's container runtime",
+            "path": nssm_program(settings.nssm_dir),
+            "start_mode": "auto",
+            # It ends where dockerd does not answer.
+            "dependencies": ["docker"],
+            "recovery": recovery(),
+            "state": "running",
+        },
+    ]
+
+
+def nssm_program(nssm_dir: str) -> str:
+    """Returns the Windows path of nssm.exe.
+
+    Args:
+        nssm_dir: `container_runtime_nssm_dir`.
+    """
+    return f"{nssm_dir}\\win64\\nssm.exe"
+
+
+def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
+    """Returns daemon.json.
+
+    docs.docker.com: dockerd, "Daemon configuration file" (on Windows); "Daemon proxy configuration" (23.0 and later).
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        Its content; what the site sets in `container_runtime_docker_daemon` wins.
+
+    Raises:
+        RegistryError: Docker has no such setting.
+    """
+    proxy = settings.downloads.proxy
+    urls = {"http-proxy": proxy.http_proxy, "https-proxy": proxy.https_proxy, "no-proxy": proxy.no_proxy}
+    return {
+        "data-root": settings.docker_data_dir,
+        "log-driver": "json-file",
+        "log-opts": dict(settings.docker_log_options),
+        **registries.docker_settings(registries.read(settings.registries)),
+        **({"proxies": urls} if proxy.is_set else {}),
+        **settings.docker_daemon,
+    }
+
+
+def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
+    """Returns cri-dockerd's command line.
+
+    Its defaults for CNI are other folders (Mirantis/cri-dockerd cmd/cri/options/options.go).
+
+    Args:
+        settings: the role's variables.
+    """
+    return [
+        f"--container-runtime-endpoint={CRI_DOCKERD_PIPE}",
+        "--docker-endpoint=npipe:////./pipe/docker_engine",
+        f"--pod-infra-container-image={settings.sandbox_image}",
+        "--network-plugin=cni",
+        f"--cni-bin-dir={settings.cni_bin_dir}",
+        f"--cni-conf-dir={settings.cni_conf_dir}",
+        f"--log-level={settings.log_level}",
+    ]
+
+
+def _files(settings: DockerSettings) -> list[Resource]:
+    programs = ["dockerd.exe", "cri-dockerd.exe", "kubelet.exe", "kube-proxy.exe", "flanneld.exe"]
+    paths = [settings.docker_dir, settings.docker_data_dir]
+    proxy = settings.downloads.proxy
+    return [
+        *containerd.exclusions(paths, programs, wanted=settings.defender_exclusions),
+        *_programs(settings),
+        *containerd.environment(settings.docker_dir, settings.install_dir, CRI_DOCKERD_PIPE),
+        {
+            "type": "File",
+            "name": settings.configuration_file,
+            "content": json.dumps(daemon_configuration(settings), indent=2, sort_keys=True) + "\n",
+            # A proxy's password may be in it.
+            "acl": ADMINISTRATORS_ONLY,
+            "no_log": proxy.has_password,
+            "restarts": ["docker"],
+        },
+    ]
+
+
+def _programs(settings: DockerSettings) -> list[Resource]:
+    engine, find = settings.engine, settings.downloads.artifact
+    docker = find(engine.kind, engine.version, url=engine.url, sha256=engine.sha256)
+    cri = find(
+        "cri-dockerd",
+        settings.cri_dockerd_version,
+        url=settings.cri_dockerd_url,
+        sha256=settings.cri_dockerd_sha256,
+    )
+    service_manager = find("nssm", settings.nssm_version, url=settings.nssm_url, sha256=settings.nssm_sha256)
+    crictl = containerd.crictl_artifact(settings)
+    return [
+        docker,
+        cri,
+        service_manager,
+        crictl,
+        unpacked(
+            docker,
+            settings.docker_dir,
+            members=["docker/docker.exe", "docker/dockerd.exe"],
+            strip_components=1,
+            check=["docker.exe", "dockerd.exe"],
+            stops=list(STOPS),
+        ),
+        unpacked(
+            cri,
+            settings.cri_dockerd_dir,
+            members=["cri-dockerd/cri-dockerd.exe"],
+            strip_components=1,
+            check=["cri-dockerd.exe"],
+            stops=list(STOPS[:-1]),
+        ),
+        unpacked(
+            service_manager,
+            settings.nssm_dir,
+            members=[f"nssm-{settings.nssm_version}/win64/nssm.exe"],
+            strip_components=1,
+            check=["win64\\nssm.exe"],
+            stops=list(STOPS[:-1]),
+        ),
+        containerd.unpacked_crictl(crictl, settings.install_dir),
+    ]
+
+
+def _docker_service(settings: DockerSettings) -> list[Resource]:
+    """What `dockerd --register-service` makes (moby cmd/dockerd/service_windows.go): the service, its events' texts."""
+    program = f"{settings.docker_dir}\\dockerd.exe"
+    source = {"type": "Registry", "key": _EVENT_SOURCE}
+    return [
+        {**source, "value_name": "CustomSource", "value_type": "DWord", "value": 1},
+        {**source, "value_name": "EventMessageFile", "value": program},
+        {**source, "value_name": "TypesSupported", "value_type": "DWord", "value": 7},
+        {
+            "type": "Service",
+            "name": "docker",
+            "display_name": "Docker Engine",
+            "description": "Container runtime",
+            "path": program,
+            "arguments": ["--run-service", "--config-file", settings.configuration_file],
+            "start_mode": "auto",
+            "recovery": recovery(),
+            "state": "running",
+        },
+    ]

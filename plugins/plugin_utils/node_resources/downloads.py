@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Downloads that several roles have: where artifacts come from, through which proxy, and their archives unpacked."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..artifacts import locations
+from .variables import Variables
+
+Resource = dict[str, t.Any]
+"""One resource as node_state takes it: `type`, `name` and the properties of the type."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Proxy:
+    """The proxy of a role's downloads and services."""
+
+    http_proxy: str
+    """URL, or empty."""
+    https_proxy: str
+    """URL, or empty."""
+    no_proxy: str = ""
+    """Addresses that are reached without it, with commas between them."""
+
+    @classmethod
+    def of(cls, variables: Variables, prefix: str) -> Proxy:
+        """Reads a role's variables.
+
+        Args:
+            variables: of the host.
+            prefix: of the role's variables.
+
+        Returns:
+            The proxy.
+        """
+        return variables.fields(cls, prefix, no_proxy="")._with_exceptions(variables, prefix)
+
+    @classmethod
+    def for_downloads(cls, variables: Variables, prefix: str) -> Proxy:
+        """Reads the variables PREFIX_proxy and PREFIX_no_proxy of a role that has downloads only.
+
+        Args:
+            variables: of the host.
+            prefix: of the role's variables.
+
+        Returns:
+            The proxy.
+        """
+        url = str(variables.value(f"{prefix}_proxy") or "")
+        return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
+
+    def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
+        """Returns it with its exceptions. Without a proxy they are not read: they are costly to find out."""
+        if not self.is_set:
+            return self
+        exceptions = variables.value(f"{prefix}_no_proxy")
+        text = exceptions if isinstance(exceptions, str) else ",".join(map(str, exceptions or []))
+        return dataclasses.replace(self, no_proxy=text)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a proxy."""
+        return bool(self.http_proxy or self.https_proxy)
+
+    @property
+    def has_password(self) -> bool:
+        """Whether a proxy's URL holds credentials."""
+        return "@" in self.http_proxy + self.https_proxy
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables by which Go programs know their proxy."""
+        if not self.is_set:
+            return {}
+        return {"HTTP_PROXY": self.http_proxy, "HTTPS_PROXY": self.https_proxy, "NO_PROXY": self.no_proxy}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Downloads:
+    """Where a role's artifacts come from, and where they lie on the node."""
+
+    artifact_cache: str
+    artifact_mirror: str
+    artifact_sources: t.Mapping[str, t.Any]
+    """Options of `locations.resource` that all roles share, such as `sites` and `verify`."""
+    proxy: Proxy
+
+    def artifact(self, kind: str, version: str, *, url: str = "", sha256: str = "") -> Resource:
+        """Returns the resource of type Artifact for one version.
+
+        Args:
+            kind: of the catalogue, such as `containerd`.
+            version: its version.
+            url: replaces the publisher's; empty: the publisher's.
+            sha256: pins the file; empty: not pinned.
+
+        Returns:
+            The resource.
+
+        Raises:
+            ArtifactError: one of these cannot be.
+        """
+        return locations.resource(
+            kind,
+            version,
+            cache_dir=self.artifact_cache,
+            mirror=self.artifact_mirror,
+            url=url,
+            sha256=sha256,
+            proxy=self.proxy.https_proxy,
+            no_proxy=self.proxy.no_proxy,
+            **self.artifact_sources,
+        )
+
+
+def unpacked(artifact: Resource, name: str, *, members: t.Sequence[str], **properties: t.Any) -> Resource:
+    """Returns the resource of type Archive that unpacks an artifact.
+
+    Args:
+        artifact: the resource of type Artifact.
+        name: of the resource: the folder, where `properties` has no `destination`.
+        members: of the archive that are unpacked, by name.
+        properties: further properties of the resource.
+
+    Returns:
+        The resource.
+    """
+    signers = artifact.get("allowed_signers", [])
+    return {
+        "type": "Archive",
+        "name": name,
+        "path": artifact["path"],
+        "allowed_signers": signers,
+        "members": list(members),
+        **properties,
+    }

@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resources of role image_cache: artifacts in the node's cache, container images in its runtime's store."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .. import container_images, registries
+from ..artifacts import cache
+from .downloads import Downloads, Proxy, Resource, unpacked
+from .variables import Variables
+
+ROLE = "image_cache"
+PAUSE = "registry.k8s.io/pause:3.10.2"
+"""Of role container_runtime's default; that role need not be there."""
+PAUSE_DOCKERFILE = """\
+ARG BASE
+ARG PAUSE
+FROM ${PAUSE} AS upstream
+FROM ${BASE}
+USER ContainerAdministrator
+COPY --from=upstream /pause.exe /pause.exe
+USER ContainerUser
+ENTRYPOINT ["/pause.exe"]
+"""
+"""Upstream's (kubernetes/kubernetes build/pause/Dockerfile_windows) is pause.exe on Nano Server. The program itself
+fits every build of Windows, and is taken from upstream's image. Only an administrator may write to C:\\ there
+(moby/buildkit#4731)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ArtifactCacheSettings:
+    """The variables `image_cache_*` of artifacts; see the role's argument specification."""
+
+    kube_node_versions: tuple[t.Any, ...]
+    containerd_versions: tuple[t.Any, ...]
+    moby_versions: tuple[t.Any, ...]
+    docker_versions: tuple[t.Any, ...]
+    sdn_plugin_versions: tuple[t.Any, ...]
+    azure_vnet_versions: tuple[t.Any, ...]
+    artifacts: t.Mapping[str, t.Any]
+    urls: t.Mapping[str, t.Any]
+    prune_artifacts: bool
+    downloads: Downloads
+
+    @classmethod
+    def of(cls, variables: Variables, prefix: str) -> ArtifactCacheSettings:
+        """Reads the role's variables.
+
+        Args:
+            variables: of the host.
+            prefix: of the role's variables.
+
+        Returns:
+            The settings.
+        """
+        proxy = Proxy.for_downloads(variables, prefix)
+        return variables.fields(cls, prefix, downloads=variables.fields(Downloads, prefix, proxy=proxy))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StoreSettings:
+    """The variables `image_cache_*` that all resources of container images have in common."""
+
+    runtime: str
+    ctr: str
+    crictl: str
+    docker: str
+    registry_config_dir: str
+    docker_config: str
+    store_dir: str
+    environment: t.Mapping[str, t.Any]
+    parallel_pulls: int
+
+    @property
+    def properties(self) -> dict[str, t.Any]:
+        """The properties of resources of container images."""
+        return {
+            "runtime": self.runtime,
+            "ctr": self.ctr,
+            "crictl": self.crictl,
+            "docker": self.docker,
+            "hosts_dir": self.registry_config_dir,
+            "docker_config": self.docker_config or None,
+            "store_dir": self.store_dir,
+            "environment": dict(self.environment),
+            "parallel": self.parallel_pulls,
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImageSettings:
+    """The variables `image_cache_*` of container images; see the role's argument specification."""
+
+    base_images: tuple[t.Any, ...]
+    images: tuple[t.Any, ...]
+    container_tags: tuple[t.Any, ...]
+    core_dns_versions: tuple[t.Any, ...]
+    core_dns_repository: str
+    windows_base_images: tuple[str, ...]
+    nano_server_name: str
+    pause_source: str
+    test_images: tuple[t.Any, ...]
+    bundle: t.Mapping[str, t.Any]
+    pin: bool
+    prune_images: bool
+    buildkit_version: str
+    buildkit_url: str
+    buildkit_sha256: str
+    buildkit_dir: str
+    store: StoreSettings
+    pause: str
+    registries: t.Mapping[str, t.Any]
+
+    @classmethod
+    def of(cls, variables: Variables, prefix: str) -> ImageSettings:
+        """Reads the role's variables, and two of role container_runtime, which need not be there.
+
+        Args:
+            variables: of the host.
+            prefix: of the role's variables.
+
+        Returns:
+            The settings.
+        """
+        pause = str(variables.optional("container_runtime_sandbox_image", PAUSE))
+        hosts = variables.optional("container_runtime_registries", {})
+        return variables.fields(cls, prefix, pause=pause, registries=hosts)
+
+
+def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> list[Resource]:
+    """Returns the versions of artifacts that lie in the node's cache.
+
+    Args:
+        settings: the role's variables.
+        installed: files of the cache that the other roles install: they stay when all others go.
+
+    Returns:
+        Resources of type Artifact, and one of type ArtifactCache where others go.
+
+    Raises:
+        ArtifactError: one of the versions cannot be.
+    """
+    by_kind: dict[str, list[t.Any]] = {
+        "kubernetes": [*settings.kube_node_versions],
+        "containerd": [*settings.containerd_versions],
+        "moby": [*settings.moby_versions],
+        "docker": [*settings.docker_versions],
+        "sdn-plugins": [*settings.sdn_plugin_versions],
+        "azure-vnet": [*settings.azure_vnet_versions],
+    }
+    lists: dict[str, t.Any] = {**by_kind}
+    for kind, versions in settings.artifacts.items():
+        lists[kind] = [*by_kind.get(kind, []), *versions] if isinstance(versions, list) else versions
+    found = settings.downloads
+    return cache.wanted(
+        lists,
+        "image_cache_artifacts",
+        cache_dir=found.artifact_cache,
+        mirror=found.artifact_mirror,
+        proxy=found.proxy.https_proxy,
+        no_proxy=found.proxy.no_proxy,
+        prune=settings.prune_artifacts,
+        keep=list(installed) if settings.prune_artifacts else [],
+        urls=settings.urls,
+        **found.artifact_sources,
+    )
+
+
+def images(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
+    """Returns the container images that the node's runtime holds, pulled or built.
+
+    Args:
+        settings: the role's variables.
+        downloads: where BuildKit comes from.
+
+    Returns:
+        The resources, in the order in which they are made.
+
+    Raises:
+        ValueError: an image or a registry cannot be.
+    """
+    pulled, built = _pulled(settings), _built(settings)
+    # containerd builds nothing: BuildKit does, and puts what it built where the kubelet looks.
+    needs_buildkit = settings.store.runtime == "containerd" and bool(built)
+    return [
+        *([_unused(settings, pulled, built)] if settings.prune_images else []),
+        *pulled,
+        *(_buildkit(settings, downloads) if needs_buildkit else []),
+        *built,
+    ]
+
+
+def _pulled(settings: ImageSettings) -> list[Resource]:
+    properties, bundle = settings.store.properties, settings.bundle
+    without = [settings.pause] if settings.nano_server_name else []
+    base = [image for image in settings.base_images if image not in without]
+    listed = [
+        *settings.container_tags,
+        *container_images.core_dns(list(settings.core_dns_versions), settings.core_dns_repository),
+        *container_images.base_images(list(settings.windows_base_images)),
+        *settings.images,
+    ]
+    return [
+        *container_images.resources(base, properties, pinned=settings.pin, bundle=bundle),
+        *container_images.resources(listed, properties, pinned=False, bundle=bundle),
+    ]
+
+
+def _built(settings: ImageSettings) -> list[Resource]:
+    """What is built on the node: pause for an Insider build of Windows, and the site's own test images."""
+    pause = {
+        "name": settings.pause,
+        "build_args": {"BASE": settings.nano_server_name, "PAUSE": settings.pause_source},
+        "pinned": settings.pin and settings.store.runtime == "containerd",
+        "dockerfile": PAUSE_DOCKERFILE,
+    }
+    common = {
+        **settings.store.properties,
+        "type": "BuiltContainerImage",
+        "buildctl": f"{settings.buildkit_dir}\\buildctl.exe",
+    }
+    return [{**image, **common} for image in (*([pause] if settings.nano_server_name else []), *settings.test_images)]
+
+
+def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
+    artifact = downloads.artifact(
+        "buildkit", settings.buildkit_version, url=settings.buildkit_url, sha256=settings.buildkit_sha256
+    )
+    environment = dict(settings.store.environment)
+    return [
+        *registries.buildkit_resources(settings.registries, settings.store.registry_config_dir),
+        artifact,
+        unpacked(
+            artifact,
+            settings.buildkit_dir,
+            members=["bin/buildctl.exe", "bin/buildkitd.exe"],
+            strip_components=1,
+            check=["buildctl.exe", "buildkitd.exe"],
+            stops=["buildkitd"],
+        ),
+        {
+            "type": "Service",
+            "name": "buildkitd",
+            "display_name": "Buildkitd",
+            "description": "Container image build engine",
+            "path": f"{settings.buildkit_dir}\\buildkitd.exe",
+            # As `buildkitd --register-service` makes it (moby/buildkit cmd/buildkitd/service_windows.go).
+            "arguments": ["--run-service"],
+            "dependencies": ["containerd"],
+            "start_mode": "demand",
+            "environment": environment,
+            "no_log": any("@" in str(value) for value in environment.values()),
+            "state": "running",
+        },
+    ]
+
+
+def _unused(settings: ImageSettings, pulled: t.Sequence[Resource], built: t.Sequence[Resource]) -> Resource:
+    aliases = [alias for image in pulled for alias in image.get("aliases", [])]
+    keep = [*(image["name"] for image in (*pulled, *built)), *aliases, settings.pause]
+    return {**settings.store.properties, "type": "UnusedContainerImages", "name": settings.store.runtime, "keep": keep}

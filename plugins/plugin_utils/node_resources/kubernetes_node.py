@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resources of role kubernetes_node: Kubernetes' programs, and the kubelet as a service."""
+
+from __future__ import annotations
+
+import dataclasses
+import ntpath
+import typing as t
+
+import yaml
+
+from ..resources.directory import closed
+from ..versions import Version
+from .downloads import Downloads, Resource, unpacked
+from .services import CONTAINERD_PIPE, CRI_DOCKERD_PIPE, DOCKER_RUNTIMES, log_folders, recovery
+from .variables import Variables
+
+ROLE = "kubernetes_node"
+_ROTATION = Version.parse("1.34.0")
+"""kube-log-runner rotates files since then (kubernetes/kubernetes#127667)."""
+_ARGUMENTS = (
+    "--windows-service",
+    "--bootstrap-kubeconfig=C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
+    "--kubeconfig=C:\\etc\\kubernetes\\kubelet.conf",
+    "--config=C:\\var\\lib\\kubelet\\config.yaml",
+    "--config-dir=C:\\etc\\kubernetes\\kubelet.conf.d",
+    "--cert-dir=C:\\var\\lib\\kubelet\\pki",
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubernetesSettings:
+    """The variables `kubernetes_node_*`; see the role's argument specification."""
+
+    version: str
+    url: str
+    sha256: str
+    install_dir: str
+    kubelet_configuration: t.Mapping[str, t.Any]
+    kubelet_arguments: t.Mapping[str, t.Any]
+    kubelet_log_file: str
+    kubelet_log_max_mb: int
+    kubelet_log_max_days: int
+    open_kubelet_port: bool
+    kubelet_clients: tuple[str, ...]
+    downloads: Downloads
+    is_docker: bool
+
+    @classmethod
+    def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
+        """Reads the role's variables, and the runtime, which is one choice of the whole site.
+
+        Args:
+            variables: of the host.
+            prefix: of the role's variables.
+
+        Returns:
+            The settings.
+        """
+        return variables.fields(cls, prefix, is_docker=variables.runtime in DOCKER_RUNTIMES)
+
+    @property
+    def cri_socket(self) -> str:
+        """The runtime's endpoint. Docker is reached through cri-dockerd (kubernetes.io: Container Runtimes)."""
+        return CRI_DOCKERD_PIPE if self.is_docker else CONTAINERD_PIPE
+
+    @property
+    def log_runner(self) -> str:
+        """The program that writes what another one logs into files."""
+        return f"{self.install_dir}\\kube-log-runner.exe"
+
+    @property
+    def log_rotation(self) -> list[str]:
+        """The log runner's flags of rotation. It refuses flags that it does not know, and nothing would start."""
+        if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
+            return []
+        days = self.kubelet_log_max_days
+        return [f"-log-file-size={self.kubelet_log_max_mb}Mi", *([f"-log-file-age={24 * days}h"] if days > 0 else [])]
+
+
+def resources(settings: KubernetesSettings) -> list[Resource]:
+    """Returns what a node needs of Kubernetes. The kubelet's service comes last; it starts when the node joins.
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        The resources, in the order in which they are made.
+
+    Raises:
+        ArtifactError, ValueError: a variable has a value that cannot be.
+    """
+    artifact = settings.downloads.artifact("kubernetes", settings.version, url=settings.url, sha256=settings.sha256)
+    programs = ["kubeadm.exe", "kubectl.exe", "kubelet.exe", "kube-proxy.exe"]
+    programs += ["kube-log-runner.exe"] if settings.kubelet_log_file else []
+    return [
+        *_folders(settings),
+        artifact,
+        unpacked(
+            artifact,
+            settings.install_dir,
+            members=[f"kubernetes/node/bin/{program}" for program in programs],
+            strip_components=3,
+            check=programs,
+            # With Docker, kube-proxy is a service that runs from this archive, too; what depends on others comes first.
+            stops=["flanneld", "kube-proxy", "kubelet"] if settings.is_docker else ["kubelet"],
+        ),
+        {"type": "Environment", "name": "PATH", "path_entries": [settings.install_dir]},
+        {"type": "Directory", "name": "C:\\etc\\kubernetes\\manifests"},
+        {
+            "type": "File",
+            "name": "C:\\etc\\kubernetes\\kubelet.conf.d\\50-windows.conf",
+            "content": to_yaml(kubelet_configuration(settings)),
+            "restarts": ["kubelet"],
+        },
+        *_firewall(settings),
+        kubelet_service(settings),
+    ]
+
+
+def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
+    """Returns the drop-in that the kubelet reads after config.yaml: what kubeadm's configuration, made on Linux, lacks.
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        A KubeletConfiguration; what the site sets wins.
+    """
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "containerRuntimeEndpoint": settings.cri_socket,
+        "resolvConf": "",
+        "cgroupsPerQOS": False,
+        "enforceNodeAllocatable": [],
+        **settings.kubelet_configuration,
+    }
+
+
+def kubelet_service(settings: KubernetesSettings) -> Resource:
+    """Returns the kubelet's service. With a log file, kube-log-runner runs the kubelet.
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        A resource of type Service. It has no state: it starts when the node joins.
+    """
+    program = f"{settings.install_dir}\\kubelet.exe"
+    logged = [f"-log-file={settings.kubelet_log_file}", *settings.log_rotation, program]
+    own = [f"--{name}={value}" for name, value in sorted(settings.kubelet_arguments.items())]
+    proxy = settings.downloads.proxy
+    return {
+        "type": "Service",
+        "name": "kubelet",
+        "display_name": "Kubernetes Kubelet",
+        "description": "Runs the pods of this node",
+        "path": settings.log_runner if settings.kubelet_log_file else program,
+        "arguments": [*(logged if settings.kubelet_log_file else []), *_ARGUMENTS, *own],
+        # kubeadm leaves flags here; without them on the command line the node loses them at its next start.
+        "arguments_from_file": "C:\\var\\lib\\kubelet\\kubeadm-flags.env",
+        "arguments_variable": "KUBELET_KUBEADM_ARGS",
+        # They may be of an older kubelet's kubeadm.
+        "arguments_for_kubelet": settings.version,
+        "start_mode": "auto",
+        "dependencies": ["cri-dockerd" if settings.is_docker else "containerd"],
+        "environment": proxy.environment,
+        # A proxy's password is in the service's environment.
+        "no_log": proxy.has_password,
+        "recovery": recovery(),
+    }
+
+
+def to_yaml(configuration: t.Mapping[str, t.Any]) -> str:
+    """Returns a component's configuration as YAML, with its keys in order.
+
+    Args:
+        configuration: as the component's API has it.
+    """
+    text: str = yaml.safe_dump(dict(configuration), indent=2, default_flow_style=False, allow_unicode=True)
+    return text
+
+
+def _folders(settings: KubernetesSettings) -> list[Resource]:
+    r"""What decides what runs as SYSTEM, and the node's key: closed before anything is written there.
+
+    Volumes of pods are in C:\var\lib\kubelet\pods, and containers that run as ContainerUser write to them by what
+    Users may do there (kubernetes/kubernetes#75049): that folder keeps the list that Windows gives to folders in C:\.
+    A live node is drained before anything untrusted is moved out of them (`disturbs`), such as a kubelet.exe that a
+    user owns.
+    """
+    logs = [ntpath.dirname(settings.kubelet_log_file)] if settings.kubelet_log_file else []
+    return [
+        *closed([settings.install_dir], users="read", disturbs=True),
+        *closed(["C:\\etc\\kubernetes"], disturbs=True),
+        *closed(["C:\\var\\lib\\kubelet"], users="read", open_folders=["pods"], shallow=True, disturbs=True),
+        *closed(["C:\\var\\lib\\kubelet\\pki"], disturbs=True),
+        *log_folders("C:\\var\\log\\pods", "C:\\var\\log\\containers"),
+        *log_folders(*logs, only_below="C:\\var\\log"),
+    ]
+
+
+def _firewall(settings: KubernetesSettings) -> list[Resource]:
+    if not settings.open_kubelet_port:
+        return []
+    return [
+        {
+            "type": "FirewallRule",
+            "name": "kubelet-in-tcp",
+            "display_name": "Kubernetes kubelet (TCP 10250)",
+            "direction": "Inbound",
+            "action": "Allow",
+            "protocol": "TCP",
+            "local_ports": ["10250"],
+            "remote_addresses": list(settings.kubelet_clients),
+        }
+    ]

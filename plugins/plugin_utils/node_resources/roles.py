@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resources of each role, by the role's name."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from . import cni, container_runtime, image_cache, kubernetes_node, node_join, windows_features, windows_settings
+from .downloads import Resource
+from .variables import Variables
+
+
+def of_role(role: str, variables: Variables) -> list[Resource]:
+    """Returns what a role makes a host have.
+
+    Args:
+        role: its name, without the collection's.
+        variables: of the host.
+
+    Returns:
+        The resources, in the order in which they are made.
+
+    Raises:
+        ValueError: the role has no resources, or a variable has a value that cannot be.
+    """
+    if role not in ROLES:
+        raise ValueError(f"role: expected one of {', '.join(ROLES)}, got {role!r}")
+    return ROLES[role](variables)
+
+
+def _image_cache(variables: Variables) -> list[Resource]:
+    settings = variables.read(image_cache.ArtifactCacheSettings, image_cache.ROLE)
+    images = variables.read(image_cache.ImageSettings, image_cache.ROLE)
+    installed = _installed(variables) if settings.prune_artifacts else []
+    return [*image_cache.artifacts(settings, installed), *image_cache.images(images, settings.downloads)]
+
+
+def _installed(variables: Variables) -> list[str]:
+    """Files of the cache that the other roles install; a play need not have them all."""
+    found: list[str] = []
+    for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE):
+        if variables.optional(f"{role}_artifact_cache"):
+            found += [one["path"] for one in of_role(role, variables) if one["type"] == "Artifact"]
+    return found
+
+
+ROLES: t.Mapping[str, t.Callable[[Variables], list[Resource]]] = types.MappingProxyType(
+    {
+        windows_settings.ROLE: lambda found: windows_settings.resources(
+            found.read(windows_settings.WindowsSettings, windows_settings.ROLE)
+        ),
+        windows_features.ROLE: lambda found: windows_features.resources(
+            found.read(windows_features.WindowsFeatures, windows_features.ROLE)
+        ),
+        container_runtime.ROLE: container_runtime.of_host,
+        cni.ROLE: lambda found: cni.resources(found.read(cni.CniSettings, cni.ROLE)),
+        kubernetes_node.ROLE: lambda found: kubernetes_node.resources(
+            found.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)
+        ),
+        image_cache.ROLE: _image_cache,
+        node_join.ROLE: lambda found: node_join.resources(found.read(node_join.JoinedNode, node_join.ROLE)),
+    }
+)
+"""What builds each role's resources."""

@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The variables of roles, read into dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._link import plain
+from ..resources._load import convert, property_types
+
+Settings = t.TypeVar("Settings")
+
+
+class MissingVariableError(KeyError):
+    """A host lacks a variable that a role reads."""
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: expected a variable of this name, got none"
+
+
+class Variables:
+    """The variables of one host. Each is templated when it is first read, and then kept.
+
+    Args:
+        variables: by name, as Ansible has them: not templated.
+        template: templates a value.
+    """
+
+    def __init__(self, variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], object]) -> None:
+        self._variables = variables
+        self._template = template
+        self._known: dict[str, object] = {}
+
+    def value(self, name: str) -> t.Any:
+        """Returns a variable's value, without Ansible's tags.
+
+        Args:
+            name: of the variable.
+
+        Raises:
+            MissingVariableError: the host has no variable of this name.
+        """
+        if name not in self._known:
+            if name not in self._variables:
+                raise MissingVariableError(name)
+            self._known[name] = plain(self._template(self._variables[name]))
+        return self._known[name]
+
+    def optional(self, name: str, default: t.Any = "") -> t.Any:
+        """Returns the value of a variable that the host need not have.
+
+        Args:
+            name: of the variable, such as one of another role.
+            default: stands for it where there is none.
+
+        Returns:
+            Its value, without Ansible's tags.
+        """
+        return self.value(name) if name in self._variables else default
+
+    @property
+    def runtime(self) -> str:
+        """The container runtime, one choice of the whole site: `containerd`, `docker` or `moby`."""
+        return str(self.optional("container_runtime", "containerd"))
+
+    def read(self, settings: type[Settings], prefix: str) -> Settings:
+        """Returns a dataclass, each field filled from the variable PREFIX_FIELD.
+
+        A field whose type is a dataclass is filled from the variables of the same prefix. A dataclass with a method
+        `of(variables, prefix)` fills itself.
+
+        Args:
+            settings: the dataclass; its annotations say what each variable has to be.
+            prefix: the first part of the variables' names: that of the role.
+
+        Returns:
+            The dataclass.
+
+        Raises:
+            ResourceError: a variable has a value that its field does not accept.
+        """
+        own: t.Callable[[Variables, str], Settings] | None = getattr(settings, "of", None)
+        return own(self, prefix) if own else self.fields(settings, prefix)
+
+    def fields(self, settings: type[Settings], prefix: str, **given: t.Any) -> Settings:
+        """Returns a dataclass as `read` does, never by its own method.
+
+        Args:
+            settings: as for `read`.
+            prefix: as for `read`.
+            given: fields that are not read.
+
+        Returns:
+            The dataclass.
+
+        Raises:
+            ResourceError: as for `read`.
+        """
+        values = dict(given)
+        for name, annotation in property_types(t.cast("t.Hashable", settings)).items():
+            if name in values:
+                continue
+            if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+                values[name] = self.read(annotation, prefix)
+                continue
+            variable = f"{prefix}_{name}"
+            value = self.value(variable)
+            # Users write nothing after a variable's name, too, where they want an empty text.
+            values[name] = "" if value is None and annotation is str else convert(value, annotation, variable)
+        return settings(**values)

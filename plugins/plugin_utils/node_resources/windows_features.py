@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resources of role windows_features."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .downloads import Resource
+
+ROLE = "windows_features"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowsFeatures:
+    """The variables `windows_features_*`; see the role's argument specification."""
+
+    names: tuple[str, ...]
+    absent: tuple[str, ...]
+    hyper_v: bool
+
+
+def resources(settings: WindowsFeatures) -> list[Resource]:
+    """Returns the features that are installed, and those that are removed.
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        Resources of type WindowsFeature, each name once.
+    """
+    hyper_v = ["Hyper-V", "Hyper-V-PowerShell"] if settings.hyper_v else []
+    return [
+        *({"type": "WindowsFeature", "name": name} for name in dict.fromkeys([*settings.names, *hyper_v])),
+        *({"type": "WindowsFeature", "name": name, "state": "absent"} for name in settings.absent),
+    ]

@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resources of role windows_settings: what a Windows Server needs before any program of Kubernetes is there."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .. import registry_fixes
+from ..resources.directory import closed
+from .downloads import Proxy, Resource
+from .variables import Variables
+
+ROLE = "windows_settings"
+_WINDOWS_WITH_FIXES = ("2019", "2022", "2025")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowsSettings:
+    """The variables `windows_settings_*`; see the role's argument specification."""
+
+    time_zone: str
+    time_servers: tuple[str, ...]
+    hosts: t.Any
+    automatic_updates: t.Any
+    wsus_server: str
+    page_file: t.Mapping[str, t.Any]
+    hostname: str
+    trusted_certificates: tuple[str, ...]
+    artifact_cache: str
+    registry_fixes: bool
+    proxy: Proxy
+
+    @classmethod
+    def of(cls, variables: Variables, prefix: str) -> WindowsSettings:
+        """Reads the role's variables.
+
+        Args:
+            variables: of the host.
+            prefix: of the role's variables.
+
+        Returns:
+            The settings. Without a proxy, its exceptions are not read: they are costly to find out.
+        """
+        proxy = variables.fields(Proxy, prefix, no_proxy="")
+        if proxy.is_set:
+            proxy = dataclasses.replace(proxy, no_proxy=str(variables.value(f"{prefix}_all_exceptions")))
+        return variables.fields(cls, prefix, proxy=proxy)
+
+
+def resources(settings: WindowsSettings) -> list[Resource]:
+    """Returns what a server needs before anything is downloaded to it.
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        The resources, in the order in which they are made.
+    """
+    cache = [settings.artifact_cache] if settings.artifact_cache else []
+    certificates = enumerate(settings.trusted_certificates, start=1)
+    return [
+        # Anybody may make folders and files in ProgramData: these are closed before anything is written there.
+        *closed(["C:\\ProgramData\\winkube"], shallow=True),
+        *closed(cache, content="writable"),
+        *(
+            {"type": "CertificateImport", "name": f"trusted certificate {number}", "content": certificate}
+            for number, certificate in certificates
+        ),
+        {"type": "TimeZone", "name": settings.time_zone},
+        *_time_servers(settings),
+        *_proxy(settings.proxy),
+        {"type": "HostsFile", "name": "machine", "entries": settings.hosts},
+        {
+            "type": "WindowsUpdateSettings",
+            "name": "machine",
+            "automatic_updates": settings.automatic_updates,
+            "wsus_server": settings.wsus_server or None,
+        },
+        *_page_file(settings),
+        *(registry_fixes.resources(list(_WINDOWS_WITH_FIXES)) if settings.registry_fixes else []),
+        # Last, and so next to the features of the next role: both need a reboot, and share it.
+        *([{"type": "ComputerName", "name": settings.hostname}] if settings.hostname else []),
+    ]
+
+
+def _time_servers(settings: WindowsSettings) -> list[Resource]:
+    if not settings.time_servers:
+        return []
+    return [{"type": "W32Time", "name": "time servers", "peers": list(settings.time_servers)}]
+
+
+def _proxy(proxy: Proxy) -> list[Resource]:
+    """What is no longer in the inventory goes where an earlier run set it (`managed`); what others set stays."""
+    variables = (
+        ("HTTP_PROXY", proxy.http_proxy, bool(proxy.http_proxy)),
+        ("HTTPS_PROXY", proxy.https_proxy, bool(proxy.https_proxy)),
+        ("NO_PROXY", proxy.no_proxy, proxy.is_set),
+    )
+    return [
+        *(
+            {
+                "type": "Environment",
+                "name": name,
+                "value": value or None,
+                "state": "present" if is_set else "absent",
+                "managed": True,
+                "no_log": name != "NO_PROXY" and "@" in value,
+            }
+            for name, value, is_set in variables
+        ),
+        {
+            "type": "WinHttpProxy",
+            "name": "machine",
+            "proxy": proxy.https_proxy or proxy.http_proxy or None,
+            "bypass": proxy.no_proxy.split(","),
+            "state": "present" if proxy.is_set else "absent",
+            "managed": True,
+        },
+    ]
+
+
+def _page_file(settings: WindowsSettings) -> list[Resource]:
+    if not settings.page_file:
+        return []
+    files = settings.page_file.get("files", [])
+    automatic = settings.page_file.get("automatic", False)
+    return [{"type": "PageFile", "name": "machine", "automatic": automatic, "files": files}]

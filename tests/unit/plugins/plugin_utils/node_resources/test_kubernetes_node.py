@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the role kubernetes_node makes a node have; the content of files is in the golden files."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+from unit.plugins.plugin_utils.node_resources import samples
+from unit.plugins.plugin_utils.node_resources.samples import named
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import kubernetes_node
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.kubernetes_node import (
+    KubernetesSettings,
+    kubelet_configuration,
+    kubelet_service,
+    resources,
+)
+
+
+def archive(settings: KubernetesSettings) -> dict[str, t.Any]:
+    (found,) = [one for one in resources(settings) if one["type"] == "Archive"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("version", "megabytes", "days", "flags"),
+    [
+        ("1.33.8", 50, 7, []),
+        ("1.34.0", 50, 7, ["-log-file-size=50Mi", "-log-file-age=168h"]),
+        ("1.36.3", 20, 0, ["-log-file-size=20Mi"]),
+        ("1.36.3", 0, 7, []),
+    ],
+)
+def test_the_log_runner_gets_the_flags_that_it_knows(version: str, megabytes: int, days: int, flags: list[str]) -> None:
+    settings = samples.kubernetes(version=version, kubelet_log_max_mb=megabytes, kubelet_log_max_days=days)
+    assert settings.log_rotation == flags
+
+
+def test_without_a_log_file_the_kubelet_runs_by_itself() -> None:
+    service = kubelet_service(samples.kubernetes(kubelet_log_file=""))
+    assert service["path"] == "C:\\k\\kubelet.exe"
+    assert service["arguments"][0] == "--windows-service"
+    unpacked = archive(samples.kubernetes(kubelet_log_file=""))
+    assert "kube-log-runner.exe" not in unpacked["check"]
+    assert "C:\\var\\log\\kubelet" not in [
+        one.get("name") for one in resources(samples.kubernetes(kubelet_log_file=""))
+    ]
+
+
+def test_the_sites_flags_come_last_and_in_order() -> None:
+    service = kubelet_service(samples.kubernetes(kubelet_arguments={"v": 4, "node-ip": "10.0.0.1"}))
+    assert service["arguments"][-2:] == ["--node-ip=10.0.0.1", "--v=4"]
+    assert service["path"] == "C:\\k\\kube-log-runner.exe"
+    assert service["arguments"][3] == "C:\\k\\kubelet.exe"
+
+
+def test_the_kubelet_waits_for_its_runtime() -> None:
+    assert kubelet_service(samples.kubernetes())["dependencies"] == ["containerd"]
+    assert kubelet_service(samples.kubernetes(is_docker=True))["dependencies"] == ["cri-dockerd"]
+    assert samples.kubernetes(is_docker=True).cri_socket == "npipe:////./pipe/cri-dockerd"
+
+
+def test_what_the_site_sets_in_the_drop_in_wins() -> None:
+    found = kubelet_configuration(samples.kubernetes(kubelet_configuration={"maxPods": 20, "resolvConf": "x"}))
+    assert (found["maxPods"], found["resolvConf"], found["cgroupsPerQOS"]) == (20, "x", False)
+
+
+def test_a_changed_drop_in_restarts_the_kubelet() -> None:
+    file = named(resources(samples.kubernetes()), "C:\\etc\\kubernetes\\kubelet.conf.d\\50-windows.conf")
+    assert file["restarts"] == ["kubelet"]
+    assert yaml.safe_load(file["content"])["enforceNodeAllocatable"] == []
+
+
+def test_kube_proxy_is_stopped_where_it_is_a_service() -> None:
+    assert archive(samples.kubernetes())["stops"] == ["kubelet"]
+    stops = archive(samples.kubernetes(is_docker=True))["stops"]
+    assert stops == ["flanneld", "kube-proxy", "kubelet"]
+
+
+def test_the_kubelets_port_is_opened_for_its_clients_where_the_site_wants_it() -> None:
+    rule = named(resources(samples.kubernetes(kubelet_clients=("10.0.0.0/24",))), "kubelet-in-tcp")
+    assert (rule["local_ports"], rule["remote_addresses"]) == (["10250"], ["10.0.0.0/24"])
+    closed = resources(samples.kubernetes(open_kubelet_port=False))
+    assert "FirewallRule" not in {one["type"] for one in closed}
+
+
+def test_folders_are_closed_before_anything_is_in_them() -> None:
+    found = resources(samples.kubernetes())
+    folders = {one["name"]: number for number, one in enumerate(found) if one["type"] == "Directory" and "acl" in one}
+    first = next(number for number, one in enumerate(found) if one["type"] == "Artifact")
+    assert max(folders.values()) < first
+    node_key = next(one for one in found if one.get("name") == "C:\\var\\lib\\kubelet\\pki")
+    assert "BU" not in node_key["acl"]
+    pods = next(one for one in found if one.get("name") == "C:\\var\\lib\\kubelet")
+    assert (pods["open_folders"], pods["shallow"]) == (["pods"], True)
+
+
+def test_a_proxys_password_is_hidden() -> None:
+    assert kubelet_service(samples.kubernetes())["no_log"] is False
+    secret = samples.kubernetes(downloads=samples.downloads(samples.PASSWORD))
+    assert kubernetes_node.kubelet_service(secret)["no_log"] is True

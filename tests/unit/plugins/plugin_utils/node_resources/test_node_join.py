@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the role node_join makes a node have; the content of files is in the golden files."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+import yaml
+from unit.plugins.plugin_utils.node_resources import samples
+from unit.plugins.plugin_utils.node_resources.samples import named
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import node_join
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import JoinedNode, source_vip
+
+CONFIG = "C:\\k\\kube-proxy\\config.yaml"
+DOCKER = {"network": samples.network(is_docker=True), "kubernetes": samples.kubernetes(is_docker=True)}
+NOTE = "C:\\ProgramData\\winkube\\cni.json"
+
+
+def names(node: JoinedNode) -> list[str]:
+    return [str(one.get("name") or one["value_name"]) for one in node_join.resources(node)]
+
+
+@pytest.mark.parametrize(
+    ("cidr", "address"), [("10.244.3.0/24", "10.244.3.254"), ("10.0.0.8/29", "10.0.0.14"), ("fd00::/120", "fd00::fe")]
+)
+def test_source_vip_is_the_last_usable_address(cidr: str, address: str) -> None:
+    assert source_vip(cidr) == address
+
+
+@pytest.mark.parametrize("cidr", ["", "10.244.3.0/30", "10.244.3.1/24", "x"])
+def test_source_vip_of_what_is_no_pod_cidr(cidr: str) -> None:
+    with pytest.raises(ValueError, match="pod CIDR"):
+        source_vip(cidr)
+
+
+def test_the_kubelet_runs_and_no_token_is_left() -> None:
+    found = node_join.resources(samples.joined())
+    assert (found[0]["name"], found[0]["state"]) == ("kubelet", "running")
+    gone = {one["name"] for one in found if one.get("state") == "absent"}
+    assert gone == {"C:\\ProgramData\\winkube\\join.yaml", "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"}
+
+
+@pytest.mark.parametrize(
+    ("given", "there", "absent"),
+    [
+        ({}, {CONFIG, "C:\\var\\lib\\cni\\networks\\flannel.4096\\10.244.3.254", NOTE}, {"flanneld", "kube-proxy"}),
+        ({"network": samples.network(flannel_backend="host-gw")}, {CONFIG}, {"flanneld"}),
+        ({"network": samples.network(plugin="calico")}, {NOTE}, {CONFIG, "flanneld"}),
+        # The cluster gave it no network yet.
+        ({"pod_cidr": ""}, {"kubelet", NOTE}, {CONFIG, "flanneld"}),
+        (DOCKER, {CONFIG, "flanneld", "kube-proxy", "C:\\conf\\10-flannel.conf"}, set()),
+        ({**DOCKER, "tokens_known": False}, {CONFIG}, {"flanneld", "kube-proxy"}),
+        # The former network has to go first.
+        ({"network_changes": True}, {CONFIG}, {NOTE}),
+    ],
+)
+def test_what_depends_on_the_cluster(given: dict[str, t.Any], there: set[str], absent: set[str]) -> None:
+    found = set(names(samples.joined(**given)))
+    assert there <= found
+    assert not absent & found
+
+
+def test_services_of_a_former_runtime_go() -> None:
+    found = node_join.resources(samples.joined(had_services=True))
+    services = {one["name"]: one["state"] for one in found if one["type"] == "Service"}
+    assert services == {"kubelet": "running", "kube-proxy": "absent", "flanneld": "absent"}
+    assert "C:\\etc\\kubernetes\\kube-proxy.kubeconfig" in {
+        one["name"] for one in found if one.get("state") == "absent"
+    }
+
+
+@pytest.mark.parametrize(
+    ("backend", "order"), [("vxlan", ["flanneld", "kube-proxy"]), ("host-gw", ["kube-proxy", "flanneld"])]
+)
+def test_who_depends_on_whom(backend: str, order: list[str]) -> None:
+    network = samples.network(is_docker=True, flannel_backend=backend)
+    found = node_join.resources(samples.joined(**{**DOCKER, "network": network}))
+    services = [one for one in found if one["type"] == "Service" and one["name"] != "kubelet"]
+    assert [one["name"] for one in services] == order
+    assert services[0]["dependencies"] == ["kubelet"]
+    assert services[1]["dependencies"] == [order[0]]
+
+
+def test_files_with_tokens_are_for_administrators_and_hidden() -> None:
+    found = node_join.resources(samples.joined(**DOCKER))
+    for name, token in (("kube-proxy", "token 1"), ("flannel", "token 2")):
+        file = named(found, f"C:\\etc\\kubernetes\\{name}.kubeconfig")
+        assert (file["no_log"], "BU" in file["acl"]) == (True, False)
+        assert json.loads(file["content"])["users"][0]["user"]["token"] == token
+    assert named(found, "C:\\etc\\kubernetes\\kube-proxy.kubeconfig")["restarts"] == ["kube-proxy"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"internal_ip": "10.0.0.12"},
+        {"api_server": "10.0.0.2:6443"},
+        {"tokens": {"kube-system/kube-proxy-windows": "token 1", "kube-flannel/flannel-windows": "another"}},
+        {"network": samples.network(is_docker=True, pods_subnet="10.9.0.0/16")},
+    ],
+)
+def test_flanneld_restarts_when_what_it_reads_changes(change: dict[str, t.Any]) -> None:
+    before, after = (
+        named(node_join.resources(samples.joined(**DOCKER | more)), "flanneld")["environment"] for more in ({}, change)
+    )
+    assert before != after
+
+
+def test_kube_proxy_is_configured_for_its_mode() -> None:
+    pod = yaml.safe_load(named(node_join.resources(samples.joined()), CONFIG)["content"])
+    assert pod["clientConnection"]["kubeconfig"] == "C:\\k\\kube-proxy\\access\\kubeconfig.conf"
+    assert pod["winkernel"] == {"networkName": "flannel.4096", "enableDSR": False, "sourceVip": "10.244.3.254"}
+    file = named(node_join.resources(samples.joined(**DOCKER)), CONFIG)
+    assert yaml.safe_load(file["content"])["clientConnection"]["kubeconfig"].endswith("kube-proxy.kubeconfig")
+    assert (file["restarts"], file["disturbs"]) == (["kube-proxy"], True)
+
+
+def test_what_the_site_sets_for_kube_proxy_wins_key_by_key() -> None:
+    own = {"winkernel": {"enableDSR": True}, "mode": "other", "new": 1}
+    found = node_join.kube_proxy_configuration(samples.joined(kube_proxy_configuration=own))
+    assert found["winkernel"] == {"networkName": "flannel.4096", "enableDSR": True, "sourceVip": "10.244.3.254"}
+    assert (found["mode"], found["new"], found["hostnameOverride"]) == ("other", 1, "win1")
+
+
+def test_kube_proxy_logs_as_the_kubelet_does() -> None:
+    logged = named(node_join.resources(samples.joined(**DOCKER)), "kube-proxy")
+    assert logged["path"] == "C:\\k\\kube-log-runner.exe"
+    assert "C:\\k\\kube-proxy.exe" in logged["arguments"]
+    silent = samples.kubernetes(is_docker=True, kubelet_log_file="")
+    service = named(node_join.resources(samples.joined(**{**DOCKER, "kubernetes": silent})), "kube-proxy")
+    assert service["path"] == "C:\\k\\kube-proxy.exe"
+    assert service["arguments"][0] == "--windows-service"
+
+
+def test_flanneld_takes_the_address_that_the_cluster_knows() -> None:
+    assert node_join.flannel_arguments(samples.joined())[-1] == "-iface=10.0.0.11"
+    assert not any("-iface" in one for one in node_join.flannel_arguments(samples.joined(internal_ip="")))

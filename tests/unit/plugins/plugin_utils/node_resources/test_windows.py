@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the roles windows_settings and windows_features make a server have."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from unit.plugins.plugin_utils.node_resources.samples import kinds, named
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import windows_features, windows_settings
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.downloads import Proxy
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.windows_features import WindowsFeatures
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.windows_settings import WindowsSettings
+
+PLAIN = WindowsSettings(
+    time_zone="UTC",
+    time_servers=(),
+    hosts={},
+    automatic_updates="disabled",
+    wsus_server="",
+    page_file={},
+    hostname="",
+    trusted_certificates=(),
+    artifact_cache="C:\\cache",
+    registry_fixes=False,
+    proxy=Proxy(http_proxy="", https_proxy=""),
+)
+
+
+def resources(**given: t.Any) -> list[dict[str, t.Any]]:
+    return windows_settings.resources(dataclasses.replace(PLAIN, **given))
+
+
+def test_folders_of_ours_are_closed_before_anything_is_written() -> None:
+    found = resources(trusted_certificates=("a", "b"))
+    assert kinds(found)[:4] == [
+        ("Directory", "C:\\ProgramData\\winkube"),
+        ("Directory", "C:\\cache"),
+        ("CertificateImport", "trusted certificate 1"),
+        ("CertificateImport", "trusted certificate 2"),
+    ]
+    assert found[1]["move_aside"] == "writable"
+    assert [one["content"] for one in found[2:4]] == ["a", "b"]
+
+
+def test_the_name_comes_last_so_that_its_reboot_is_shared() -> None:
+    assert kinds(resources(hostname="WIN1", registry_fixes=True))[-1] == ("ComputerName", "WIN1")
+    assert "ComputerName" not in dict(kinds(resources()))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [({"time_servers": ("10.0.0.1",)}, "W32Time"), ({"page_file": {"automatic": True}}, "PageFile")],
+)
+def test_what_the_site_does_not_name_is_left_alone(given: dict[str, t.Any], kind: str) -> None:
+    assert kind in dict(kinds(resources(**given)))
+    assert kind not in dict(kinds(resources()))
+
+
+def test_registry_fixes_are_a_choice() -> None:
+    assert "Registry" in dict(kinds(resources(registry_fixes=True)))
+    assert "Registry" not in dict(kinds(resources()))
+
+
+def test_a_proxy_that_is_no_longer_set_goes() -> None:
+    states = {one["name"]: one["state"] for one in resources() if str(one.get("name")).endswith("_PROXY")}
+    assert states == dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"), "absent")
+    assert all(one["managed"] for one in resources() if one["type"] in ("Environment", "WinHttpProxy"))
+
+
+def test_a_proxy_is_the_machines() -> None:
+    proxy = Proxy(http_proxy="http://u:p@p:1", https_proxy="", no_proxy="a,b")
+    found = resources(proxy=proxy)
+    variables = {one["name"]: one for one in found if one["type"] == "Environment"}
+    assert {name: (one["state"], one["value"], one["no_log"]) for name, one in variables.items()} == {
+        "HTTP_PROXY": ("present", "http://u:p@p:1", True),
+        "HTTPS_PROXY": ("absent", None, False),
+        "NO_PROXY": ("present", "a,b", False),
+    }
+    (machine,) = [one for one in found if one["type"] == "WinHttpProxy"]
+    assert (machine["proxy"], machine["bypass"], machine["state"]) == ("http://u:p@p:1", ["a", "b"], "present")
+
+
+def test_updates_come_from_the_sites_server() -> None:
+    update = [one for one in resources(wsus_server="http://wsus") if one["type"] == "WindowsUpdateSettings"]
+    assert [(one["wsus_server"], one["automatic_updates"]) for one in update] == [("http://wsus", "disabled")]
+    assert [one["wsus_server"] for one in resources() if one["type"] == "WindowsUpdateSettings"] == [None]
+
+
+@pytest.mark.parametrize(
+    ("names", "hyper_v", "expected"),
+    [
+        (("Containers",), False, ["Containers"]),
+        (("Containers", "Hyper-V"), True, ["Containers", "Hyper-V", "Hyper-V-PowerShell"]),
+    ],
+)
+def test_features(names: tuple[str, ...], hyper_v: bool, expected: list[str]) -> None:
+    found = windows_features.resources(WindowsFeatures(names=names, absent=("SMB1",), hyper_v=hyper_v))
+    assert [one["name"] for one in found] == [*expected, "SMB1"]
+    assert named(found, "SMB1")["state"] == "absent"
+    assert all("state" not in one for one in found[:-1])
