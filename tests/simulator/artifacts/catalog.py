@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from simulator.artifacts import releases
+from simulator.artifacts import releases, windows_software
 
 _GITHUB = r"github\.com"
 _VERSION = r"(?P<version>\d+\.\d+(?:\.\d+)?(?:-[0-9a-z.]+)?)"
@@ -126,9 +126,35 @@ RELEASES: Sequence[Release] = (
     # https://github.com/cloudbase/cloudbase-init/releases; the second one is the newest version.
     Release(
         r"github\.com/cloudbase/cloudbase-init/releases/download/(?P<version>\d+\.\d+\.\d+)/CloudbaseInitSetup_[0-9_]+_x64\.msi",
-        releases.cloudbase_init,
+        windows_software.cloudbase_init,
     ),
-    Release(r"www\.cloudbase\.it/downloads/CloudbaseInitSetup_(?P<version>Stable_)?x64\.msi", releases.cloudbase_init),
+    Release(
+        r"www\.cloudbase\.it/downloads/CloudbaseInitSetup_(?P<version>Stable_)?x64\.msi",
+        windows_software.cloudbase_init,
+    ),
+    # What kubernetes-sigs/image-builder fetches besides.
+    Release(r"aka\.ms/installazurecliwindowsx64", windows_software.azure_cli),
+    Release(r"(?:upstream|k8s)artifacts\.azureedge\.net/nssm/nssm\.exe", windows_software.nssm_program),
+    Release(
+        rf"{_GITHUB}/kubernetes-sigs/cloud-provider-azure/releases/latest/download/"
+        r"azure-acr-credential-provider-windows-amd64\.exe",
+        windows_software.credential_provider,
+    ),
+    Release(
+        r"raw\.githubusercontent\.com/kubernetes-sigs/cloud-provider-azure/master/examples/out-of-tree/"
+        r"credential-provider-config-win\.yaml",
+        windows_software.credential_provider_config,
+    ),
+    Release(
+        r"raw\.githubusercontent\.com/kubernetes-sigs/sig-windows-tools/master/hack/(?P<program>[A-Za-z]+\.ps1)",
+        windows_software.debug_script,
+    ),
+    # https://github.com/PowerShell/Win32-OpenSSH/releases
+    Release(
+        rf"{_GITHUB}/PowerShell/Win32-OpenSSH/releases/download/v?(?P<version>\d+(?:\.\d+)+p1(?:-[A-Za-z]+)?)/"
+        r"OpenSSH-Win64\.zip",
+        windows_software.openssh,
+    ),
     Release(
         rf"{_GITHUB}/[Mm]icrosoft/SDN/archive/(?:refs/heads/)?(?P<version>master|[0-9a-f]{{40}})\.tar\.gz",
         releases.sdn_archive,

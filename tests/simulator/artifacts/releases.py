@@ -145,12 +145,6 @@ def sdn_script(name: str, version: str) -> bytes:
     return f"# {name} ({version})\r\n".encode()
 
 
-def cloudbase_init(version: str | None) -> bytes:
-    """CloudbaseInitSetup_1_1_6_x64.msi: an OLE compound file, as every .msi is."""
-    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-    return head + random.Random(f"cloudbase-init {version}").randbytes(256 * KB - len(head))
-
-
 def nssm(version: str) -> bytes:
     """nssm-VERSION.zip."""
     members = {f"nssm-{version}/{place}/nssm.exe": program("nssm", version) for place in ("win32", "win64")}

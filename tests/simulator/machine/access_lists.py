@@ -25,6 +25,12 @@ DRIVE = (
 # icacls C:\ProgramData: (CI)(WD,AD,WEA,WA) lets Users make files and folders in all of it, which are theirs then.
 # https://github.com/aelassas/servy/issues/357
 _PROGRAM_DATA = "O:SYG:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;0x116;;;BU)"
+# Its entries below hold for what is made there, with generic rights: https://github.com/p0dalirius/smbclient-ng/pull/118
+_PROGRAM_FILES = (
+    f"O:{TRUSTED_INSTALLER}G:{TRUSTED_INSTALLER}D:PAI(A;;FA;;;{TRUSTED_INSTALLER})(A;CIIO;GA;;;{TRUSTED_INSTALLER})"
+    "(A;;0x1301bf;;;SY)(A;OICIIO;GA;;;SY)(A;;0x1301bf;;;BA)(A;OICIIO;GA;;;BA)(A;;0x1200a9;;;BU)(A;OICIIO;GXGR;;;BU)"
+    "(A;OICIIO;GA;;;CO)"
+)
 # Windows' own folders: ordinary users read them.
 _SYSTEM = (
     f"O:{TRUSTED_INSTALLER}G:{TRUSTED_INSTALLER}D:PAI(A;OICI;FA;;;{TRUSTED_INSTALLER})(A;OICI;FA;;;SY)"
@@ -33,8 +39,8 @@ _SYSTEM = (
 WINDOWS_OWN = {
     "c:\\programdata": _PROGRAM_DATA,
     "c:\\windows": _SYSTEM,
-    "c:\\program files": _SYSTEM,
-    "c:\\program files (x86)": _SYSTEM,
+    "c:\\program files": _PROGRAM_FILES,
+    "c:\\program files (x86)": _PROGRAM_FILES,
     "c:\\users": _SYSTEM,
 }
 """What Windows' own folders have, by lower-case path."""
@@ -48,6 +54,7 @@ _MASKS = {
     "GX": 0x1200A0, "RC": 0x20000, "SD": 0x10000, "WD": 0x40000, "WO": 0x80000, "CC": 1, "DC": 2, "LC": 4, "SW": 8,
     "RP": 16, "WP": 32, "DT": 64, "LO": 128, "CR": 256,
 }  # fmt: skip
+_GENERIC = ("GA", "GR", "GW", "GX")
 # MS-DTYP 2.5.1.1: ace-flag-string, sid-token.
 _FLAGS = frozenset({"CI", "OI", "NP", "IO", "ID", "SA", "FA", "TP", "CR"})
 _TRUSTEES = (
@@ -82,6 +89,11 @@ class Ace:
         for start in range(0, len(self.rights), 2):
             mask |= _MASKS[self.rights[start : start + 2]]
         return mask
+
+    @property
+    def generic(self) -> bool:
+        """Whether its rights are generic ones, which mean others for each kind of object."""
+        return any(self.rights[start : start + 2] in _GENERIC for start in range(0, len(self.rights), 2))
 
     def __str__(self) -> str:
         flags = "".join(flag for flag in ("OI", "CI", "NP", "IO", "ID") if flag in self.flags)
@@ -151,10 +163,13 @@ def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, 
         objects, containers = "OI" in ace.flags, "CI" in ace.flags
         passed = {"OI", "CI"} & ace.flags if folder and "NP" not in ace.flags else set()
         if containers if folder else objects:
-            if ace.trustee != CREATOR_OWNER:
+            if ace.trustee != CREATOR_OWNER and not ace.generic:
                 found.append(replace(ace, flags=frozenset({"ID", *passed})))
                 continue
-            found.append(replace(ace, flags=frozenset({"ID"}), trustee=owner))
+            # "The system maps any generic rights to the specific rights for the child object", and passes them on.
+            trustee = owner if ace.trustee == CREATOR_OWNER else ace.trustee
+            rights = ("FA" if ace.mask == _MASKS["FA"] else f"0x{ace.mask:x}") if ace.generic else ace.rights
+            found.append(replace(ace, flags=frozenset({"ID"}), rights=rights, trustee=trustee))
         if folder and passed:
             found.append(replace(ace, flags=frozenset({"ID", "IO", *passed})))
     return tuple(found)

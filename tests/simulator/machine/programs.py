@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 SYSTEM = "NT AUTHORITY\\SYSTEM"
+BATCH_FILE = "batch file"
+"""The identity of a .cmd or .bat, which CreateProcess gives to cmd.exe."""
 
 
 class ProgramNotFoundError(Exception):
@@ -76,6 +78,8 @@ class Programs:
         path = self.locate(name, environment, directory)
         if path is None:
             raise ProgramNotFoundError(name)
+        if path.casefold().endswith((".cmd", ".bat")):
+            return Found(path, BATCH_FILE, "", self._machine.families.program(BATCH_FILE))
         with self._machine.files.real(path).open("rb") as file:
             identity = executables.identify(file.read(executables.HEAD_SIZE))
         if identity is None:

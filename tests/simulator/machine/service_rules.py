@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine.service_errors import ServiceError
+from simulator.windows import accounts
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -70,7 +71,7 @@ def account_exists(machine: Machine, account: str, service: str) -> bool:
         return user == service.casefold() or machine.services.exists(user)
     if separator and authority not in (".", machine.name.casefold()):
         return False
-    return user in ("administrator", machine.settings.user.casefold())
+    return accounts.find(machine, user, "User") is not None
 
 
 def _needs(machine: Machine, names: object, service: str, seen: set[str]) -> bool:

@@ -52,6 +52,7 @@ class Preferences:
 
     lists: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, object] = field(default_factory=dict)
+    signatures: int = 1
 
 
 def _require(machine: Machine, command: str) -> Preferences:
@@ -122,7 +123,7 @@ def get_status(machine: Machine, bound: Bound) -> Iterable[object]:
         "AMRunningMode": "Normal",
         "AntispywareEnabled": True,
         "AntivirusEnabled": True,
-        "AntivirusSignatureVersion": "1.421.1.0",
+        "AntivirusSignatureVersion": f"1.421.{preferences.signatures}.0",
         "BehaviorMonitorEnabled": real_time,
         "IoavProtectionEnabled": real_time,
         "IsTamperProtected": False,
@@ -131,6 +132,16 @@ def get_status(machine: Machine, bound: Bound) -> Iterable[object]:
         "ComputerID": machine.sid,
     }
     return [cim("MSFT_MpComputerStatus", properties, "root/Microsoft/Windows/Defender")]
+
+
+def update_signature(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Update-MpSignature: https://learn.microsoft.com/powershell/module/defender/update-mpsignature
+
+    What the signatures are is not modelled; there are newer ones each time.
+    """
+    preferences = _require(machine, "Update-MpSignature")
+    preferences.signatures += 1
+    return []
 
 
 def _status(machine: Machine) -> object:
@@ -143,5 +154,6 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Set-MpPreference": set_preference,
     "Remove-MpPreference": remove_preference,
     "Get-MpComputerStatus": get_status,
+    "Update-MpSignature": update_signature,
 }
 STATUS = {"defender": _status}

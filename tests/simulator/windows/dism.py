@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dism.exe /Online: /Add-Package, /Get-Packages, /Cleanup-Image. It works in a network logon, unlike wusa.exe.
+"""dism.exe /Online: packages, features, /Cleanup-Image. It works in a network logon, unlike wusa.exe.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism-operating-system-package-servicing-command-line-options
 """
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
-from simulator.windows import packages, update_install
+from simulator.windows import dism_features, packages, update_install
 from simulator.windows.component_store import store_of
 from simulator.windows.update_install import Outcome
 from simulator.windows.wusa import exit_code
@@ -38,6 +38,11 @@ def dism(machine: Machine, run: Invocation) -> ProgramResult:
             word.partition(":")[2].strip('"') for word, name in zip(words, names, strict=True) if name == "/packagepath"
         ]
         return _add(machine, run, [path for path in paths if path], names, head)
+    if "/enable-feature" in names or "/disable-feature" in names:
+        wanted = [
+            word.partition(":")[2].strip('"') for word, name in zip(words, names, strict=True) if name == "/featurename"
+        ]
+        return _features(machine, run, wanted, names, head)
     if "/get-packages" in names:
         return ProgramResult(0, head + _list(machine) + _DONE)
     if "/cleanup-image" in names and any(name in _CLEANUPS for name in names):
@@ -65,7 +70,31 @@ def _add(machine: Machine, run: Invocation, paths: list[str], names: list[str], 
         if outcome.hresult not in (update_install.OK, update_install.ALREADY_INSTALLED):
             return _failed(head, outcome.hresult)
         outcomes.append(outcome)
-    if not any(outcome.reboot for outcome in outcomes):
+    return _done(machine, run, names, head, restart=any(outcome.reboot for outcome in outcomes))
+
+
+def _features(machine: Machine, run: Invocation, wanted: list[str], names: list[str], head: str) -> ProgramResult:
+    enable = "/enable-feature" in names
+    if not wanted:
+        option = "enable-feature" if enable else "disable-feature"
+        return ProgramResult(87, f"{head}\r\nError: 87\r\n\r\nThe {option} option requires a feature name.\r\n")
+    head += f"{'Enabling' if enable else 'Disabling'} feature(s)\r\n"
+    restart = False
+    for name in wanted:
+        hresult, needed = dism_features.change(machine, name, enable=enable, parents="/all" in names)
+        if hresult == dism_features.UNKNOWN_FEATURE:
+            text = f"Feature name {name} is unknown.\r\nA Windows feature name was not recognized.\r\n"
+            return ProgramResult(exit_code(hresult), f"{head}\r\nError: 0x{hresult:08x}\r\n\r\n{text}")
+        if hresult:
+            return _failed(head, hresult)
+        restart = restart or needed
+    head += "[==========================100.0%==========================]\r\n"
+    return _done(machine, run, names, head, restart=restart)
+
+
+def _done(machine: Machine, run: Invocation, names: list[str], head: str, *, restart: bool) -> ProgramResult:
+    """Return what dism says in the end, and restart or ask where that is needed."""
+    if not restart:
         return ProgramResult(0, head + _DONE)
     if "/norestart" in names:
         return ProgramResult(_REBOOT, head + _DONE)

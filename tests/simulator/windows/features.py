@@ -185,13 +185,24 @@ def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
         return [_result(wanted, restart=any(feature.restart for feature in wanted))]
     if wanted:
         _work(machine, bound)
-    state = state_of(machine)
     for feature in wanted:
-        if feature.restart:
-            state.pending_install.add(feature.name.casefold())
-        else:
-            _take_effect(machine, feature)
+        mark(machine, feature, install=True)
     return _finish(machine, bound, wanted)
+
+
+def mark(machine: Machine, feature: Feature, *, install: bool) -> None:
+    """Install or remove a feature, at once or at the next boot; without what it needs or what is below it."""
+    state, name = state_of(machine), feature.name.casefold()
+    if install and feature.restart:
+        state.pending_install.add(name)
+    elif install:
+        _take_effect(machine, feature)
+    elif name in state.pending_install:
+        state.pending_install.discard(name)
+    elif feature.restart:
+        state.pending_removal.add(name)
+    else:
+        _lose_effect(machine, feature)
 
 
 def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -206,15 +217,8 @@ def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object
         return [_result(wanted, restart=any(feature.restart for feature in wanted))]
     if wanted:
         _work(machine, bound)
-    state = state_of(machine)
     for feature in wanted:
-        name = feature.name.casefold()
-        if name in state.pending_install:
-            state.pending_install.discard(name)
-        elif feature.restart:
-            state.pending_removal.add(name)
-        else:
-            _lose_effect(machine, feature)
+        mark(machine, feature, install=False)
     return _finish(machine, bound, wanted)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -38,6 +39,14 @@ _LISTS = (
     ("RemoteAddress", "remote_address"),
     ("InterfaceAlias", "interface_alias"),
 )
+_SECURITY = (
+    ("Authentication", "authentication"),
+    ("Encryption", "encryption"),
+    ("LocalUser", "local_user"),
+    ("RemoteUser", "remote_user"),
+    ("RemoteMachine", "remote_machine"),
+)
+_SDDL = re.compile(r"O:[\w-]+?(?:G:[\w-]+?)?D:(?:\([AD];;CC;;;[\w-]+\))+")
 _PROTOCOLS = {"6": "TCP", "17": "UDP", "1": "ICMPv4", "58": "ICMPv6"}
 _NAMED_PORTS = ("Any", "RPC", "RPCEPMap", "IPHTTPS", "IPHTTPSIn", "IPHTTPSOut", "Teredo", "PlayToDiscovery", "mDNS")
 
@@ -193,6 +202,24 @@ def _get_filter(kind: str) -> Cmdlet:
     return handler
 
 
+def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Set-NetFirewallSecurityFilter: who a rule holds for, in SDDL."""
+    changes: dict[str, object] = {}
+    for parameter, attribute in _SECURITY:
+        if parameter in bound:
+            text = bound.text(parameter)
+            if attribute.endswith(("user", "machine")) and text != "Any" and not _SDDL.fullmatch(text):
+                raise _invalid("The parameter is incorrect.")
+            changes[attribute] = text
+    if "OverrideBlockRules" in bound:
+        changes["override_block"] = bound.flag("OverrideBlockRules")
+    for rule in _select(machine, bound, "Set-NetFirewallSecurityFilter"):
+        machine.part(Firewall).rules[rule.name.casefold()] = replace(rule, **changes)  # type: ignore[arg-type]
+        if bound.flag("PassThru"):
+            class_name, properties = FILTERS["SecurityFilter"]
+            yield cim(class_name, {"InstanceID": rule.name, **properties(replace(rule, **changes))}, NAMESPACE)  # type: ignore[arg-type]
+
+
 def _lay_down(machine: Machine) -> None:
     """A fresh server lets WinRM and core networking in."""
     for name, display, group, port in (
@@ -213,6 +240,7 @@ def _status(machine: Machine) -> object:
             "protocol": rule.protocol,
             "local_port": list(rule.local_port),
             "remote_address": list(rule.remote_address),
+            "local_user": rule.local_user,
         }
         for rule in machine.part(Firewall).rules.values()
     }
@@ -225,6 +253,7 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Remove-NetFirewallRule": remove_rule,
     "Enable-NetFirewallRule": _enable("True", "Enable-NetFirewallRule"),
     "Disable-NetFirewallRule": _enable("False", "Disable-NetFirewallRule"),
+    "Set-NetFirewallSecurityFilter": set_security_filter,
     **{f"Get-NetFirewall{kind}": _get_filter(kind) for kind in FILTERS},
     **PROFILES,
 }

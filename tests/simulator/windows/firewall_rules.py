@@ -21,6 +21,8 @@ ENUMS: Mapping[str, Mapping[str, int]] = {
     "Action": {"NotConfigured": 0, "Allow": 2, "Block": 4},
     "Profile": {"Any": 0, "Domain": 1, "Private": 2, "Public": 4, "NotApplicable": 65535},
     "EdgeTraversalPolicy": {"Block": 0, "Allow": 1, "DeferToUser": 2, "DeferToApp": 3},
+    "Authentication": {"NotRequired": 0, "Required": 1, "NoEncap": 2},
+    "Encryption": {"NotRequired": 0, "Required": 1, "Dynamic": 2},
 }
 
 
@@ -48,6 +50,12 @@ class Rule:
     service: str = "Any"
     interface_alias: tuple[str, ...] = ("Any",)
     interface_type: str = "Any"
+    authentication: str = "NotRequired"
+    encryption: str = "NotRequired"
+    override_block: bool = False
+    local_user: str = "Any"
+    remote_user: str = "Any"
+    remote_machine: str = "Any"
 
 
 @dataclass
@@ -136,5 +144,16 @@ FILTERS: Mapping[str, tuple[str, Callable[[Rule], dict[str, object]]]] = {
     "InterfaceFilter": (
         "MSFT_NetInterfaceFilter",
         lambda rule: {"InterfaceAlias": _show(rule.interface_alias)},
+    ),
+    "SecurityFilter": (
+        "MSFT_NetNetworkLayerSecurityFilter",
+        lambda rule: {
+            "Authentication": enumeration("Authentication", rule.authentication),
+            "Encryption": enumeration("Encryption", rule.encryption),
+            "OverrideBlockRules": rule.override_block,
+            "LocalUser": rule.local_user,
+            "RemoteUser": rule.remote_user,
+            "RemoteMachine": rule.remote_machine,
+        },
     ),
 }

@@ -13,16 +13,21 @@ from simulator.windows import port_ranges, proxy
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_PORTS = ("interface", "ipv4", "show", "excludedportrange")
+_PORTS = {
+    ("interface", "ipv4", "show", "excludedportrange"): port_ranges.show,
+    ("interface", "ipv4", "show", "dynamicportrange"): port_ranges.show_dynamic,
+    ("interface", "ipv4", "set", "dynamicportrange"): port_ranges.set_dynamic,
+}
 
 
 def netsh(machine: Machine, run: Invocation) -> ProgramResult:
-    """netsh.exe winhttp …, netsh.exe interface ipv4 show excludedportrange …."""
+    """netsh.exe winhttp …, netsh.exe interface ipv4 show|set dynamicportrange|excludedportrange …."""
     words = [argument.casefold() for argument in run.argv]
     if words[:1] == ["winhttp"]:
         return proxy.winhttp(machine, run)
-    if len(words) >= len(_PORTS) and all(map(_means, words, _PORTS)):
-        return port_ranges.show(machine, run.argv[len(_PORTS) :])
+    for context, command in _PORTS.items():
+        if len(words) >= len(context) and all(map(_means, words, context)):
+            return command(machine, run.argv[len(context) :])
     return ProgramResult(1, f"the simulator does not model netsh {' '.join(run.argv[:4])}\r\n")
 
 

@@ -3,9 +3,10 @@
 """Ranges of ports that Windows gives to nobody else, as netsh shows them.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
-The dynamic range is Windows' own: 49152 to 65535. What http.sys listens on is listed, too, WinRM's ports among it
-(kubernetes/kubernetes#117783 shows a node's list: 5985, 5986, 47001 and HNS's pools). HNS takes 64 ports at once:
-microsoft/SDN#399 counts what is left by that size.
+The dynamic range is Windows' own: 49152 to 65535, until somebody sets another
+(https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang). What
+http.sys listens on is listed, too, WinRM's ports among it (kubernetes/kubernetes#117783 shows a node's list:
+5985, 5986, 47001 and HNS's pools). HNS takes 64 ports at once: microsoft/SDN#399 counts what is left by that size.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ _USAGE = (
     "\r\nUsage: show excludedportrange [protocol=]tcp|udp [[store=]active|persistent]\r\n\r\n"
     "Remarks: Shows all excluded port ranges.\r\n\r\n"
 )
+_USAGE_DYNAMIC = (
+    "\r\nUsage: set dynamicportrange [protocol=]tcp|udp [startport=]<integer> [numberofports=]<integer> "
+    "[[store=]active|persistent]\r\n\r\n"
+)
+_STORES = ("active", "persistent")
 
 
 @dataclass
@@ -44,11 +50,13 @@ class PortRanges:
         reserved: by owner: what a service took at run time (HNS's pools); TCP and UDP alike.
         administered: what an administrator excluded, shown with an asterisk.
         listening: TCP ports of http.sys.
+        dynamic: the dynamic range by protocol, where it is set: its first port and how many.
     """
 
     reserved: dict[str, Reservation] = field(default_factory=dict)
     administered: list[tuple[int, int]] = field(default_factory=lambda: [(5357, 5357)])
     listening: tuple[int, ...] = (5985, 47001)
+    dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def held(self) -> dict[str, Reservation]:
         """Return what is reserved now, without what has been let go."""
@@ -80,4 +88,56 @@ def show(machine: Machine, words: Sequence[str]) -> ProgramResult:
         shown |= {(port, port) for port in ranges.listening if protocol == "tcp"}
     lines += [f"{first:10d}  {last:10d}{marked.get((first, last), '')}".ljust(29) for first, last in sorted(shown)]
     lines += ["", "* - Administered port exclusions.", ""]
+    return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
+
+
+def dynamic(machine: Machine, protocol: str) -> tuple[int, int]:
+    """Return the first port of a protocol's dynamic range, and how many there are."""
+    return machine.part(PortRanges).dynamic.get(protocol, (FIRST, LAST - FIRST + 1))
+
+
+def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
+    """Return parameters given by name or place; None if they do not fit."""
+    found: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.casefold().partition("=")
+        free = [name for name in names if name not in found]
+        if equals:
+            known = [name for name in names if name.startswith(key)]
+            if len(known) != 1 or known[0] in found:
+                return None
+            found[known[0]] = value
+        elif free:
+            found[free[0]] = key
+        else:
+            return None
+    return found
+
+
+def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
+    """netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N [[store=]…].
+
+    At least 255 ports from 1025 on: "The minimum range of ports that can be set is 255. The minimum start port that can
+    be set is 1025. The maximum end port (based on the range being configured) cannot exceed 65535."
+    """
+    found = _named(words, ("protocol", "startport", "numberofports", "store"))
+    if found is None or found.get("protocol") not in ("tcp", "udp") or found.get("store", "persistent") not in _STORES:
+        return ProgramResult(1, _USAGE_DYNAMIC)
+    if not all(found.get(name, "").isdigit() for name in ("startport", "numberofports")):
+        return ProgramResult(1, _USAGE_DYNAMIC)
+    first, number = int(found["startport"]), int(found["numberofports"])
+    if first < 1025 or number < 255 or first + number - 1 > LAST:
+        return ProgramResult(1, "The parameter is incorrect.\r\n\r\n")
+    machine.part(PortRanges).dynamic[found["protocol"]] = (first, number)
+    return ProgramResult(0, "Ok.\r\n\r\n")
+
+
+def show_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
+    """netsh interface ipv4 show dynamicportrange [protocol=]tcp|udp."""
+    found = _named(words, ("protocol", "store"))
+    if found is None or found.get("protocol") not in ("tcp", "udp"):
+        return ProgramResult(1, _USAGE_DYNAMIC)
+    first, number = dynamic(machine, found["protocol"])
+    title = f"Protocol {found['protocol']} Dynamic Port Range"
+    lines = ["", title, "-" * len(title.rstrip()), f"Start Port      : {first}", f"Number of Ports : {number}", ""]
     return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))

@@ -19,7 +19,8 @@ from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.session import Session
 
 _OPERATORS = re.compile(r"(\|\||&&|\||&)")
-_REDIRECTION = re.compile(r"(?<![\w])([12]?)(>>?)\s*(&[12]|\"[^\"]*\"|[^\s<>&|]+)")
+# A redirection, or a quoted text, in which there is none; a digit before it counts only if it stands alone.
+_REDIRECTION = re.compile(r'(?:(?<!\S)([12]))?(>>?)\s*(&[12]|"[^"]*"|[^\s<>&|]+)|"[^"]*"?')
 
 
 @dataclass(frozen=True)
@@ -110,15 +111,14 @@ def _program(session: Session, text: str, stdin: bytes) -> ProgramResult:
 
 def _take_redirections(text: str) -> tuple[str, list[tuple[str, str, str]]]:
     found: list[tuple[str, str, str]] = []
-    plain: list[str] = []
-    # Only outside quotes: the even parts of a split at quotes are outside.
-    for index, part in enumerate(re.split(r'("[^"]*"?)', text)):
-        if index % 2:
-            plain.append(part)
-            continue
-        found += [(match[1] or "1", match[2], match[3].strip('"')) for match in _REDIRECTION.finditer(part)]
-        plain.append(_REDIRECTION.sub("", part))
-    return "".join(plain).lstrip(), found
+
+    def take(match: re.Match[str]) -> str:
+        if not match[2]:
+            return match[0]
+        found.append((match[1] or "1", match[2], match[3].strip('"')))
+        return ""
+
+    return _REDIRECTION.sub(take, text).lstrip(), found
 
 
 def _redirect(session: Session, result: ProgramResult, redirections: list[tuple[str, str, str]]) -> ProgramResult:

@@ -3,7 +3,10 @@
 """sc.exe: the service control program.
 
 Options are names that end in an equals sign, their values the arguments after them
-(https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config: "a space is required").
+(https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config: "a space is required"). The
+programs of the versions modelled here take `start=auto` in one word, too: Microsoft's own tutorial writes
+`reset=0 actions=...`, which only Server 2008 R2 was found to refuse (https://github.com/dotnet/docs/issues/36520), and
+each build of kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`.
 The exit code is the Win32 error; a command line that it does not understand ends with 1639.
 """
 
@@ -47,11 +50,14 @@ class SecurityDescriptors:
 def options(words: list[str], known: tuple[str, ...]) -> dict[str, list[str]]:
     """Return `name=` to its values. Raises UsageError for a name that is unknown or has no value."""
     found: dict[str, list[str]] = {}
-    for position in range(0, len(words), 2):
-        name = words[position].casefold()
-        if name not in known or position + 1 >= len(words):
-            raise UsageError(words[position])
-        found.setdefault(name, []).append(words[position + 1])
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        name = f"{name.casefold()}{equals}"
+        if name not in known or not (value or rest):
+            raise UsageError(word)
+        found.setdefault(name, []).append(value or rest.pop(0))
     return found
 
 
@@ -175,7 +181,7 @@ def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
 
 def query(machine: Machine, words: list[str], *, extended: bool = False) -> ProgramResult:
     """sc query [NAME | OPTION= VALUE ...]; without a state= only what runs."""
-    if words and not words[0].endswith("="):
+    if words and "=" not in words[0]:
         service = machine.services.get(words[0])
         if service is None:
             return text.failed("EnumQueryServicesStatus:OpenService", 1060)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small cmdlets that scripts lean on: Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location."""
+"""Small cmdlets that scripts lean on: Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location, mkdir …"""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from simulator.machine import commands
+from simulator.machine.contract import Contract, Parameter, Place, common_parameters
 from simulator.machine.core import paths
-from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
 from simulator.machine.text import to_text
 from simulator.windows.common import any_match, has_wildcard, items
 
@@ -113,7 +115,48 @@ def pop_location(machine: Machine, bound: Bound) -> Iterable[object]:
     return []
 
 
+def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
+    """The function mkdir: New-Item with the type Directory."""
+    parameters = {**dict(bound.items()), "ItemType": "Directory"}
+    output = commands.run(
+        machine, "New-Item", parameters, stop=bound.stop, session=bound.session, error_action="Continue"
+    )
+    bound.errors += output.errors
+    return output.objects
+
+
+def unblock_file(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Unblock-File: no modelled file has the stream Zone.Identifier, so nothing is taken away."""
+    for text, literal in paths.given(bound):
+        place = paths.parse(machine, bound, text)
+        if place.provider != "FileSystem":
+            raise NotModelled("Unblock-File of what is no file")
+        if (literal or not has_wildcard(text)) and not machine.files.exists(place.path):
+            bound.write_error(paths.not_found(place.shown))
+    return []
+
+
+# What Windows PowerShell 5.1's own function takes: (Get-Command mkdir).Parameters.
+_MKDIR = Contract(
+    command="mkdir",
+    suffix="mkdir",
+    function=True,
+    parameters={
+        "path": Parameter("Path", "String[]", pipeline=True),
+        "name": Parameter("Name", "String"),
+        "value": Parameter("Value", "Object"),
+        "force": Parameter("Force", "SwitchParameter"),
+        **common_parameters(),
+    },
+    sets=(
+        {"path": Place(True, 0), "value": Place(), "force": Place()},
+        {"path": Place(False, 0), "name": Place(True), "value": Place(), "force": Place()},
+    ),
+)
+CONTRACTS = (_MKDIR,)
 CMDLETS: Mapping[str, Cmdlet] = {
+    "mkdir": make_directory,
+    "Unblock-File": unblock_file,
     "Get-Random": get_random,
     "Get-Host": get_host,
     "Get-PSDrive": get_ps_drive,

@@ -27,6 +27,15 @@ def sc(shell):
     return run
 
 
+def test_a_value_may_stand_in_one_word_with_its_option(sc):
+    """As Microsoft's own tutorials write it: https://github.com/dotnet/docs/issues/36520."""
+    assert sc("config", "mine", "start=delayed-auto", "DisplayName=", "Mine").exit_code == 0
+    service = sc.shell.machine.services.get("mine")
+    assert (service.start, service.delayed, service.display_name) == (2, True, "Mine")
+    assert sc("failure", "mine", "reset=0", "actions=restart/60000/restart/60000/run/1000").exit_code == 0
+    assert sc("query", "state=all").exit_code == 0
+
+
 def test_create_writes_what_its_options_say(sc):
     line = r'"C:\Program Files\x y\z.exe" --a "b c"'
     result = sc("create", "other", "type=", "own", "error=", "normal", "binpath=", line, "start=", "delayed-auto",
@@ -38,8 +47,15 @@ def test_create_writes_what_its_options_say(sc):
     assert (service.display_name, service.account) == ("The other", "LocalSystem")
 
 
-def test_an_option_and_its_value_are_two_arguments(sc):
-    for words in (["start=auto"], ["start=", "sometimes"], ["start="], ["start", "auto"], ["bogus=", "1"]):
+def test_what_it_does_not_understand_is_refused(sc):
+    for words in (
+        ["start=sometimes"],
+        ["start= auto"],
+        ["start=", "sometimes"],
+        ["start="],
+        ["start", "auto"],
+        ["bogus=", "1"],
+    ):
         assert sc("config", "mine", *words).exit_code == 1639, words
     assert sc("create", "other", "start=", "auto").exit_code == 1639
     assert sc("frobnicate", "mine").exit_code == 1639

@@ -21,6 +21,8 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "System.Guid": ("Guid",),
     "System.Collections.DictionaryEntry": ("Name", "Value"),
 }
+# What is shown as a list, however few its properties are: the examples of Microsoft's pages on DISM's cmdlets.
+_LISTED = ("Microsoft.Dism.Commands.ImageObject",)
 _ENTRY = "System.Collections.DictionaryEntry"
 # Their views are not modelled.
 _NO_VIEW = (
@@ -74,7 +76,8 @@ def lines(objects: Sequence[object]) -> list[str]:
             group.append(following)
             position += 1
         groups += 1
-        found += table(group, columns) if len(columns) <= TABLE_COLUMNS else listing(group, columns)
+        as_table = len(columns) <= TABLE_COLUMNS and group[0].type_name not in _LISTED
+        found += table(group, columns) if as_table else listing(group, columns)
     if ended:
         raise NotModelled("text behind a table or list of properties on one console")
     return found

@@ -32,7 +32,10 @@ class ProgramStage:
 
     def begin(self) -> None:
         """Look whether there is such a program."""
-        if self._run.session.machine.programs.locate(self._name) is None and "\\" not in self._name:
+        if (
+            self._run.session.machine.programs.locate(self._name, self._run.session.environment) is None
+            and "\\" not in self._name
+        ):
             raise commands.not_found(self._name)
 
     def process(self, item: object) -> None:

@@ -59,6 +59,8 @@ _KNOWN = (
     "System.Environment",
     "System.Console",
     "System.GC",
+    "System.AppDomain",
+    "System.Runtime.InteropServices.RuntimeEnvironment",
     "System.ValueType",
     "System.IO.File",
     "System.IO.Directory",

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Get-LocalGroup, Get-LocalGroupMember, Get-LocalUser: what they show of the machine's accounts.
+
+https://learn.microsoft.com/powershell/module/microsoft.powershell.localaccounts/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject
+from simulator.windows import accounts
+from simulator.windows.accounts import Account
+from simulator.windows.common import any_match, has_wildcard, items
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_NAMESPACE = "Microsoft.PowerShell.Commands"
+_LOCAL = Enumeration("Local", 1, f"{_NAMESPACE}.PrincipalSource")
+
+
+def identifier(value: str) -> PSObject:
+    """Return a security identifier as .NET shows it."""
+    domain = value.rpartition("-")[0] if value.startswith("S-1-5-21-") else None
+    return PSObject(
+        "System.Security.Principal.SecurityIdentifier",
+        {"BinaryLength": 8 + 4 * (value.count("-") - 2), "AccountDomainSid": domain, "Value": value},
+        text=value,
+    )
+
+
+def _object(machine: Machine, account: Account) -> PSObject:
+    properties: dict[str, object] = {"Description": account.description, "Name": account.name}
+    if account.kind == "User":
+        properties["Enabled"] = account.enabled
+    properties |= {
+        "SID": identifier(accounts.sid(machine, account)),
+        "PrincipalSource": _LOCAL,
+        "ObjectClass": account.kind,
+    }
+    return PSObject(f"{_NAMESPACE}.Local{account.kind}", properties, text=account.name)
+
+
+def _missing(kind: str, wanted: str) -> CmdletError:
+    exception = f"{_NAMESPACE}.{kind}NotFoundException"
+    return CmdletError("ObjectNotFound", f"{kind}NotFound", f"{kind} {wanted} was not found.", exception)
+
+
+def _select(machine: Machine, bound: Bound, kind: str) -> list[Account]:
+    everybody = accounts.all_of(machine, kind)
+    found: list[Account] = []
+    names = [str(item) for item in items(bound.get("Name")) or bound.pipeline]
+    sids = [str(item) for item in items(bound.get("SID"))]
+    for wanted in names:
+        chosen = [account for account in everybody if any_match([wanted], account.name)]
+        if not chosen and not has_wildcard(wanted):
+            bound.write_error(_missing(kind, wanted))
+        found += chosen
+    for wanted in sids:
+        chosen = [account for account in everybody if accounts.sid(machine, account) == wanted]
+        if not chosen:
+            bound.write_error(_missing(kind, wanted))
+        found += chosen
+    return found if names or sids else everybody
+
+
+def get_local_group(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-LocalGroup."""
+    return [_object(machine, account) for account in _select(machine, bound, "Group")]
+
+
+def get_local_user(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-LocalUser."""
+    return [_object(machine, account) for account in _select(machine, bound, "User")]
+
+
+def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-LocalGroupMember of a group by its name."""
+    if "Member" in bound:
+        raise NotModelled("Get-LocalGroupMember -Member")
+    given = str(next(iter(items(bound.get("Group") or bound.get("Name") or bound.get("SID")) or bound.pipeline), ""))
+    group = accounts.find(machine, given, "Group")
+    if group is None:
+        raise _missing("Group", given)
+    for member in accounts.member_sids(machine, group):
+        name = accounts.name_of(machine, member)
+        # A member that is deleted is shown by its identifier.
+        account = accounts.find(machine, name.rpartition("\\")[2]) if name else None
+        yield PSObject(
+            f"{_NAMESPACE}.LocalPrincipal",
+            {
+                "Name": name or member,
+                "SID": identifier(member),
+                "PrincipalSource": _LOCAL,
+                "ObjectClass": account.kind if account else "User",
+            },
+            text=name or member,
+        )
+
+
+def _status(machine: Machine) -> object:
+    return {
+        group.name: [accounts.name_of(machine, member) or member for member in accounts.member_sids(machine, group)]
+        for group in accounts.all_of(machine, "Group")
+    }
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    "Get-LocalGroup": get_local_group,
+    "Get-LocalGroupMember": get_local_group_member,
+    "Get-LocalUser": get_local_user,
+}
+STATUS = {"local_groups": _status}

@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Local users and groups, their security identifiers, and the names that Windows knows everywhere.
+
+Identifiers: https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers; what a
+fresh server has: ../contracts/local-accounts.json.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from simulator.machine.contract import FOLDER
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+BUILTIN = "S-1-5-32-"
+# What stands for the machine's own part of an identifier: sysprep gives it another.
+_HERE = "@"
+_FIRST = 1000
+
+WELL_KNOWN = {
+    "S-1-1-0": "Everyone",
+    "S-1-3-0": "CREATOR OWNER",
+    "S-1-5-4": "NT AUTHORITY\\INTERACTIVE",
+    "S-1-5-6": "NT AUTHORITY\\SERVICE",
+    "S-1-5-11": "NT AUTHORITY\\Authenticated Users",
+    "S-1-5-18": "NT AUTHORITY\\SYSTEM",
+    "S-1-5-19": "NT AUTHORITY\\LOCAL SERVICE",
+    "S-1-5-20": "NT AUTHORITY\\NETWORK SERVICE",
+}
+
+
+@dataclass
+class Account:
+    """A local user or group.
+
+    Parameters:
+        key: its identifier; the machine's own part is written `@`.
+        members: of a group: keys.
+    """
+
+    name: str
+    kind: Literal["User", "Group"]
+    key: str
+    description: str = ""
+    enabled: bool = True
+    members: list[str] = field(default_factory=list)
+
+
+@dataclass
+class LocalAccounts:
+    """The local accounts by lower-case name; empty: not yet looked at."""
+
+    accounts: dict[str, Account] = field(default_factory=dict)
+    next_id: int = _FIRST
+
+
+@cache
+def _fresh() -> dict[str, dict[str, Any]]:
+    """Return the groups and users of a fresh server by the last part of their identifiers."""
+    found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
+    return found
+
+
+def accounts(machine: Machine) -> LocalAccounts:
+    """Return the machine's accounts, at the first look as a fresh server has them."""
+    found = machine.part(LocalAccounts)
+    if not found.accounts:
+        fresh = _fresh()
+        for number, entry in fresh["groups"].items():
+            found.accounts[entry["name"].casefold()] = Account(kind="Group", key=f"{BUILTIN}{number}", **entry)
+        for number, entry in fresh["users"].items():
+            found.accounts[entry["name"].casefold()] = Account(kind="User", key=f"{_HERE}-{number}", **entry)
+        administrators = found.accounts["administrators"].members
+        administrators.append(f"{_HERE}-500")
+        own = machine.settings.user
+        if own.casefold() not in found.accounts:
+            administrators.append(_new(found, own, "User", "").key)
+    return found
+
+
+def _new(known: LocalAccounts, name: str, kind: Literal["User", "Group"], description: str) -> Account:
+    known.next_id += 1
+    account = Account(name, kind, f"{_HERE}-{known.next_id}", description)
+    known.accounts[name.casefold()] = account
+    return account
+
+
+def find(machine: Machine, name: str, kind: str = "") -> Account | None:
+    """Return a local account of that name, of that kind if one is given."""
+    found = accounts(machine).accounts.get(name.casefold())
+    return found if found and (not kind or found.kind == kind) else None
+
+
+def all_of(machine: Machine, kind: str) -> list[Account]:
+    """Return all users or all groups, by name."""
+    found = [account for account in accounts(machine).accounts.values() if account.kind == kind]
+    return sorted(found, key=lambda account: account.name.casefold())
+
+
+def add(machine: Machine, name: str, kind: Literal["User", "Group"], description: str = "") -> Account:
+    """Make an account."""
+    return _new(accounts(machine), name, kind, description)
+
+
+def remove(machine: Machine, account: Account) -> None:
+    """Delete an account; groups go on naming its identifier, as on Windows."""
+    accounts(machine).accounts.pop(account.name.casefold(), None)
+
+
+def sid(machine: Machine, account: Account) -> str:
+    """Return an account's security identifier."""
+    return _whole(machine, account.key)
+
+
+def member_sids(machine: Machine, group: Account) -> list[str]:
+    """Return the identifiers of a group's members."""
+    return [_whole(machine, key) for key in group.members]
+
+
+def join(machine: Machine, group: Account, member: str) -> None:
+    """Put an identifier into a group."""
+    group.members.append(_short(machine, member))
+
+
+def leave(machine: Machine, group: Account, member: str) -> None:
+    """Take an identifier out of a group."""
+    group.members.remove(_short(machine, member))
+
+
+def resolve(machine: Machine, name: str) -> str | None:
+    """Return the identifier of an account's name (`NAME`, `COMPUTER\\NAME`, `.\\NAME`, an identifier), or None."""
+    if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
+        return name.upper()
+    authority, separator, short = name.rpartition("\\")
+    if separator and authority.casefold() == "nt service":
+        return _service(machine, short)
+    wanted = name.casefold()
+    for known, full in WELL_KNOWN.items():
+        if wanted == full.casefold() or (not separator and wanted == full.rpartition("\\")[2].casefold()):
+            return known
+    account = find(machine, short)
+    if account is None:
+        return None
+    builtin = account.key.startswith(BUILTIN)
+    homes = {"", "builtin"} if builtin else {"", ".", machine.name.casefold()}
+    return sid(machine, account) if authority.casefold() in homes else None
+
+
+def name_of(machine: Machine, wanted: str) -> str | None:
+    """Return the name of an identifier with its authority, or None."""
+    if wanted in WELL_KNOWN:
+        return WELL_KNOWN[wanted]
+    for account in accounts(machine).accounts.values():
+        if sid(machine, account) == wanted:
+            return f"{'BUILTIN' if account.key.startswith(BUILTIN) else machine.name}\\{account.name}"
+    services = (name for name in machine.services.names() if _service(machine, name) == wanted)
+    return next((f"NT SERVICE\\{name}" for name in services), None)
+
+
+def _service(machine: Machine, name: str) -> str | None:
+    """Return the identifier of a service's account: https://learn.microsoft.com/windows/win32/secauthz/well-known-sids"""
+    if not machine.services.exists(name):
+        return None
+    digest = hashlib.sha1(name.upper().encode("utf-16-le"), usedforsecurity=False).digest()
+    return "S-1-5-80-" + "-".join(str(part) for part in struct.unpack("<5I", digest))
+
+
+def _whole(machine: Machine, key: str) -> str:
+    return key.replace(_HERE, machine.sid)
+
+
+def _short(machine: Machine, text: str) -> str:
+    return text.replace(f"{machine.sid}-", f"{_HERE}-")
