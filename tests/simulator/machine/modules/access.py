@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""win_acl and win_acl_inheritance, on files and folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.machine.access_lists import Ace, Descriptor
+from simulator.machine.modules.accounts import sid_of
+from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.objects import NotModelled
+from simulator.machine.session import Session
+
+# https://learn.microsoft.com/dotnet/api/system.security.accesscontrol.filesystemrights
+_RIGHTS: Mapping[str, int] = {
+    "AppendData": 0x4, "ChangePermissions": 0x40000, "CreateDirectories": 0x4, "CreateFiles": 0x2, "Delete": 0x10000,
+    "DeleteSubdirectoriesAndFiles": 0x40, "ExecuteFile": 0x20, "FullControl": 0x1F01FF, "ListDirectory": 0x1,
+    "Modify": 0x301BF, "Read": 0x20089, "ReadAndExecute": 0x200A9, "ReadAttributes": 0x80, "ReadData": 0x1,
+    "ReadExtendedAttributes": 0x8, "ReadPermissions": 0x20000, "Synchronize": 0x100000, "TakeOwnership": 0x80000,
+    "Traverse": 0x20, "Write": 0x116, "WriteAttributes": 0x100, "WriteData": 0x2, "WriteExtendedAttributes": 0x10,
+}  # fmt: skip
+_SYNCHRONIZE, _FULL = 0x100000, 0x1F01FF
+_INHERIT: Mapping[str, str] = {"None": "", "ContainerInherit": "CI", "ObjectInherit": "OI"}
+_PROPAGATION: Mapping[str, str] = {"None": "", "NoPropagateInherit": "NP", "InheritOnly": "IO"}
+_KINDS = {"allow": "A", "deny": "D"}
+# MS-DTYP 2.4.2.4 and 2.5.1.1: what SDDL calls the best known identifiers.
+_SHORT = {
+    "BA": "S-1-5-32-544", "BU": "S-1-5-32-545", "BG": "S-1-5-32-546", "BO": "S-1-5-32-551", "SY": "S-1-5-18",
+    "LS": "S-1-5-19", "NS": "S-1-5-20", "WD": "S-1-1-0", "AU": "S-1-5-11", "CO": "S-1-3-0", "IU": "S-1-5-4",
+    "SU": "S-1-5-6", "RD": "S-1-5-32-555",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What a task says of one entry: kind, who, rights as a mask, flags."""
+
+    kind: str
+    who: str
+    mask: int
+    flags: frozenset[str]
+
+    def equals(self, ace: Ace) -> bool:
+        """Return whether an explicit entry is this one."""
+        same = (ace.kind, _long(ace.trustee), ace.mask) == (self.kind, self.who, self.mask)
+        return same and ace.flags == self.flags
+
+    def entry(self) -> Ace:
+        """Return the entry."""
+        short = next((name for name, full in _SHORT.items() if full == self.who), self.who)
+        return Ace(self.kind, self.flags, "FA" if self.mask == _FULL else f"0x{self.mask:x}", short)
+
+
+def _long(trustee: str) -> str:
+    return _SHORT.get(trustee, trustee)
+
+
+def _words(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
+    """Return the names of a list of an enumeration's members. Raises ArgumentError."""
+    found = []
+    for word in text.split(","):
+        name = next((name for name in known if name.casefold() == word.strip().casefold()), None)
+        if name is None:
+            raise ArgumentError(
+                f'Cannot convert value "{text}" to type "System.Security.AccessControl.{kind}". Error: "Unable to '
+                f"match the identifier name {word.strip()} to a valid enumerator name. Specify one of the following "
+                f'enumerator names and try again: {", ".join(known)}"'
+            )
+        found.append(name)
+    return found
+
+
+def _rule(session: Session, arguments: Arguments, path: str) -> _Rule:
+    kind = _KINDS.get(arguments.text("type").casefold())
+    if kind is None:
+        wrong = arguments.text("type")
+        raise ArgumentError(f"Get-AnsibleParam: Argument type needs to be one of allow,deny but was {wrong}.")
+    who = sid_of(session, arguments.text("user"))
+    mask = 0
+    for name in _words(arguments.text("rights"), _RIGHTS, "FileSystemRights"):
+        mask |= _RIGHTS[name]
+    # FileSystemAccessRule adds Synchronize to what it allows, and takes it from what it denies.
+    mask = mask | _SYNCHRONIZE if kind == "A" else mask if mask == _FULL else mask & ~_SYNCHRONIZE
+    folder = session.machine.files.is_directory(path)
+    inherit = arguments.text("inherit", default="ContainerInherit, ObjectInherit") if folder else "None"
+    flags = {_INHERIT[name] for name in _words(inherit, _INHERIT, "InheritanceFlags")}
+    if flags - {""}:
+        propagation = arguments.text("propagation", default="None")
+        flags |= {_PROPAGATION[name] for name in _words(propagation, _PROPAGATION, "PropagationFlags")}
+    return _Rule(kind, who, mask, frozenset(flags - {""}))
+
+
+def _path(session: Session, arguments: Arguments) -> str:
+    path = session.expand(arguments.text("path"))
+    drive = path.partition(":")[0]
+    if len(drive) != 1 and drive != path:
+        raise NotModelled(f"access lists of {drive}:")
+    return path.replace("/", "\\")
+
+
+def acl(session: Session, arguments: Arguments) -> dict[str, Any]:
+    """Add or remove one entry of an access list (win_acl). It has no check mode."""
+    path, files = _path(session, arguments), session.machine.files
+    state = arguments.text("state", default="present")
+    if arguments.check_mode:
+        return {"changed": False, "skipped": True, "msg": "remote module does not support check mode"}
+    if arguments.flag("follow"):
+        raise NotModelled("win_acl with follow")
+    if not files.exists(path):
+        raise ArgumentError(f"{path} file or directory does not exist on the host")
+    rule = _rule(session, arguments, path)
+    before = files.descriptor(path)
+    own = [ace for ace in before.entries or () if "ID" not in ace.flags]
+    exists = any(rule.equals(ace) for ace in own)
+    if state == "present" and exists:
+        return {"changed": False, "msg": "the specified rule already exists"}
+    if state == "absent" and not exists:
+        return {"changed": False, "msg": "the specified rule does not exist"}
+    if state == "present":
+        _write(session, path, before, _added(own, rule), protected=before.protected)
+    else:
+        _write(session, path, before, [ace for ace in own if not rule.equals(ace)], protected=before.protected)
+    return {"changed": True}
+
+
+def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
+    """Return the explicit entries with one more: it is merged into one of the same account, kind and flags."""
+    for place, ace in enumerate(own):
+        if (ace.kind, _long(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
+            merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)
+            return [*own[:place], merged.entry(), *own[place + 1 :]]
+    # What denies comes first: https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
+    denied = [ace for ace in own if ace.kind == "D"]
+    allowed = [ace for ace in own if ace.kind != "D"]
+    new = rule.entry()
+    return [new, *denied, *allowed] if rule.kind == "D" else [*denied, new, *allowed]
+
+
+def _write(session: Session, path: str, before: Descriptor, own: list[Ace], *, protected: bool) -> None:
+    after = Descriptor(before.owner, before.group, protected, tuple(own))
+    session.machine.files.set_sddl(path, str(after))
+
+
+def inheritance(session: Session, arguments: Arguments) -> dict[str, Any]:
+    """Switch the inheritance of an access list on or off (win_acl_inheritance)."""
+    path, files = _path(session, arguments), session.machine.files
+    state = arguments.text("state", default="absent")
+    reorganize = arguments.flag("reorganize")
+    if state not in ("absent", "present"):
+        raise ArgumentError(f"value of state must be one of: absent, present. Got no match for: {state}")
+    if not files.exists(path):
+        raise ArgumentError(f"{path} does not exist")
+    before = files.descriptor(path)
+    changed = before.protected == (state == "present")
+    if changed and not arguments.check_mode:
+        entries = list(before.entries or ())
+        own = [ace for ace in entries if "ID" not in ace.flags]
+        if state == "absent":
+            kept = [Ace(ace.kind, ace.flags - {"ID"}, ace.rights, ace.trustee) for ace in entries]
+            _write(session, path, before, kept if reorganize else own, protected=True)
+        else:
+            _write(session, path, before, own, protected=False)
+            if reorganize:
+                _write(session, path, before, _without_doubles(session, path, own), protected=False)
+    return {"changed": changed}
+
+
+def _without_doubles(session: Session, path: str, own: list[Ace]) -> list[Ace]:
+    """Return the explicit entries that are not inherited as well."""
+    inherited = [ace for ace in session.machine.files.descriptor(path).entries or () if "ID" in ace.flags]
+    known = {(ace.kind, ace.flags - {"ID"}, ace.mask, _long(ace.trustee)) for ace in inherited}
+    return [ace for ace in own if (ace.kind, ace.flags, ace.mask, _long(ace.trustee)) not in known]

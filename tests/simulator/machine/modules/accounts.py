@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""win_group and win_group_membership."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.session import Session
+from simulator.windows import accounts
+from simulator.windows.accounts import Account
+
+_UNKNOWN = "Some or all identity references could not be translated."
+
+
+def sid_of(session: Session, name: str) -> str:
+    """Return the security identifier of an account, as Ansible.ModuleUtils.SID does. Raises ArgumentError."""
+    found = accounts.resolve(session.machine, name)
+    if found is None:
+        why = f'Exception calling "Translate" with "1" argument(s): "{_UNKNOWN}"'
+        raise ArgumentError(f"account_name {name} is not a valid account, cannot get SID: {why}")
+    return found
+
+
+def group(session: Session, arguments: Arguments) -> dict[str, Any]:
+    """Make, describe or remove a local group (win_group)."""
+    machine, name, check = session.machine, arguments.text("name"), arguments.check_mode
+    state = arguments.text("state", default="present")
+    found = accounts.find(machine, name, "Group")
+    if state == "absent":
+        if found and not check:
+            accounts.remove(machine, found)
+        return {"changed": found is not None, "sid": None}
+    changed = found is None
+    if found is None:
+        if check:
+            return {"changed": True, "sid": "S-1-5-0000"}
+        found = accounts.add(machine, name, "Group")
+    answer: dict[str, Any] = {"sid": accounts.sid(machine, found)}
+    description = arguments.raw("description")
+    if description is not None and description != found.description:
+        changed = True
+        if not check:
+            found.description = str(description)
+    return {"changed": _members(session, arguments, found) or changed, **answer}
+
+
+def _members(session: Session, arguments: Arguments, found: Account) -> bool:
+    """Add and remove what the option `members` says; returns whether anything differs."""
+    wanted = arguments.raw("members", {})
+    now = accounts.member_sids(session.machine, found)
+    if wanted.get("set") is not None and (wanted.get("add") or wanted.get("remove")):
+        raise ArgumentError("parameters are mutually exclusive: set, add found in members")
+    if wanted.get("set") is not None:
+        kept = [sid_of(session, str(name)) for name in wanted["set"]]
+        new, gone = [member for member in kept if member not in now], [member for member in now if member not in kept]
+    else:
+        listed = {key: [sid_of(session, str(name)) for name in wanted.get(key) or ()] for key in ("add", "remove")}
+        new = [member for member in listed["add"] if member not in now]
+        gone = [member for member in listed["remove"] if member in now]
+    if not arguments.check_mode:
+        _change(session, found, list(dict.fromkeys(new)), list(dict.fromkeys(gone)))
+    return bool(new or gone)
+
+
+def _change(session: Session, found: Account, new: list[str], gone: list[str]) -> None:
+    for member in new:
+        accounts.join(session.machine, found, member)
+    for member in gone:
+        accounts.leave(session.machine, found, member)
+
+
+def membership(session: Session, arguments: Arguments) -> dict[str, Any]:
+    """Say who is in a local group (win_group_membership)."""
+    machine, name = session.machine, arguments.text("name")
+    given = arguments.raw("members")
+    if given is None:
+        raise ArgumentError("Get-AnsibleParam: Missing required argument: members")
+    state = arguments.text("state", default="present")
+    if state not in ("present", "absent", "pure"):
+        raise ArgumentError(f"Get-AnsibleParam: Argument state needs to be one of present,absent,pure but was {state}.")
+    answer: dict[str, Any] = {"changed": False, "name": name}
+    found = accounts.find(machine, name, "Group")
+    if found is None:
+        return answer | {"failed": True, "msg": f"Could not find local group {name}"}
+    listed = given if isinstance(given, list) else str(given).split(",")
+    wanted = list(dict.fromkeys(sid_of(session, str(item).strip()) for item in listed))
+    now = accounts.member_sids(machine, found)
+    new = [member for member in wanted if member not in now] if state != "absent" else []
+    gone = {
+        "present": [],
+        "absent": [member for member in wanted if member in now],
+        "pure": [member for member in now if member not in wanted],
+    }[state]
+    if not arguments.check_mode:
+        _change(session, found, new, gone)
+    shown = [*(member for member in now if member not in gone), *new]
+    if state != "absent":
+        answer["added"] = [_name(session, member) for member in new]
+    if state != "present":
+        answer["removed"] = [_name(session, member) for member in gone]
+    return answer | {"changed": bool(new or gone), "members": [_name(session, member) for member in shown]}
+
+
+def _name(session: Session, member: str) -> str:
+    return accounts.name_of(session.machine, member) or member

@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A request as .NET Framework's HttpWebRequest makes it: proxy of Internet Options, Schannel, redirects.
+
+Its default proxy is that of Internet Options, not one of the environment:
+https://learn.microsoft.com/dotnet/api/system.net.webrequest.defaultwebproxy and
+https://learn.microsoft.com/troubleshoot/developer/browsers/connectivity-navigation/use-registry-keys-configure-proxy.
+It checks no revocation unless a program asks for it (ServicePointManager.CheckCertificateRevocationList).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from simulator.machine.objects import Invocation
+from simulator.windows.curl import errors, http
+from simulator.windows.curl.errors import CurlError
+from simulator.windows.curl.http import Head
+from simulator.windows.curl.options import Config
+from simulator.windows.curl.proxies import basic
+from simulator.windows.curl.request import Request, open_stream, target_of
+from simulator.windows.curl.wire import Limits
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+INTERNET_SETTINGS = r"HKCU:\SOFTWARE\Microsoft\Windows\CurrentVersion\Internet Settings"
+_REDIRECTS = (301, 302, 303, 307, 308)
+_TRUST = "The underlying connection was closed: Could not establish trust relationship for the SSL/TLS secure channel."
+_CLOSED = "The underlying connection was closed: An unexpected error occurred on a receive."
+# curl's own numbers of what a certificate is refused for.
+_CERTIFICATE = (errors.SSL_CONNECT_ERROR, errors.PEER_FAILED_VERIFICATION, errors.SSL_CACERT_BADFILE)
+
+
+class WebError(Exception):
+    """System.Net.WebException; `status` is that of the answer, 0 if there was none."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller sets.
+
+    Parameters:
+        timeout: seconds.
+        validate: whether certificates are checked.
+        proxy: a proxy's URL; empty: none; None: that of Internet Options.
+        user, password: for basic authentication, sent when the server asks, or at once with `force_basic`.
+        redirections: how many are followed.
+    """
+
+    method: str = "GET"
+    timeout: float = 30
+    validate: bool = True
+    proxy: str | None = None
+    user: str = ""
+    password: str = ""
+    force_basic: bool = False
+    agent: str = ""
+    redirections: int = 50
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The head of an answer and its body."""
+
+    head: Head
+    body: bytes
+
+
+def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -> Answer:
+    """Ask for a URL. Raises WebError, ProcessEndedError."""
+    authorized = bool(options.user) and options.force_basic
+    first = urlsplit(url)
+    current = first
+    for _ in range(options.redirections + 2):
+        if current.scheme not in ("http", "https"):
+            raise WebError("The URI prefix is not recognized.")
+        answer = _once(machine, current, options, stop, authorized=authorized and current.netloc == first.netloc)
+        status = answer.head.status
+        if status == 401 and options.user and not authorized:
+            authorized = True
+        elif status in _REDIRECTS and answer.head.get("Location") and options.redirections:
+            current = urlsplit(urljoin(current.geturl(), answer.head.get("Location")))
+        elif status >= 400:
+            raise WebError(f"The remote server returned an error: ({status}) {answer.head.reason}.", status)
+        else:
+            return answer
+    raise WebError("Too many automatic redirections were attempted.")
+
+
+def _once(machine: Machine, url: SplitResult, options: Options, stop: threading.Event, *, authorized: bool) -> Answer:
+    config = Config(flags={"ssl-no-revoke": True, "insecure": not options.validate})
+    config.values |= _proxy(machine, url, options.proxy)
+    limits = Limits(stop, max_time=options.timeout, connect_timeout=options.timeout)
+    request = Request(url, options.method, b"", 0, trusted=True)
+    try:
+        stream, proxy = open_stream(machine, Invocation([], stop=stop), request, config, limits, (8, 9))
+        try:
+            port = f":{url.port}" if url.port else ""
+            headers = {"Host": f"{url.hostname}{port}", **options.headers, "Connection": "Keep-Alive"}
+            headers |= {"User-Agent": options.agent} if options.agent else {}
+            headers |= {"Authorization": basic(f"{options.user}:{options.password}")} if authorized else {}
+            http.send(stream, options.method, target_of(url, proxy), list(headers.items()))
+            head = http.read_head(stream)
+            return Answer(head, b"".join(http.body(stream, head, options.method)))
+        finally:
+            stream.close()
+    except CurlError as error:
+        raise WebError(_message(error, url, config)) from None
+
+
+def _proxy(machine: Machine, url: SplitResult, given: str | None) -> dict[str, str]:
+    """Return the proxy of a request as curl's options."""
+    if given is None:
+        given = _of_internet_options(machine, url)
+    return {"proxy": given} if given else {"noproxy": "*"}
+
+
+def _of_internet_options(machine: Machine, url: SplitResult) -> str:
+    data, host = machine.registry.data, url.hostname or ""
+    if data(INTERNET_SETTINGS, "ProxyEnable") != 1:
+        return ""
+    for entry in str(data(INTERNET_SETTINGS, "ProxyOverride", "")).split(";"):
+        local = entry.casefold() == "<local>" and "." not in host
+        if local or (entry and fnmatch.fnmatch(host.casefold(), entry.strip().casefold())):
+            return ""
+    # One server for all, or `http=HOST:PORT;https=HOST:PORT`.
+    server = str(data(INTERNET_SETTINGS, "ProxyServer", ""))
+    pairs = dict(pair.split("=", 1) for pair in server.split(";") if "=" in pair)
+    found = pairs.get(url.scheme, "") if pairs else server
+    return found if "://" in found or not found else f"http://{found}"
+
+
+def _message(error: CurlError, url: SplitResult, config: Config) -> str:
+    if error.code == errors.COULDNT_RESOLVE_HOST:
+        return f"The remote name could not be resolved: '{url.hostname}'"
+    if error.code == errors.COULDNT_RESOLVE_PROXY:
+        return f"The remote name could not be resolved: '{urlsplit(config.values['proxy']).hostname}'"
+    if error.code == errors.COULDNT_CONNECT:
+        return "Unable to connect to the remote server"
+    if error.code == errors.OPERATION_TIMEDOUT:
+        return "The operation has timed out"
+    return _TRUST if error.code in _CERTIFICATE else _CLOSED
