@@ -179,6 +179,7 @@ class Site:
         *options: str,
         variables: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
+        timeout: float = 300,
     ) -> PlayRun:
         """Run a playbook; all counters begin at zero.
 
@@ -187,6 +188,7 @@ class Site:
             options: of ansible-playbook.
             variables: extra variables, for this run.
             environment: more environment variables.
+            timeout: seconds after which it is ended.
         """
         command = self.command(playbook, *options, variables=variables)
         for node in self.world.fleet.nodes.values():
@@ -201,7 +203,7 @@ class Site:
                 stderr=subprocess.STDOUT,
                 text=True,
                 check=False,
-                timeout=300,
+                timeout=timeout,
             )
         except subprocess.TimeoutExpired as error:
             output = error.stdout.decode() if isinstance(error.stdout, bytes) else str(error.stdout)
