@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -102,6 +103,17 @@ def test_defenders_signatures(script: Script) -> None:
     before = script(version).stdout
     script('$service = Get-Service WinDefend; $service.WaitForStatus("Running", "00:5:00"); Update-MpSignature')
     assert script(version).stdout != before
+
+
+def test_files_on_the_console(script: Script, machine: Machine) -> None:
+    shown = script('If (-Not (Test-Path "$env:ProgramData\\ssh")) { mkdir "$env:ProgramData\\ssh" }').stdout
+    lines = shown.split("\r\n")
+    head = "Mode                 LastWriteTime         Length Name"
+    assert lines[:7] == ["", "", r"    Directory: C:\ProgramData", "", "", head.ljust(119), lines[6]]
+    assert re.fullmatch(r"d-----        [ \d/]{10}   ?\d{1,2}:\d\d [AP]M                ssh {66}", lines[7]), lines[7]
+    machine.files.write_text(r"C:\ProgramData\ssh\config", "12345")
+    assert "              5 config" in script(r"dir C:\ProgramData\ssh").stdout
+    assert "does not model" in script("dir C:\\ProgramData -Recurse", 1).stderr, "several folders"
 
 
 def test_mkdir_and_unblock_file(script: Script, machine: Machine) -> None:

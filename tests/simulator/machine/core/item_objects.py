@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from simulator.machine import executables
 from simulator.machine.core.paths import CORE, Place, full
 from simulator.machine.objects import Enumeration, PSObject
+from simulator.machine.powershell.formatting.file_table import FileItem
 from simulator.machine.text import to_text
 from simulator.windows import certificate_store
 from simulator.windows.certificates import describe
@@ -101,16 +102,17 @@ def _file(machine: Machine, place: Place, short: bool) -> PSObject:
         **provider_properties(place),
         "PSIsContainer": folder,
     }
+    width = 26 if machine.windows.build >= 20348 else 25
     if folder:
         properties |= {"Parent": place.parent.path, "Root": place.path[:3]}
-        return PSObject("System.IO.DirectoryInfo", properties, name if short else path)
+        return FileItem("System.IO.DirectoryInfo", properties, name if short else path, width)
     properties |= {
         "Length": entry.size if entry else 0,
         "DirectoryName": place.parent.path,
         "IsReadOnly": False,
         "VersionInfo": _version(machine, place, path),
     }
-    return PSObject("System.IO.FileInfo", properties, name if short else path)
+    return FileItem("System.IO.FileInfo", properties, name if short else path, width)
 
 
 def _attributes(folder: bool, link: bool) -> Enumeration:

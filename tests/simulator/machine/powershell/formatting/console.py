@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from simulator.machine.objects import CUSTOM_OBJECT, ErrorRecord, NotModelled, PSObject
+from simulator.machine.powershell.formatting.file_table import FileItem, file_table
 from simulator.machine.powershell.formatting.tables import listing, rows_of, table
 from simulator.machine.powershell.members.objects import ScriptMember
 from simulator.machine.powershell.types.convert import VERSION
@@ -53,14 +55,19 @@ _NO_VIEW = (
 TABLE_COLUMNS = 4
 
 
-def lines(objects: Sequence[object]) -> list[str]:
-    """Return the lines that a console would show. Raises NotModelled for what has a view that is not modelled."""
+def lines(objects: Sequence[object], *, files: bool = False) -> list[str]:
+    """Return the lines that a console would show. Raises NotModelled for what has a view that is not modelled.
+
+    Parameters:
+        files: whether files and folders have theirs: powershell.exe's, which is not PowerShell 7's.
+    """
     found: list[str] = []
     flat = list(_flattened(objects))
     position, groups, ended = 0, 0, False
     while position < len(flat):
         item = flat[position]
-        columns = columns_of(item)
+        listed = isinstance(item, FileItem) and files
+        columns = () if listed else columns_of(item)
         if columns is None:
             if groups and item is not None:
                 ended = True
@@ -70,6 +77,11 @@ def lines(objects: Sequence[object]) -> list[str]:
         if groups or ended:
             raise NotModelled("objects of several kinds on one console")
         group: list[PSObject] = []
+        if listed:
+            items = list(itertools.takewhile(lambda each: isinstance(each, FileItem), flat[position:]))
+            found += file_table([each for each in items if isinstance(each, FileItem)])
+            position, groups = position + len(items), groups + 1
+            continue
         while position < len(flat) and _alike(flat[position], item):
             following = flat[position]
             assert isinstance(following, PSObject)
@@ -105,7 +117,7 @@ def _alike(item: object, first: object) -> bool:
 
 def text(objects: Sequence[object]) -> str:
     """Return the lines as one text, each with its line end."""
-    return "".join(f"{line}\r\n" for line in lines(objects))
+    return "".join(f"{line}\r\n" for line in lines(objects, files=True))
 
 
 def columns_of(item: object) -> tuple[str, ...] | None:
