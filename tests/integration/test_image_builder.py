@@ -87,13 +87,24 @@ def behind_a_proxy(machine: Machine, server: ArtifactServer, authority: PrivateC
 
 
 @pytest.fixture(scope="module")
-def site(start_site: SiteFactory) -> Iterator[Site]:
-    """A server behind a proxy to the simulated publishers, reached as Packer does."""
+def publishers() -> Iterator[tuple[ArtifactServer, PrivateCA]]:
+    """The proxy to the simulated publishers, and its authority."""
     authority = PrivateCA()
-    site = start_site({"name": "image", "windows": "2022"}, **link_variables("winrm", "https", "basic"))
     with ArtifactServer(authority=authority) as server:
-        behind_a_proxy(site.machine("image"), server, authority)
-        yield site
+        yield server, authority
+
+
+@pytest.fixture(scope="module")
+def site(start_site: SiteFactory, publishers: tuple[ArtifactServer, PrivateCA]) -> Site:
+    """A server, reached as Packer does."""
+    return build_server(start_site, publishers, "2022")
+
+
+def build_server(start: SiteFactory, publishers: tuple[ArtifactServer, PrivateCA], windows: str) -> Site:
+    """Start a server behind the proxy."""
+    site = start({"name": "image", "windows": windows}, **link_variables("winrm", "https", "basic"))
+    behind_a_proxy(site.machine("image"), *publishers)
+    return site
 
 
 def play(site: Site, **variables: Any) -> PlayRun:
@@ -112,13 +123,14 @@ def run(site: Site) -> PlayRun:
     return play(site)
 
 
+def ended_well(run: PlayRun) -> bool:
+    """Return whether nothing failed, and nothing that failed was ignored."""
+    return not any(run.expect().recap["image"][name] for name in ("failed", "ignored", "rescued", "unreachable"))
+
+
 def test_it_runs_from_end_to_end(run: PlayRun) -> None:
-    run.expect()
-    counts = run.recap["image"]
-    assert {name: counts[name] for name in ("failed", "ignored", "rescued", "unreachable")} == dict.fromkeys(
-        ("failed", "ignored", "rescued", "unreachable"), 0
-    )
-    assert counts["changed"] >= 60, "it does its work and is not skipped"
+    assert ended_well(run)
+    assert run.recap["image"]["changed"] >= 60, "it does its work and is not skipped"
 
 
 def test_services(site: Site, run: PlayRun) -> None:
@@ -187,3 +199,24 @@ def test_firewall_and_accounts(site: Site, run: PlayRun) -> None:
     block = rules["Block-Outbound-168.63.129.16-port-80-for-cve-2021-27075"]
     assert (block.direction, block.action, block.remote_address) == ("Outbound", "Block", ("168.63.129.16",))
     assert f"(D;;CC;;;{accounts.sid(machine, group)})" in block.local_user
+
+
+def test_with_windows_own_openssh_and_nssm_on_2025(
+    start_site: SiteFactory, publishers: tuple[ArtifactServer, PrivateCA]
+) -> None:
+    site = build_server(start_site, publishers, "2025")
+    changed = {"distribution_version": "2025", "ssh_source_url": "", "windows_service_manager": "nssm"}
+    assert ended_well(play(site, **changed))
+    machine = site.machine("image")
+    kubelet, sshd = machine.services.get("kubelet"), machine.services.get("sshd")
+    assert kubelet is not None
+    assert (kubelet.argv[0], kubelet.start_mode, kubelet.dependencies) == (
+        r"c:\k\nssm.exe",
+        "Automatic",
+        ["containerd"],
+    )
+    parameters = r"HKLM:\SYSTEM\CurrentControlSet\Services\kubelet\Parameters"
+    assert machine.registry.data(parameters, "AppRotateBytes") == 10485760
+    assert str(machine.registry.data(parameters, "AppParameters")).endswith(r"c:\k\StartKubelet.ps1")
+    assert sshd is not None
+    assert (sshd.argv[0], sshd.state) == (r"C:\Windows\System32\OpenSSH\sshd.exe", "Running")

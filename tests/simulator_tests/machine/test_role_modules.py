@@ -109,6 +109,24 @@ def test_access_lists(module: Module, machine: Machine) -> None:
     assert own == [], "copies of what is inherited again are taken away"
 
 
+def test_the_list_of_program_files(module: Module, machine: Machine) -> None:
+    """What is made there has generic rights twice: for itself, and to pass on.
+
+    https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
+    """
+    folder = r"C:\Program Files\Tool"
+    machine.files.make_directory(folder)
+    users = [str(ace) for ace in machine.files.descriptor(folder).entries or () if ace.trustee == "BU"]
+    assert users == ["(A;ID;0x1200a9;;;BU)", "(A;OICIIOID;GXGR;;;BU)"]
+    machine.files.write_text(rf"{folder}\a.txt", "")
+    users = [str(ace) for ace in machine.files.descriptor(rf"{folder}\a.txt").entries or () if ace.trustee == "BU"]
+    assert users == ["(A;ID;0x1200a9;;;BU)"]
+    module("win_acl_inheritance", path=folder, state="absent", reorganize=True)
+    readers = {"path": folder, "user": "BUILTIN\\Users", "rights": "ReadAndExecute,Synchronize", "type": "allow"}
+    assert module("win_acl", **readers, state="absent", inherit="None", propagation="None")["changed"]
+    assert "BU" not in machine.files.who_may_read(folder)
+
+
 def test_user_rights(module: Module) -> None:
     first = twice(module, "win_user_right", name="SeServiceLogonRight", users=["Administrator"], action="add")
     assert first["added"] == ["WIN-A\\Administrator"]

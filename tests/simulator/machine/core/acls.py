@@ -27,6 +27,8 @@ RIGHTS = {
     "FA": ("FullControl", 2032127), "FR": ("Read, Synchronize", 1179785), "FW": ("Write, Synchronize", 1048854),
     "FX": ("ReadAndExecute, Synchronize", 1179808), "0x1200a9": ("ReadAndExecute, Synchronize", 1179817),
     "0x1301bf": ("Modify, Synchronize", 1245631), "0x1f01ff": ("FullControl", 2032127),
+    # .NET has no names for generic rights, and shows their number.
+    "GA": ("268435456", 268435456), "GXGR": ("-1610612736", -1610612736),
 }  # fmt: skip
 
 
@@ -35,6 +37,9 @@ def _rule(entry: str) -> PSObject:
     name, number = RIGHTS.get(rights, (rights, 0))
     inheritance = ", ".join(
         word for flag, word in (("CI", "ContainerInherit"), ("OI", "ObjectInherit")) if flag in flags
+    )
+    propagation = ", ".join(
+        word for flag, word in (("NP", "NoPropagateInherit"), ("IO", "InheritOnly")) if flag in flags
     )
     trustee = TRUSTEES.get(who, who)
     return PSObject(
@@ -47,7 +52,7 @@ def _rule(entry: str) -> PSObject:
             "IdentityReference": PSObject("System.Security.Principal.NTAccount", {"Value": trustee}, trustee),
             "IsInherited": "ID" in flags,
             "InheritanceFlags": inheritance or "None",
-            "PropagationFlags": "None",
+            "PropagationFlags": propagation or "None",
         },
     )
 
