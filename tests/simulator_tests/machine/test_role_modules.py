@@ -274,6 +274,24 @@ def test_what_is_not_modelled_is_refused_by_name(module: Module, machine: Machin
         module("win_package", path="C:\\a.msix")
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("win_acl", {"path": "C:\\", "user": "Guest", "rights": "Read", "type": "allow"}),
+        ("win_acl_inheritance", {"path": "C:\\"}),
+        ("win_feature", {"name": "Containers"}),
+        ("win_firewall_rule", {"name": "x"}),
+        ("win_group", {"name": "x"}),
+        ("win_group_membership", {"name": "Users", "members": []}),
+        ("win_nssm", {"name": "x"}),
+        ("win_package", {"path": "C:\\a.msi"}),
+        ("win_path", {"elements": ["x"]}),
+    ],
+)
+def test_a_misspelled_state_is_refused(module: Module, name: str, arguments: dict[str, Any]) -> None:
+    assert "presnt" in refusal(module(name, **arguments, state="presnt"))
+
+
 def test_all_of_them_are_named() -> None:
     new = "acl acl_inheritance environment feature firewall_rule get_url group group_membership nssm package path unzip"
     assert {f"win_{name}" for name in [*new.split(), "user_right"]} <= MODULES.keys()

@@ -104,7 +104,9 @@ def _path(session: Session, arguments: Arguments) -> str:
 def acl(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Add or remove one entry of an access list (win_acl). It has no check mode."""
     path, files = _path(session, arguments), session.machine.files
-    state = arguments.text("state", default="present")
+    state = arguments.text("state", default="present").casefold()
+    if state not in ("present", "absent"):
+        raise ArgumentError(f"Get-AnsibleParam: Argument state needs to be one of absent,present but was {state}.")
     if arguments.check_mode:
         return {"changed": False, "skipped": True, "msg": "remote module does not support check mode"}
     if arguments.flag("follow"):

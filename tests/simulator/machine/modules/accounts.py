@@ -27,6 +27,8 @@ def group(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Make, describe or remove a local group (win_group)."""
     machine, name, check = session.machine, arguments.text("name"), arguments.check_mode
     state = arguments.text("state", default="present")
+    if state not in ("absent", "present"):
+        raise ArgumentError(f"value of state must be one of: absent, present. Got no match for: {state}")
     found = accounts.find(machine, name, "Group")
     if state == "absent":
         if found and not check:
