@@ -4,17 +4,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
-from simulator.kubernetes_node import configuration, contracts
+from simulator.kubernetes_node import configuration, contracts, join_validation
 from simulator.kubernetes_node.configuration import ConfigurationError
 from simulator.kubernetes_node.discovery import Discovery
 from simulator.kubernetes_node.flags import Flags, seconds
+from simulator.kubernetes_node.join_validation import ValidationError
 
 GROUP = "kubeadm.k8s.io"
 PIPE = "npipe:////./pipe/containerd-containerd"
@@ -79,51 +79,54 @@ def strict_error(document: Mapping[str, Any], unknown: list[str]) -> str:
     return f"error unmarshaling configuration {kind}: {configuration.strict_error(unknown)}"
 
 
-def read(text: str | None, flags: Flags, arguments: list[str], version: str, host: str) -> Join:
-    """Make a join of a configuration file, or of flags alone. Raises ConfigurationError."""
-    document: dict[str, Any] = {}
+def read(
+    text: str | None,
+    flags: Flags,
+    arguments: list[str],
+    version: str,
+    host: str,
+    is_file: Callable[[str], bool] = lambda _: True,
+) -> Join:
+    """Make a join of a configuration file, or of flags alone.
+
+    Parameters:
+        is_file: whether a path names a file of the machine.
+
+    Raises: ConfigurationError.
+    """
     warnings: list[str] = []
-    if text is not None:
-        found = [item for item in documents(text) if item["kind"] == "JoinConfiguration"]
-        if not found:
-            raise ConfigurationError("no JoinConfiguration found in config file")
-        document = found[0]
-        unknown = check(document, version)
-        if unknown:
-            # `kubeadm join` says so and goes on (joinconfiguration.go); only `config validate` fails.
-            warnings.append(strict_error(document, unknown))
+    document = _of_flags(flags, arguments) if text is None else _of_file(text, version, warnings)
+    document = with_defaults(document, host)
+    join_validation.require(document, is_file)
     discovery = document.get("discovery") or {}
     bootstrap = discovery.get("bootstrapToken") or {}
-    registration = document.get("nodeRegistration") or {}
+    registration = document["nodeRegistration"]
     timeouts = document.get("timeouts") or {}
-    token = str(flags.text("token") or flags.text("discovery-token") or bootstrap.get("token") or "")
-    endpoint = arguments[0] if arguments else str(bootstrap.get("apiServerEndpoint") or "")
-    pins = tuple(
-        flags.items_of("discovery-token-ca-cert-hash") or [str(item) for item in bootstrap.get("caCertHashes") or []]
-    )
-    skip = flags.on("discovery-token-unsafe-skip-ca-verification") or bool(bootstrap.get("unsafeSkipCAVerification"))
-    file = str(flags.text("discovery-file") or (discovery.get("file") or {}).get("kubeConfigPath") or "")
-    bootstrap_token = str(flags.text("tls-bootstrap-token") or discovery.get("tlsBootstrapToken") or token)
+    file = str((discovery.get("file") or {}).get("kubeConfigPath") or "")
+    token = str(bootstrap.get("token") or "")
+    bootstrap_token = str(discovery.get("tlsBootstrapToken") or token)
     if file:
-        _require_file(file, bootstrap_token)
-    else:
-        _require(token, endpoint, pins, skip)
+        _require_modelled(file, bootstrap_token)
+    skip = bool(bootstrap.get("unsafeSkipCAVerification"))
+    pins = tuple(str(item) for item in bootstrap.get("caCertHashes") or [])
     extra = registration.get("kubeletExtraArgs") or {}
     pairs = (
         {str(item["name"]): str(item.get("value", "")) for item in extra} if isinstance(extra, list) else dict(extra)
     )
     old = seconds(str(discovery.get("timeout") or ""), 300.0)
     return Join(
-        discovery=Discovery(endpoint, token, pins, skip, file),
+        discovery=Discovery(str(bootstrap.get("apiServerEndpoint") or ""), token, pins, skip, file),
         bootstrap_token=bootstrap_token,
-        node_name=str(flags.text("node-name") or registration.get("name") or host).lower(),
-        cri_socket=str(flags.text("cri-socket") or registration.get("criSocket") or PIPE),
+        # Over a file's name it comes as it is given: join.go takes the flag after it has validated the file.
+        node_name=flags.text("node-name")
+        if text is not None and flags.text("node-name")
+        else str(registration["name"]),
+        cri_socket=str(registration["criSocket"]),
         extra_args=pairs,
         taints=[dict(item) for item in registration.get("taints") or []],
-        ignored={
-            str(item).lower()
-            for item in [*flags.items_of("ignore-preflight-errors"), *(registration.get("ignorePreflightErrors") or [])]
-        },
+        ignored=_ignored(
+            [*flags.items_of("ignore-preflight-errors"), *(registration.get("ignorePreflightErrors") or [])]
+        ),
         discovery_timeout=seconds(str(timeouts.get("discovery") or ""), old),
         health_timeout=seconds(str(timeouts.get("kubeletHealthCheck") or ""), 240.0),
         bootstrap_timeout=seconds(str(timeouts.get("tlsBootstrap") or ""), 300.0),
@@ -131,27 +134,55 @@ def read(text: str | None, flags: Flags, arguments: list[str], version: str, hos
     )
 
 
-def _require_file(file: str, token: str) -> None:
-    """kubeadm reads the path as a URL, the letter of a drive as its scheme (ValidateDiscoveryKubeConfigPath)."""
-    if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", file):
-        if file.startswith("https:"):
-            raise ConfigurationError("the simulator does not model a discovery file at a URL")
-        raise ConfigurationError(
-            f'discovery.file.kubeConfigPath: Invalid value: "{file}": if a URL is used, the scheme must be https'
+def with_defaults(document: Mapping[str, Any], host: str) -> dict[str, Any]:
+    """Return a JoinConfiguration with what kubeadm adds before it validates it (SetNodeRegistrationDynamicDefaults)."""
+    given = document.get("nodeRegistration") or {}
+    name = str(given.get("name") or host).strip().lower()
+    socket = str(given.get("criSocket") or PIPE)
+    socket = socket if socket.startswith("npipe") else f"npipe://{socket}"
+    return {**document, "nodeRegistration": {**given, "name": name, "criSocket": socket}}
+
+
+def _of_file(text: str, version: str, warnings: list[str]) -> dict[str, Any]:
+    found = [item for item in documents(text) if item["kind"] == "JoinConfiguration"]
+    if not found:
+        raise ConfigurationError("no JoinConfiguration found in config file")
+    unknown = check(found[0], version)
+    if unknown:
+        # `kubeadm join` says so and goes on (joinconfiguration.go); only `config validate` fails.
+        warnings.append(strict_error(found[0], unknown))
+    return found[0]
+
+
+def _of_flags(flags: Flags, arguments: list[str]) -> dict[str, Any]:
+    """Return what the flags of `kubeadm join` say, as a document (newJoinOptions, newJoinData in join.go)."""
+    token = flags.text("token")
+    discovery: dict[str, Any] = {"tlsBootstrapToken": flags.text("tls-bootstrap-token") or token}
+    if flags.text("discovery-file"):
+        discovery["file"] = {"kubeConfigPath": flags.text("discovery-file")}
+    if arguments:
+        discovery["bootstrapToken"] = {
+            "apiServerEndpoint": arguments[0],
+            "token": flags.text("discovery-token") or token,
+            "caCertHashes": flags.items_of("discovery-token-ca-cert-hash"),
+            "unsafeSkipCAVerification": flags.on("discovery-token-unsafe-skip-ca-verification"),
+        }
+    registration = {"name": flags.text("node-name"), "criSocket": flags.text("cri-socket")}
+    return {"discovery": discovery, "nodeRegistration": registration}
+
+
+def _ignored(names: list[object]) -> set[str]:
+    found = {str(name).lower() for name in names}
+    if "all" in found and len(found) > 1:
+        raise ValidationError(
+            f'ignore-preflight-errors: Invalid value: "{",".join(sorted(found))}": don\'t specify individual checks if '
+            "'all' is used"
         )
+    return found
+
+
+def _require_modelled(file: str, token: str) -> None:
+    if file.startswith("https:"):
+        raise ConfigurationError("the simulator does not model a discovery file at a URL")
     if not token:
         raise ConfigurationError("the simulator does not model a discovery file that has credentials")
-
-
-def _require(token: str, endpoint: str, pins: tuple[str, ...], skip: bool) -> None:
-    if not token:
-        raise ConfigurationError('discovery: Invalid value: "": bootstrapToken or file must be set')
-    if not endpoint:
-        raise ConfigurationError('discovery.bootstrapToken: Invalid value: "": the API server endpoint is not set')
-    if not pins and not skip:
-        raise ConfigurationError(
-            'discovery.bootstrapToken.caCertHashes: Invalid value: "": using token-based discovery without '
-            "caCertHashes "
-            "can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file or pass "
-            "--discovery-token-unsafe-skip-ca-verification flag to continue"
-        )

@@ -8,7 +8,7 @@ Where a real kubeadm of its version is at hand (kubeadm_real.py), that one joins
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import yaml
@@ -16,6 +16,7 @@ import yaml
 from simulator.kubernetes_node import (
     contracts,
     join_configuration,
+    join_validation,
     kubeadm_join,
     kubeadm_real,
     kubeadm_reset,
@@ -24,6 +25,7 @@ from simulator.kubernetes_node import (
 )
 from simulator.kubernetes_node.configuration import ConfigurationError
 from simulator.kubernetes_node.flags import FlagError, Flags, parse
+from simulator.kubernetes_node.join_validation import ValidationError
 from simulator.kubernetes_node.kubeadm_join import Joiner, JoinError
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
@@ -57,7 +59,8 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         if command == "config print join-defaults":
             return ProgramResult(0, _join_defaults(version))
     except ConfigurationError as error:
-        return _error(version, str(error))
+        old = isinstance(error, ValidationError) and not contracts.at_least(version, "1.34")
+        return _error(version, str(error), 3 if old else 1)
     return _error(version, f"the simulator does not model kubeadm {command}")
 
 
@@ -94,11 +97,14 @@ def _join(
     machine: Machine, invocation: Invocation, flags: Flags, arguments: list[str], words: list[str]
 ) -> ProgramResult:
     version = invocation.version
+    if wrong := join_validation.mixed(list(flags)):
+        return _error(version, wrong)
     config = _read(machine, flags.text("config")) if flags.text("config") else None
-    wanted = join_configuration.read(config, flags, arguments, version, node_status.host_name(machine))
+    host = node_status.host_name(machine)
+    wanted = join_configuration.read(config, flags, arguments, version, host, _is_file(machine))
     real = kubeadm_real.find(version)
     if real is not None:
-        warnings, errors = preflight.check(machine, wanted, version)
+        warnings, errors = preflight.check(machine, wanted, version, invocation.environment)
         if errors:
             return _failed(
                 version,
@@ -186,7 +192,15 @@ def _config(machine: Machine, version: str, command: str, flags: Flags) -> Progr
         unknown = join_configuration.check(document, version, flags.on("allow-experimental-api"))
         if unknown:
             raise ConfigurationError(join_configuration.strict_error(document, unknown))
+        if document["kind"] == "JoinConfiguration":
+            host = node_status.host_name(machine)
+            join_validation.require(join_configuration.with_defaults(document, host), _is_file(machine))
     return ProgramResult(0, "ok\n")
+
+
+def _is_file(machine: Machine) -> Callable[[str], bool]:
+    # A path without a drive is on the drive of the current folder; the simulator's programs run on C:.
+    return lambda path: machine.files.is_file(path if path[1:2] == ":" else "C:" + path.replace("/", "\\"))
 
 
 def _join_defaults(version: str) -> str:

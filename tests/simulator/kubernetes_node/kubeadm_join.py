@@ -61,7 +61,7 @@ class Joiner:
     def run(self) -> None:
         """Do it. Raises JoinError."""
         self._say("[preflight] Running pre-flight checks")
-        warnings, errors = preflight.check(self.machine, self.join, self.version)
+        warnings, errors = preflight.check(self.machine, self.join, self.version, self.invocation.environment)
         self.complained += warnings
         if errors:
             raise JoinError("preflight", preflight.fatal(errors), 2)
@@ -116,11 +116,13 @@ class Joiner:
         )
         path = "/api/v1/namespaces/kube-system/configmaps"
         try:
-            client.get(f"{path}/kubeadm-config")
+            cluster = client.get(f"{path}/kubeadm-config")["data"]["ClusterConfiguration"]
             data = client.get(f"{path}/kubelet-config")["data"]
         except (ApiError, OSError) as error:
             said = f"unable to fetch the kubeadm-config ConfigMap: failed to get config map: {error}"
             raise JoinError("preflight", said) from error
+        if wrong := preflight.control_plane_problem(yaml.safe_load(cluster), self.version):
+            raise JoinError("preflight", f"unable to fetch the kubeadm-config ConfigMap: {wrong}")
         return str(data["kubelet"])
 
     def _check_name(self, client: Client) -> None:

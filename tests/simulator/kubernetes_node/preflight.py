@@ -7,9 +7,10 @@ kubernetes cmd/kubeadm/app/preflight/checks.go and checks_windows.go.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from simulator.kubernetes_node import contracts, log_runner
+from simulator.kubernetes_node import contracts
 from simulator.kubernetes_node.cri import connect
 from simulator.kubernetes_node.join_configuration import Join
 from simulator.kubernetes_node.programs import version_of
@@ -19,11 +20,20 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 KUBERNETES = r"C:\etc\kubernetes"
+_KUBELET_OLDER = 3
+"""Minor versions that a kubelet may be older than kubeadm (constants.go: MinimumKubeletVersion)."""
 _FILES = ("kubelet.conf", "bootstrap-kubelet.conf", "pki\\ca.crt")
 
 
-def check(machine: Machine, join: Join, version: str) -> tuple[list[str], list[str]]:
-    """Return (warnings, errors): lines as kubeadm prints them."""
+def check(
+    machine: Machine, join: Join, version: str, environment: Mapping[str, str] | None = None
+) -> tuple[list[str], list[str]]:
+    """Return (warnings, errors): lines as kubeadm prints them.
+
+    Parameters:
+        version: of kubeadm.
+        environment: kubeadm's own; by default the machine's.
+    """
     errors: list[tuple[str, str]] = []
     warnings: list[tuple[str, str]] = []
     service = machine.services.get("kubelet")
@@ -52,23 +62,55 @@ def check(machine: Machine, join: Join, version: str) -> tuple[list[str], list[s
         if machine.files.exists(f"{KUBERNETES}\\{name}"):
             label = f"FileAvailable--etc-kubernetes-{name}".replace("\\", "-")
             errors.append((label, f"{KUBERNETES[2:]}\\{name} already exists"))
-    if service is not None:
-        if service.state == "Running":
-            errors.append(("Port-10250", "Port 10250 is in use"))
-        kubelet = version_of(machine, log_runner.command(service.argv)[0])
-        if kubelet and contracts.number(contracts.minor_of(kubelet)) > contracts.number(contracts.minor_of(version)):
-            errors.append(
-                (
-                    "KubeletVersion",
-                    f"the kubelet version is higher than the control plane version. Kubelet version: {kubelet}",
-                )
-            )
+    if wrong := _kubelet_version(machine, version, environment):
+        errors.append(("KubeletVersion", wrong))
+    if service is not None and service.state == "Running":
+        errors.append(("Port-10250", "Port 10250 is in use"))
     kept = [(name, text) for name, text in errors if not {"all", name.lower()} & join.ignored]
     warnings += [item for item in errors if item not in kept]
     return (
         [f"\t[WARNING {name}]: {text}" for name, text in warnings],
         [f"\t[ERROR {name}]: {text}" for name, text in kept],
     )
+
+
+def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, str] | None) -> str:
+    """Return what is wrong with the kubelet on PATH (KubeletVersionCheck).
+
+    A join knows no version of the control plane at this point: a kubelet that is newer than kubeadm is accepted.
+    """
+    path = machine.programs.locate("kubelet", environment)
+    if path is None:
+        said = "cannot execute 'kubelet --version': executable file not found in %PATH%"
+        return f"couldn't get kubelet version: {said}"
+    kubelet = version_of(machine, path)
+    major, minor = contracts.number(contracts.minor_of(version))
+    oldest = (major, minor - _KUBELET_OLDER, 0)
+    numbers, _, before = kubelet.partition("-")
+    found = tuple(int(part) for part in numbers.split("."))
+    if found < oldest or (found == oldest and before):
+        return f'Kubelet version "{kubelet}" is lower than kubeadm can support. Please upgrade kubelet'
+    return ""
+
+
+def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
+    """Return why a kubeadm does not join a cluster, by its ClusterConfiguration; empty if it does.
+
+    It must know the configuration's API, and the control plane may be one minor version older than kubeadm
+    (constants.go: MinimumControlPlaneVersion). One that is newer is accepted.
+    """
+    api, kind = str(cluster.get("apiVersion")), str(cluster.get("kind"))
+    if f"{api} {kind}" not in contracts.kinds(version):
+        said = f'no kind "{kind}" is registered for version "{api}" in scheme "pkg/runtime/scheme.go:111"'
+        return f"failed to decode cluster configuration data: {said}"
+    found = str(cluster.get("kubernetesVersion"))
+    major, minor = contracts.number(contracts.minor_of(version))
+    if contracts.number(contracts.minor_of(found)) < (major, minor - 1):
+        return (
+            "this version of kubeadm only supports deploying clusters with the control plane version >= "
+            f"{major}.{minor - 1}.0. Current version: {found}"
+        )
+    return ""
 
 
 def fatal(errors: list[str]) -> str:

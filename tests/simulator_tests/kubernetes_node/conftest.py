@@ -21,7 +21,7 @@ from simulator.kubernetes_node.api import Client, read_kubeconfig
 from simulator.kubernetes_node.registry import Registry
 from simulator.machine import families
 from simulator.machine.executables import make
-from simulator.machine.machine import Machine
+from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import ProgramResult
 from simulator.machine.settings import Settings
 
@@ -117,7 +117,9 @@ class Node:
             self.write(rf"C:\certs.d\{host}\hosts.toml", text)
 
     def install_kubernetes(self, service: str = KUBELET) -> None:
-        """Install kubelet (as a service that is stopped), kubeadm and kube-proxy."""
+        """Install kubelet (as a service that is stopped), kubeadm and kube-proxy, in a folder of PATH."""
+        path = str(self.machine.registry.data(ENVIRONMENT, "Path", ""))
+        self.machine.registry.set(ENVIRONMENT, "Path", rf"{path};C:\k", "ExpandString")
         for program in ("kubelet", "kubeadm", "kube-proxy"):
             self.put(rf"C:\k\{program}.exe", program, self.kubernetes)
         self.machine.services.create("kubelet", service, Start=2, DependOnService=["containerd"])
@@ -261,10 +263,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Admin]:
     if request.param == "real" and (reason := real_unavailable()):
         pytest.skip(reason)
     with start_cluster(kind=request.param) as found:
-        yield Admin(found, _administrator(found))
+        yield Admin(found, administrator(found))
 
 
-def _administrator(cluster: Cluster) -> Client:
+def administrator(cluster: Cluster) -> Client:
+    """Return a connection of the cluster's administrator."""
     # What a connection asks of a machine: its link, and its files; here this host's own.
     files = SimpleNamespace(is_file=lambda path: Path(path).is_file(), read_text=lambda path: Path(path).read_text())
     host: Any = SimpleNamespace(network=SimpleNamespace(is_up=True), files=files)
