@@ -42,6 +42,9 @@ class Cluster:
         """The cluster's CA certificate, PEM text."""
         self.ca_hash = ca_hash(self.ca_certificate)
         """What kubeadm calls discovery-token-ca-cert-hash."""
+        self.set_clock: Callable[[float], None] | None = None
+        """Sets the seconds that the API server's clock is ahead when it looks at client certificates; None: it cannot
+        be set (the real one has this machine's clock)."""
         self._stop: Callable[[], None] | None = stop
         self._process = os.getpid()
         atexit.register(self.stop)
@@ -84,6 +87,7 @@ def start_cluster(
     cluster_name: str = "kubernetes",
     port: int = 0,
     node_grace_period: float = 40.0,
+    client_certificate_seconds: float = 365 * 86400,
 ) -> Cluster:
     """Start a cluster without nodes.
 
@@ -96,6 +100,7 @@ def start_cluster(
     :param cluster_name: as in kubeadm's ClusterConfiguration.
     :param port: 0 chooses a free one.
     :param node_grace_period: seconds after the last heartbeat until a node is Unknown.
+    :param client_certificate_seconds: how long the client certificates of kubelets are valid.
     :returns: the running cluster.
     :raises ClusterUnavailableError: real was asked for and is not available.
     """
@@ -108,6 +113,7 @@ def start_cluster(
         service_cidr=service_cidr,
         cluster_name=cluster_name,
         node_grace_period=node_grace_period,
+        client_certificate_seconds=client_certificate_seconds,
     )
     reason = real_unavailable(options.version)
     if kind == "real" and reason:
@@ -131,4 +137,6 @@ def real_unavailable(version: str = "1.37.1") -> str:
 
 def _start_memory(options: ClusterOptions) -> Cluster:
     memory = MemoryCluster(options)
-    return Cluster("memory", options.version, memory.server, memory.kubeconfig, memory.ca_file, memory.stop)
+    found = Cluster("memory", options.version, memory.server, memory.kubeconfig, memory.ca_file, memory.stop)
+    found.set_clock = memory.set_clock
+    return found

@@ -191,6 +191,7 @@ class ControlPlane:
             "--node-monitor-grace-period", f"{options.node_grace_period:g}s",
             "--root-ca-file", f"{pki}/ca.crt", "--service-account-private-key-file", f"{pki}/sa.key",
             "--cluster-signing-cert-file", f"{pki}/ca.crt", "--cluster-signing-key-file", f"{pki}/ca.key",
+            "--cluster-signing-duration", f"{options.client_certificate_seconds:.0f}s",
         ])  # fmt: skip
         self._processes.start([
             str(self._assets / "kube-scheduler"), "--kubeconfig", f"{folder}/scheduler.conf",

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import ipaddress
 import os
 import shutil
@@ -43,10 +44,11 @@ class MemoryCluster:
             tokens = ServiceAccountTokens(f"https://kubernetes.default.svc.{options.dns_domain}")
             endpoint = self.server.removeprefix("https://")
             api = Api(self._store, tokens, options.version, endpoint, options.service_cidr)
+            self._authenticator = api.authenticator
             self._create_objects(api, options)
             self._controllers = ControllerLoop(
                 self._store,
-                all_controllers(api.objects, self._authority, tokens, options.pod_cidr, options.node_grace_period),
+                all_controllers(api.objects, self._authority, tokens, options),
             )
             self._controllers.step()  # service accounts, before the first request
             tls = server_context(self.folder / "apiserver.crt", self.folder / "apiserver.key", self.ca_file)
@@ -57,6 +59,10 @@ class MemoryCluster:
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.1,), name="api-server", daemon=True)
         self._thread.start()
         self._controllers.start()
+
+    def set_clock(self, seconds: float) -> None:
+        """Let the API server's clock be ahead when it looks at client certificates."""
+        self._authenticator.ahead = datetime.timedelta(seconds=seconds)
 
     def stop(self) -> None:
         """End the threads and remove the folder."""

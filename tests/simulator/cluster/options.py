@@ -31,6 +31,9 @@ class ClusterOptions:
     node_grace_period: float = 40.0
     """Seconds without a heartbeat after which a node is Unknown (--node-monitor-grace-period)."""
 
+    client_certificate_seconds: float = 365 * 86400
+    """How long the kubelets' client certificates are valid (--cluster-signing-duration)."""
+
     @property
     def minor(self) -> str:
         """The version's first two parts, like "1.37"."""

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import yaml
 
+from simulator.machine import clock
 from simulator.windows.names import resolve
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class Client:
         self._timeout = timeout
         self._context = _context(access) if self._secure else None
         self._connection: http.client.HTTPConnection | None = None
+        self._verifies = not access.insecure and access.ca is not None
         self._lock = threading.Lock()
         self.requests = 0
 
@@ -187,8 +189,8 @@ class Client:
             raise OSError("A socket operation was attempted to an unreachable network.")
         for attempt in (1, 2):
             fresh = self._connection is None
-            connection = self._connection or self._connect()
             try:
+                connection = self._connection or self._connect()
                 connection.request(method, url, body, dict(headers))
                 answer = connection.getresponse()
                 return answer.status, answer.read()
@@ -211,7 +213,23 @@ class Client:
                 if found[0] == self._host
                 else _named(self._host, found[0], self._port, self._timeout, self._context)
             )
+            self._connection.connect()
+            self._check_time(self._connection)
         return self._connection
+
+    def _check_time(self, connection: http.client.HTTPConnection) -> None:
+        """Refuse a server whose certificate is not valid by the machine's clock."""
+        shown = clock.of_peer(connection.sock) if self._verifies else None  # type: ignore[arg-type]
+        moment = self._machine.clock.now()
+        if shown and not clock.is_valid(shown, moment):
+            raise OSError(clock.go_text(shown, moment))
+
+    def renew(self, access: Access) -> None:
+        """Go on with other credentials, over a new connection."""
+        with self._lock:
+            self._drop()
+            self.access = access
+            self._context = _context(access) if self._secure else None
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
@@ -242,6 +260,7 @@ def _named(name: str, address: str, port: int, timeout: float, context: ssl.SSLC
 
 def _context(access: Access) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    clock.leave_time_to_us(context)
     if access.insecure or access.ca is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

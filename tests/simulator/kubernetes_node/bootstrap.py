@@ -13,7 +13,6 @@ import base64
 import hashlib
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -45,13 +44,28 @@ class BootstrapError(Exception):
 
 
 def usable(machine: Machine, path: str) -> bool:
-    """Return whether a kubeconfig is there and holds a client certificate that is valid now."""
+    """Return whether a kubeconfig is there and holds a client certificate that has not expired.
+
+    Whether its time has come does not matter (bootstrap.go: isClientConfigStillValid).
+    """
+    certificate = _certificate(machine, path)
+    return certificate is not None and machine.clock.now() <= certificate.not_valid_after_utc
+
+
+def expired(machine: Machine, path: str) -> str:
+    """Return what a kubelet logs of a client certificate that has expired; empty if it has not."""
+    certificate = _certificate(machine, path)
+    if certificate is None or machine.clock.now() <= certificate.not_valid_after_utc:
+        return ""
+    end = f"{certificate.not_valid_after_utc:%Y-%m-%d %H:%M:%S +0000 UTC}"
+    return f"part of the existing bootstrap client certificate in {path} is expired: {end}"
+
+
+def _certificate(machine: Machine, path: str) -> x509.Certificate | None:
     try:
-        access = read_kubeconfig(machine, path)
-        certificate = x509.load_pem_x509_certificate(access.certificate.encode())
+        return x509.load_pem_x509_certificate(read_kubeconfig(machine, path).certificate.encode())
     except (KubeconfigError, ValueError):
-        return False
-    return certificate.not_valid_before_utc <= datetime.now(UTC) < certificate.not_valid_after_utc
+        return None
 
 
 def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Callable[[float], bool]) -> None:
@@ -68,22 +82,17 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
     except KubeconfigError as error:
         raise BootstrapError(f"unable to load bootstrap kubeconfig: {error}") from error
     key = _key(machine, settings)
-    name = x509.Name([
-        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
-        x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
-    ])  # fmt: skip
-    request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
     client = Client(machine, access)
     try:
-        certificate = _ask(client, request.public_bytes(Encoding.PEM), _request_name(key, node), alive)
+        certificate = _wait(client, key, node, alive)
     except ApiError as error:
         raise BootstrapError(f"failed to run Kubelet: cannot create certificate signing request: {error}") from error
     finally:
         client.close()
     if certificate is None:
         raise BootstrapError("failed to run Kubelet: timed out waiting for the certificate")
-    _write(machine, settings, access.server, access.ca or "", certificate + pem)
+    keep(machine, settings, certificate, key)
+    _write(machine, settings, access.server, access.ca or "")
     if machine.files.is_file(f"{settings.cert_dir}\\{_KEY}"):
         machine.files.delete(f"{settings.cert_dir}\\{_KEY}")
 
@@ -112,33 +121,61 @@ def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
     return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-def _ask(client: Client, request: bytes, wanted: str, alive: Callable[[float], bool]) -> str | None:
-    document = {
-        "apiVersion": "certificates.k8s.io/v1",
-        "kind": "CertificateSigningRequest",
-        "metadata": {"name": wanted},
-        "spec": {
-            "request": base64.b64encode(request).decode(),
-            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
-            "usages": ["digital signature", "client auth"],
-        },
-    }
+def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Callable[[float], bool]) -> str | None:
     name = ""
     deadline = time.monotonic() + 3600  # kubelet waits an hour, too
     while time.monotonic() < deadline:
+        found: str | None = None
         try:
-            if not name:
-                name = _create(client, document)
-            found = client.get(f"{_CSRS}/{name}").get("status") or {}
+            name = name or ask(client, key, node)
+            found = signed(client, name)
         except OSError:
-            found = {}  # not reachable now: kubelet tries again, too
-        if found.get("certificate"):
-            return base64.b64decode(found["certificate"]).decode()
-        if any(item.get("type") == "Denied" for item in found.get("conditions") or []):
-            raise BootstrapError("failed to run Kubelet: certificate signing request is denied")
+            pass  # not reachable now: kubelet tries again, too
+        if found:
+            return found
         if not alive(0.2 if name else 1.0):
             return None
     return None
+
+
+def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
+    """Ask for a node's client certificate; returns the request's name. Raises ApiError, OSError."""
+    subject = x509.Name([
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
+        x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
+    ])  # fmt: skip
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    return _create(client, {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": _request_name(key, node)},
+        "spec": {
+            "request": base64.b64encode(request.public_bytes(Encoding.PEM)).decode(),
+            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "usages": ["digital signature", "client auth"],
+        },
+    })  # fmt: skip
+
+
+def signed(client: Client, name: str) -> str | None:
+    """Return the certificate of a request, if it has come. Raises BootstrapError (denied), ApiError, OSError."""
+    found = client.get(f"{_CSRS}/{name}").get("status") or {}
+    if found.get("certificate"):
+        return base64.b64decode(found["certificate"]).decode()
+    if any(item.get("type") == "Denied" for item in found.get("conditions") or []):
+        raise BootstrapError("failed to run Kubelet: certificate signing request is denied")
+    return None
+
+
+def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.EllipticCurvePrivateKey) -> None:
+    """Write a new certificate and its key, and make them the current ones."""
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    folder = settings.cert_dir
+    machine.files.make_directory(folder)
+    stamp = machine.clock.now().strftime("%Y-%m-%d-%H-%M-%S")
+    # On Windows the current one is a copy: kubelet makes a symbolic link, which needs a privilege that SYSTEM has.
+    for name in (stamp, "current"):
+        machine.files.write_text(f"{folder}\\kubelet-client-{name}.pem", certificate + pem)
 
 
 def _create(client: Client, document: dict[str, Any]) -> str:
@@ -152,14 +189,8 @@ def _create(client: Client, document: dict[str, Any]) -> str:
     return name
 
 
-def _write(machine: Machine, settings: KubeletSettings, server: str, authority: str, pair: str) -> None:
-    folder = settings.cert_dir
-    machine.files.make_directory(folder)
-    stamp = datetime.now(UTC).strftime("%Y-%m-%d-%H-%M-%S")
-    current = f"{folder}\\kubelet-client-current.pem"
-    # On Windows the current one is a copy: kubelet makes a symbolic link, which needs a privilege that SYSTEM has.
-    machine.files.write_text(f"{folder}\\kubelet-client-{stamp}.pem", pair)
-    machine.files.write_text(current, pair)
+def _write(machine: Machine, settings: KubeletSettings, server: str, authority: str) -> None:
+    current = f"{settings.cert_dir}\\kubelet-client-current.pem"
     document = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -21,6 +21,7 @@ from simulator.kubernetes_node.kubelet_settings import KubeletError, KubeletSett
 from simulator.kubernetes_node.log_file import Stderr, klog, nowhere
 from simulator.kubernetes_node.pods import Pods
 from simulator.kubernetes_node.programs import version_of
+from simulator.kubernetes_node.rotation import Rotation
 from simulator.machine import listeners
 from simulator.machine.listeners import Listeners, Port
 from simulator.machine.objects import Invocation, Program, ProgramResult, RunningService, ServiceProgram
@@ -85,6 +86,8 @@ class Kubelet:
         settings = self.settings
         if not settings.kubeconfig:
             return
+        if wrong := bootstrap.expired(self._machine, settings.kubeconfig):
+            self._stderr(klog("E", f'"{wrong}"'))
         if not bootstrap.usable(self._machine, settings.kubeconfig):
             if not settings.bootstrap_kubeconfig:
                 raise KubeletError(
@@ -123,8 +126,10 @@ class Kubelet:
             self._stop.wait()
             return
         pods = Pods(self._machine, self._client, self.settings, self.name, self._machine.settings.time_scale)
+        rotation = Rotation(self._machine, self.settings, self.name, self._stderr)
         while not self._stop.is_set():
             try:
+                rotation.look(self._client)
                 self._turn(pods, self._client)
             except (ApiError, OSError, RuntimeFailure):
                 self._listed = time.monotonic()  # the API server or the runtime is away: kubelet goes on trying
@@ -170,7 +175,7 @@ class Kubelet:
 
     def _lease(self, client: Client) -> None:
         path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-        document = node_status.lease(self.name, self.settings.lease_seconds, self._uid)
+        document = node_status.lease(self._machine, self.name, self.settings.lease_seconds, self._uid)
         try:
             client.patch(f"{path}/{self.name}", {"spec": document["spec"]})
         except ApiError as error:

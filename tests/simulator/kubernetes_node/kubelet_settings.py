@@ -44,6 +44,12 @@ class KubeletSettings:
         return self.flags.text("hostname-override").strip().lower()
 
     @property
+    def rotates(self) -> bool:
+        """Whether it renews its client certificate; the flag comes before the configuration."""
+        given = bool(self.document.get("rotateCertificates"))
+        return self.flags.on("rotate-certificates", given)
+
+    @property
     def kubeconfig(self) -> str:
         """The kubelet's own kubeconfig; empty: standalone."""
         return self.flags.text("kubeconfig")

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.cni import CniError
@@ -22,14 +21,14 @@ _HEALTHY = (
 )
 
 
-def stamp() -> str:
-    """Return the time as Kubernetes writes it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def stamp(machine: Machine) -> str:
+    """Return the machine's time as Kubernetes writes it."""
+    return machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def micro_stamp() -> str:
-    """Return the time as leases have it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def micro_stamp(machine: Machine) -> str:
+    """Return the machine's time as leases have it."""
+    return machine.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def host_name(machine: Machine) -> str:
@@ -98,7 +97,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runt
     Parameters:
         known: the status before, for the times of its conditions.
     """
-    moment = stamp()
+    moment = stamp(machine)
     reasons = problems(runtime)
     runtime = None if runtime is None or runtime.problem() else runtime
     wanted = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
@@ -151,12 +150,12 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runt
     }
 
 
-def lease(name: str, seconds: int, uid: str) -> dict[str, Any]:
+def lease(machine: Machine, name: str, seconds: int, uid: str) -> dict[str, Any]:
     """Return a node's lease."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": name, "namespace": "kube-node-lease", "ownerReferences": [owner] if uid else []},
-        "spec": {"holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": micro_stamp()},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": micro_stamp(machine)},
     }

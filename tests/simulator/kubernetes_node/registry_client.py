@@ -22,6 +22,7 @@ from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
 
 from simulator.kubernetes_node import oci
 from simulator.kubernetes_node.registry_hosts import Endpoint
+from simulator.machine import clock
 from simulator.windows import certificate_store
 from simulator.windows.curl import errors, http
 from simulator.windows.curl.errors import CurlError
@@ -269,12 +270,18 @@ class RegistryClient:
             roots = roots if place.ca else certificate_store.pem(self._machine, "Root")
             if roots:
                 context.load_verify_locations(cadata="\n".join(roots))
+        clock.leave_time_to_us(context)
         try:
             stream.socket.settimeout(10)
-            return Stream(context.wrap_socket(stream.socket, server_hostname=host), stream.limits)
+            connection = context.wrap_socket(stream.socket, server_hostname=host)
         except OSError as error:
             stream.close()
             raise CurlError(errors.SSL_CONNECT_ERROR, _tls_text(error, host)) from error
+        shown, moment = clock.of_peer(connection), self._machine.clock.now()
+        if not place.skip_verify and shown and not clock.is_valid(shown, moment):
+            connection.close()
+            raise CurlError(errors.SSL_CONNECT_ERROR, clock.go_text(shown, moment))
+        return Stream(connection, stream.limits)
 
     def _proxy(self, scheme: str, host: str) -> str:
         """Return the proxy for a host, by the rules of Go's ProxyFromEnvironment."""
@@ -307,9 +314,7 @@ def _tls_text(error: OSError, host: str) -> str:
     """Return what Go says of a TLS connection that failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = "certificate signed by unknown authority"
-        if error.verify_code == 10:
-            reason = "certificate has expired or is not yet valid"
-        elif error.verify_code in (62, 64):
+        if error.verify_code in (62, 64):
             reason = f"certificate is not valid for any names, but wanted to match {host}"
         return f"tls: failed to verify certificate: x509: {reason}"
     if "WRONG_VERSION_NUMBER" in str(error):

@@ -8,6 +8,7 @@
 {"kind": "password_expired", "value": true}
 {"kind": "service_hangs", "name": NAME, "value": true}   it does not answer the service manager (error 1053)
 {"kind": "service_crash", "name": NAME}     its process ends
+{"kind": "clock", "offset": SECONDS}        its clock is so far ahead of the right time (behind: negative)
 """
 
 from __future__ import annotations
@@ -60,11 +61,21 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
     if kind == "service_crash":
         machine.services.crash(str(fault.get("name")))
         return None
+    if kind == "clock":
+        machine.clock.offset = _number(fault, "offset")
+        return None
     handler = machine.families.faults.get(kind)
     if handler is None:
         raise ValueError(f"unknown kind of fault: {kind}")
     handler(machine, fault)
     return None
+
+
+def _number(fault: Mapping[str, object], name: str, default: float = 0.0) -> float:
+    value = fault.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{name} of a fault must be a number, not {value!r}")
+    return float(value)
 
 
 def _fill(machine: Machine, free: object) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simulator.machine import baseline, command_line
+from simulator.machine.clock import WallClock
 from simulator.machine.families import Families, load
 from simulator.machine.files import GIGABYTE, Files
 from simulator.machine.network import Network
@@ -61,6 +62,8 @@ class Machine:
         self.files = Files(folder, int(settings.disk_gb * GIGABYTE), letters)
         self.registry = Registry()
         self.network = Network()
+        offset = settings.option("clock_offset", 0)
+        self.clock = WallClock(float(offset) if isinstance(offset, (int, float)) else 0.0)
         self.processes = Processes()
         self.files.on_move.append(self.processes.moved)
         self.programs = Programs(self)

@@ -41,7 +41,7 @@ def _operating_system(machine: Machine) -> list[PSObject]:
         "SystemDrive": "C:",
         "WindowsDirectory": r"C:\Windows",
         "LastBootUpTime": machine.power.boot_time,
-        "LocalDateTime": datetime.now(UTC),
+        "LocalDateTime": machine.clock.now(),
         "InstallDate": datetime(2024, 12, 1, tzinfo=UTC),
         "TotalVisibleMemorySize": memory,
         "FreePhysicalMemory": max(memory // 10, memory - used),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def write(
     event_id: int = 1,
 ) -> None:
     """Write an event, as programs do. `age`: how long ago that was."""
-    _append(machine.part(EventLogs), log, Event(0, datetime.now(UTC) - age, provider, event_id, level, message))
+    _append(machine.part(EventLogs), log, Event(0, machine.clock.now() - age, provider, event_id, level, message))
 
 
 def _append(logs: EventLogs, log: str, event: Event) -> None:
@@ -105,7 +105,7 @@ def events(machine: Machine, log: str) -> list[Event]:
         _append(
             logs,
             "system",
-            Event(0, datetime.now(UTC), "Service Control Manager", _SERVICE_CONTROL_MANAGER, level, text),
+            Event(0, machine.clock.now(), "Service Control Manager", _SERVICE_CONTROL_MANAGER, level, text),
         )
     logs.noted = len(machine.services.events)
     return list(logs.events.get(log.casefold(), []))
@@ -129,21 +129,21 @@ def exported(found: list[Event]) -> bytes:
     return b"ElfFile\0" + "".join(lines).encode("utf-16-le")
 
 
-def select(found: list[Event], query: str) -> list[Event]:
-    """Return the events that a query such as `*[System[EventRecordID > 7]]` selects. Raises QueryError."""
+def select(found: list[Event], query: str, moment: datetime) -> list[Event]:
+    """Return the events that a query such as `*[System[EventRecordID > 7]]` selects at a moment. Raises QueryError."""
     if query.strip() in ("", "*"):
         return found
     whole = re.fullmatch(r"\s*\*\[System\[(.*)\]\]\s*", query, re.DOTALL)
     if not whole:
         raise QueryError(query)
-    tests = [_condition(text) for text in re.split(r"\s+and\s+", whole[1].strip())]
+    tests = [_condition(text, moment) for text in re.split(r"\s+and\s+", whole[1].strip())]
     return [event for event in found if all(test(event) for test in tests)]
 
 
-def _condition(text: str) -> Callable[[Event], bool]:
+def _condition(text: str, moment: datetime) -> Callable[[Event], bool]:
     age = re.fullmatch(r"TimeCreated\[timediff\(@SystemTime\)\s*<=\s*(\d+)\]", text)
     if age:
-        oldest = datetime.now(UTC) - timedelta(milliseconds=int(age[1]))
+        oldest = moment - timedelta(milliseconds=int(age[1]))
         return lambda event: event.created >= oldest
     record = re.fullmatch(r"\(?EventRecordID\s*(>=|>)\s*(\d+)\)?", text)
     if record:

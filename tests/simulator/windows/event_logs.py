@@ -165,7 +165,9 @@ def _export(machine: Machine, log: str, path: str, options: Mapping[str, str]) -
     if machine.files.exists(path) and not overwrite:
         return failed(_FILE_EXISTS, "The file exists.")
     try:
-        found = store.select(store.events(machine, log), options.get("q", options.get("query", "*")))
+        found = store.select(
+            store.events(machine, log), options.get("q", options.get("query", "*")), machine.clock.now()
+        )
         machine.files.write_bytes(path, store.exported(found))
     except store.QueryError:
         return failed(_INVALID_QUERY, "The specified query is invalid.")

@@ -8,7 +8,7 @@ https://learn.microsoft.com/windows-server/networking/windows-time-service/windo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import (
@@ -260,8 +260,23 @@ def _resync(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
     if clock.kind == "NoSync" or not clock.peers.strip() or not reachable:
         why = "The computer did not resync because no time data was available.\r\n"
         return ProgramResult(0, head + why)
-    clock.last_sync = datetime.now(UTC)
+    if abs(machine.clock.offset) > _largest_correction(machine):
+        why = "The computer did not resync because the required time change was too big.\r\n"
+        return ProgramResult(0, head + why)
+    machine.clock.offset = 0.0
+    clock.last_sync = machine.clock.now()
     return ProgramResult(0, head + "The command completed successfully.\r\n")
+
+
+def _largest_correction(machine: Machine) -> int:
+    """Return the seconds by which the service moves the clock at most: 15 hours where no domain says otherwise.
+
+    https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings
+    (MaxPosPhaseCorrection, MaxNegPhaseCorrection).
+    """
+    name = "MaxNegPhaseCorrection" if machine.clock.offset > 0 else "MaxPosPhaseCorrection"
+    found = machine.registry.data(f"{_W32TIME}\\Config", name, 54000)
+    return found if isinstance(found, int) else 54000
 
 
 class TimeService:

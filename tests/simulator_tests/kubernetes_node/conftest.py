@@ -20,6 +20,7 @@ from simulator.cluster import Cluster, real_unavailable, start_cluster
 from simulator.kubernetes_node.api import Client, read_kubeconfig
 from simulator.kubernetes_node.registry import Registry
 from simulator.machine import families
+from simulator.machine.clock import WallClock
 from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import ProgramResult
@@ -116,13 +117,13 @@ class Node:
             text = f"server = 'https://{host}'\n[host.'{registry.url}']\n  capabilities = ['pull', 'resolve']\n"
             self.write(rf"C:\certs.d\{host}\hosts.toml", text)
 
-    def install_kubernetes(self, service: str = KUBELET) -> None:
+    def install_kubernetes(self, service: str = KUBELET, after: str = "containerd") -> None:
         """Install kubelet (as a service that is stopped), kubeadm and kube-proxy, in a folder of PATH."""
         path = str(self.machine.registry.data(ENVIRONMENT, "Path", ""))
         self.machine.registry.set(ENVIRONMENT, "Path", rf"{path};C:\k", "ExpandString")
         for program in ("kubelet", "kubeadm", "kube-proxy"):
             self.put(rf"C:\k\{program}.exe", program, self.kubernetes)
-        self.machine.services.create("kubelet", service, Start=2, DependOnService=["containerd"])
+        self.machine.services.create("kubelet", service, Start=2, DependOnService=[after])
 
     def install_cni(self, conf: str = CONF_DIR, binaries: str = BIN_DIR) -> None:
         """Put flannel's CNI configuration and the plugins where they are told to be."""
@@ -270,5 +271,5 @@ def administrator(cluster: Cluster) -> Client:
     """Return a connection of the cluster's administrator."""
     # What a connection asks of a machine: its link, and its files; here this host's own.
     files = SimpleNamespace(is_file=lambda path: Path(path).is_file(), read_text=lambda path: Path(path).read_text())
-    host: Any = SimpleNamespace(network=SimpleNamespace(is_up=True), files=files)
+    host: Any = SimpleNamespace(network=SimpleNamespace(is_up=True), files=files, clock=WallClock())
     return Client(host, read_kubeconfig(host, str(cluster.kubeconfig)))

@@ -18,7 +18,7 @@ from simulator.kubernetes_node.shims import Command
 from simulator.machine.services import ServiceError
 
 from . import manifests
-from .conftest import CONF_DIR, KUBELET, Admin, Node, wait_for
+from .conftest import CONF_DIR, Admin, Node, wait_for
 
 pytestmark = pytest.mark.waits
 
@@ -229,9 +229,7 @@ def test_nssm_commands(make_node: Callable[..., Node]) -> None:
 
 def join(node: Node, cluster: Admin) -> None:
     """Install Kubernetes and join with cri-dockerd's pipe as criSocket."""
-    for program in ("kubelet", "kubeadm", "kube-proxy"):
-        node.put(rf"C:\k\{program}.exe", program, node.kubernetes)
-    node.machine.services.create("kubelet", KUBELET, Start=2, DependOnService=["cri-dockerd"])
+    node.install_kubernetes(after="cri-dockerd")
     node.join_configuration(cluster.cluster, cluster.token())
     document = json.loads(node.machine.files.read_text(r"C:\join.yaml"))
     document["nodeRegistration"]["criSocket"] = PIPE

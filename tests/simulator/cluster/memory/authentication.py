@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hmac
 import json
 import re
@@ -133,16 +134,19 @@ class Authenticator:
     def __init__(self, store: Store, tokens: ServiceAccountTokens) -> None:
         self._store = store
         self._tokens = tokens
+        self.ahead = datetime.timedelta()
+        """What the server's clock is ahead when it looks at client certificates."""
 
     def authenticate(self, certificate: bytes | None, authorization: str) -> User:
         """Find the user.
 
-        :param certificate: the client's, DER, which TLS verified against the cluster's CA.
+        :param certificate: the client's, DER, which TLS verified against the cluster's CA, but for its time: whoever
+            shows one that has expired has no valid credentials (k8s.io/apiserver authentication/request/x509).
         :param authorization: the header, or empty.
         :raises ApiError: 401, the credentials are wrong. Without any, the user is anonymous.
         """
         if certificate:
-            return _certificate_user(certificate)
+            return _certificate_user(certificate, datetime.datetime.now(datetime.UTC) + self.ahead)
         if not authorization:
             return ANONYMOUS
         scheme, _, token = authorization.partition(" ")
@@ -182,8 +186,11 @@ class Authenticator:
         return User(claims["sub"], groups, reference["uid"])
 
 
-def _certificate_user(der: bytes) -> User:
-    name = x509.load_der_x509_certificate(der).subject
+def _certificate_user(der: bytes, moment: datetime.datetime) -> User:
+    certificate = x509.load_der_x509_certificate(der)
+    if not certificate.not_valid_before_utc <= moment <= certificate.not_valid_after_utc:
+        raise unauthorized()
+    name = certificate.subject
     common = [str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
     groups = [str(one.value) for one in name.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
     if not common:

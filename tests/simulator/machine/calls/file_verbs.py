@@ -148,7 +148,7 @@ def commit_file(
     process.check()
     persist(machine, process, lambda: net_files.move_over(machine, path, destination), path, destination)
     if parameters.get("manifest") is not None:
-        manifest = _manifest(parameters["manifest"], sha256, size)
+        manifest = _manifest(machine, parameters["manifest"], sha256, size)
         beside = {"path": f"{destination}.manifest.json", "content": json.dumps(manifest)}
         write_file(machine, beside, [], process, timeout)
     return [
@@ -156,9 +156,9 @@ def commit_file(
     ]
 
 
-def _manifest(wanted: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
+def _manifest(machine: Machine, wanted: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
     """Return the manifest with what was found; keys that differ in case are two."""
-    found = {"sha256": sha256, "size": size, "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    found = {"sha256": sha256, "size": size, "time": machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")}
     return {**wanted, **found}
 
 

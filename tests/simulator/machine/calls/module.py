@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from simulator.machine.calls import detached
@@ -80,6 +79,6 @@ def _envelope(machine: Machine, state: str) -> dict[str, Any]:
         "calls": {},
         "stopped": None,
         "boot": iso_utc(machine.power.boot_time),
-        "time": iso_utc(datetime.now(UTC)),
+        "time": iso_utc(machine.clock.now()),
         "version": machine.windows.powershell,
     }

@@ -58,7 +58,7 @@ def start_sleep(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def get_date(machine: Machine, bound: Bound) -> Iterable[object]:
     """Get-Date."""
-    moment = bound.get("Date") or datetime.now(UTC)
+    moment = bound.get("Date") or machine.clock.now()
     assert isinstance(moment, datetime)
     changes = {
         part: bound.number(part.capitalize())

@@ -94,7 +94,7 @@ def _bios(session: Session) -> Facts:
 
 
 def _date_time(session: Session) -> Facts:
-    now = datetime.now(UTC)
+    now = session.machine.clock.now()
     zone = session.machine.registry.data(
         r"HKLM:\SYSTEM\CurrentControlSet\Control\TimeZoneInformation", "TimeZoneKeyName", "UTC"
     )

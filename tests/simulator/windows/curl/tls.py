@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import socket
 import ssl
-import time
 import urllib.request
 from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
+from simulator.machine import clock
 from simulator.windows import certificate_store
 from simulator.windows.curl import errors
 from simulator.windows.curl.errors import CurlError, Version
@@ -49,6 +49,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: Config, version:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    clock.leave_time_to_us(context)
     roots = _roots(machine, config, version)
     manual = bool(config.values.get("cacert")) and version >= (7, 60)
     if not config.flag("insecure"):
@@ -57,6 +58,9 @@ def secure(machine: Machine, stream: Stream, host: str, config: Config, version:
             context.load_verify_locations(cadata="\n".join(roots))
     connection = _handshake(stream.socket, context, host, stream.limits, version, manual)
     if not config.flag("insecure"):
+        # Before its time is the same error as after it: CERT_E_EXPIRED of the chain.
+        if not clock.is_valid(_leaf(connection), machine.clock.now()):
+            raise _unverified(True, version, manual)
         _check_name(connection, host, version)
         if not config.flag("ssl-no-revoke"):
             try:
@@ -93,7 +97,7 @@ def _handshake(
         except TimeoutError:
             continue
         except ssl.SSLCertVerificationError as error:
-            raise _unverified(error.verify_code == 10, version, manual) from error
+            raise _unverified(False, version, manual) from error
         except (ssl.SSLError, OSError) as error:
             message = "schannel: failed to receive handshake, SSL/TLS connection failed"
             raise CurlError(errors.SSL_CONNECT_ERROR, message) from error
@@ -179,7 +183,7 @@ def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevo
             found = x509.load_der_x509_crl(answer.read())
     except (OSError, ValueError):
         return None
-    if found.next_update_utc is not None and found.next_update_utc.timestamp() < time.time():
+    if found.next_update_utc is not None and found.next_update_utc < machine.clock.now():
         return None
     for text in roots:
         for root in x509.load_pem_x509_certificates(text.encode()):

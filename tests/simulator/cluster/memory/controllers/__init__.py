@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ipaddress
 
+from ...options import ClusterOptions
 from ..authentication import ServiceAccountTokens
 from ..certificates import Authority
 from ..objects import Objects
@@ -26,22 +27,21 @@ __all__ = ["ControllerLoop", "all_controllers"]
 
 
 def all_controllers(
-    objects: Objects, authority: Authority, tokens: ServiceAccountTokens, pod_cidr: str, node_grace: float
+    objects: Objects, authority: Authority, tokens: ServiceAccountTokens, options: ClusterOptions
 ) -> list[Controller]:
     """Make all controllers of a cluster.
 
     :param tokens: makes tokens of service accounts.
-    :param pod_cidr: the network of the pods.
-    :param node_grace: seconds without a heartbeat until a node is Unknown.
+    :param options: of the cluster.
     """
     return [
         NamespaceController(objects, authority.pem),
         BootstrapSigner(objects),
         TokenCleaner(objects),
         TokenController(objects, tokens, authority.pem),
-        SigningController(objects, authority),
-        PodCidrController(objects, ipaddress.IPv4Network(pod_cidr)),
-        NodeLifecycleController(objects, node_grace),
+        SigningController(objects, authority, options.client_certificate_seconds),
+        PodCidrController(objects, ipaddress.IPv4Network(options.pod_cidr)),
+        NodeLifecycleController(objects, options.node_grace_period),
         DeploymentController(objects),
         ReplicaSetController(objects),
         DaemonSetController(objects),

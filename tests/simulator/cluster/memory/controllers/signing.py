@@ -31,7 +31,12 @@ class SigningController:
     watches: tuple[str, ...] = ("certificatesigningrequests",)
     every = 0.0
 
-    def __init__(self, objects: Objects, authority: Authority) -> None:
+    def __init__(self, objects: Objects, authority: Authority, seconds: float) -> None:
+        """Make it.
+
+        :param seconds: how long a certificate is valid for whose time nobody asks.
+        """
+        self._seconds = seconds
         self._objects = objects
         self._authority = authority
         self._authorizer = Authorizer(objects.store)
@@ -73,7 +78,7 @@ class SigningController:
             self._add_condition(request, "Failed", "SignerValidationFailure", "subject or usages are not a kubelet's")
             return
         alternative = _alternative_names(parsed)
-        lifetime = datetime.timedelta(seconds=spec.get("expirationSeconds") or 365 * 86400)
+        lifetime = datetime.timedelta(seconds=spec.get("expirationSeconds") or self._seconds)
         pem = self._authority.issue(parsed.subject, parsed, usages, alternative, lifetime)
         certificate = base64.b64encode(pem).decode()
         self._write(request, lambda status: status | {"certificate": certificate})

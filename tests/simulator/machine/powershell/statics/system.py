@@ -276,6 +276,11 @@ def _app_domain(session: Session) -> object:
 
 PROPERTIES: Mapping[str, Callable[[Session], object]] = {
     "System.AppDomain.currentdomain": _app_domain,
+    "System.DateTime.now": lambda session: session.machine.clock.now(),
+    "System.DateTime.utcnow": lambda session: session.machine.clock.now(),
+    "System.DateTime.today": lambda session: session.machine.clock.now().replace(
+        hour=0, minute=0, second=0, microsecond=0
+    ),
     "System.Environment.machinename": lambda session: session.machine.name,
     "System.Environment.username": lambda session: session.variable("USERNAME"),
     "System.Environment.userdomainname": lambda session: session.variable("USERDOMAIN"),

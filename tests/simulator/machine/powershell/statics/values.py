@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote, unquote
 
 from simulator.machine.objects import CmdletError, NotModelled, PSObject, ScriptBlock
@@ -266,9 +266,6 @@ METHODS: dict[str, Mapping[str, Static]] = {
 }
 PROPERTIES: dict[str, Callable[[], object]] = {
     "System.String.empty": lambda: "",
-    "System.DateTime.now": lambda: datetime.now(UTC),
-    "System.DateTime.utcnow": lambda: datetime.now(UTC),
-    "System.DateTime.today": lambda: datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0),
     "System.DateTime.minvalue": lambda: datetime.min,
     "System.Guid.empty": lambda: guid(str(uuid.UUID(int=0))),
     "System.TimeSpan.zero": timedelta,
