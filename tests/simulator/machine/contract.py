@@ -88,6 +88,14 @@ def _names() -> dict[str, str]:
 
 
 @cache
+def module_of(command: str) -> str:
+    """Return the module of a command by its contract; empty if there is none."""
+    name = _names().get(command.casefold(), command)
+    found = _read("cmdlets.json").get(name) or _read("powershell-5.1-commands.json")["commands"].get(name) or {}
+    return str(found.get("module") or "")
+
+
+@cache
 def find(command: str, windows: str) -> Contract | None:
     """Return a command's contract on a version of Windows (`2019`, `2022`, `2025`), or None if it has none there."""
     name = _names().get(command.casefold())

@@ -58,6 +58,7 @@ NAMES = (
     "simulator.windows.features",
     "simulator.windows.firewall",
     "simulator.windows.defender",
+    "simulator.windows.antivirus",
     "simulator.windows.tasks",
     "simulator.windows.time",
     "simulator.windows.cim",

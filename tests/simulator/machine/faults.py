@@ -9,6 +9,8 @@
 {"kind": "service_hangs", "name": NAME, "value": true}   it does not answer the service manager (error 1053)
 {"kind": "service_crash", "name": NAME}     its process ends
 {"kind": "clock", "offset": SECONDS}        its clock is so far ahead of the right time (behind: negative)
+{"kind": "slow_imports", "seconds": N, "modules": [NAME, ...]}   cold imports of PowerShell modules (module_imports.py)
+{"kind": "language", "value": "de-DE"}      its programs print in German, in the OEM code page (language.py)
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from simulator.machine.language import set_language
 from simulator.machine.machine import Machine
+from simulator.machine.module_imports import set_cold
 from simulator.machine.services import HungServices
 
 
@@ -63,6 +67,12 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
         return None
     if kind == "clock":
         machine.clock.offset = _number(fault, "offset")
+        return None
+    if kind == "slow_imports":
+        set_cold(machine, fault, _number(fault, "seconds"))
+        return None
+    if kind == "language":
+        set_language(machine, str(fault.get("value")))
         return None
     handler = machine.families.faults.get(kind)
     if handler is None:

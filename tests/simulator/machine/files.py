@@ -63,6 +63,8 @@ class Files:
         # When drive C: was last measured, and what was free then less what was written since.
         self._measured = (0.0, 0)
         self.open = OpenFiles()
+        self.on_written: list[Callable[[str], None]] = []
+        """Told of every file that somebody has written and closed."""
         self.on_move: list[Callable[[str, str], None]] = [self.open.moved]
         """Told of every file or folder that gets another name: its old and its new path."""
         for letter in self._drives:
@@ -145,6 +147,12 @@ class Files:
             aside = real.with_name(f".{real.name}.{threading.get_ident()}")
             aside.write_bytes(data)
             aside.replace(real)
+        self.written(path)
+
+    def written(self, path: str) -> None:
+        """Tell that a file has been written and closed, past this class."""
+        for told in self.on_written:
+            told(normalise(path))
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file as UTF-8 without a byte-order mark."""

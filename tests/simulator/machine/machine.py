@@ -17,6 +17,7 @@ from simulator.machine import baseline, command_line
 from simulator.machine.clock import WallClock
 from simulator.machine.families import Families, load
 from simulator.machine.files import GIGABYTE, Files
+from simulator.machine.language import set_language
 from simulator.machine.network import Network
 from simulator.machine.power import Power
 from simulator.machine.processes import Processes
@@ -152,6 +153,7 @@ class Machine:
         """Set up Windows on an empty disk."""
         self.sid = _new_sid()
         baseline.lay_down(self)
+        set_language(self, str(self.settings.option("language", "en-US")))
         for lay_down in self.families.baseline:
             lay_down(self)
 

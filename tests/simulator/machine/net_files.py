@@ -105,6 +105,7 @@ def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
         if not machine.files.is_directory(parent(path)):
             raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
         raise exception(NO_FILE, f"Could not find file '{path}'.")
+    _require_clean(machine, path)
     if machine.files.open.blocks(path, "r", share):
         raise used(path)
     return machine.files.real(path)
@@ -167,6 +168,7 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
     replaces = machine.files.is_file(destination)
     if not machine.files.is_file(path):
         raise denied(path) if replaces and machine.files.is_directory(path) else _missing(path)
+    _require_clean(machine, path)
     if machine.files.open.blocks(path, "d"):
         raise used(path)
     if replaces and (machine.files.open.blocks(destination, "rd") or machine.processes.executing(destination)):
@@ -177,6 +179,13 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
         raise exception(NO_FOLDER, f"Could not find a part of the path '{destination}'.")
     with as_exceptions(path):
         machine.files.replace(path, destination)
+
+
+def _require_clean(machine: Machine, path: str) -> None:
+    """Refuse what an antivirus has found (ERROR_VIRUS_INFECTED, 225)."""
+    if machine.files.open.is_infected(path):
+        said = "Operation did not complete successfully because the file contains a virus or potentially unwanted"
+        raise exception(IO, f"{said} software.")
 
 
 def _missing(path: str) -> CmdletError:

@@ -31,6 +31,7 @@ class OpenFiles:
     def __init__(self) -> None:
         self._handles: list[Handle] = []
         self._lock = threading.Lock()
+        self._infected: set[str] = set()
 
     @contextlib.contextmanager
     def hold(self, path: str, access: str, share: str) -> Iterator[Handle]:
@@ -51,6 +52,20 @@ class OpenFiles:
         with self._lock:
             held = [handle for handle in self._handles if handle.path == key]
         return any(not wanted <= handle.share or not handle.access <= shared for handle in held)
+
+    def infected(self, path: str) -> None:
+        """Note that an antivirus lets nobody open a file."""
+        with self._lock:
+            self._infected.add(normalise(path).casefold())
+
+    def is_infected(self, path: str) -> bool:
+        """Return whether an antivirus lets nobody open a file."""
+        return normalise(path).casefold() in self._infected
+
+    def forget_infected(self, path: str) -> None:
+        """Note that an antivirus has taken a file away."""
+        with self._lock:
+            self._infected.discard(normalise(path).casefold())
 
     def blocks_below(self, path: str) -> bool:
         """Return whether a folder cannot be renamed because something in it is open."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine import command_line, executables
-from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
+from simulator.machine.objects import Invocation, NotModelled, ProcessEndedError, Program, ProgramResult
 from simulator.machine.processes import StopSignal
 from simulator.machine.services import Resolved
 from simulator.machine.windows_paths import normalise
@@ -78,6 +78,8 @@ class Programs:
         path = self.locate(name, environment, directory)
         if path is None:
             raise ProgramNotFoundError(name)
+        if self._machine.files.open.is_infected(path):
+            raise NotModelled("how Windows refuses to start what an antivirus is about to take away")
         if path.casefold().endswith((".cmd", ".bat")):
             return Found(path, BATCH_FILE, "", self._machine.families.program(BATCH_FILE))
         with self._machine.files.real(path).open("rb") as file:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.machine import commands
+from simulator.machine import commands, language, module_imports
 from simulator.machine.calls import groups, net_failures, properties
 from simulator.machine.calls.batch import Call
 from simulator.machine.calls.file_verbs import Warned
@@ -18,6 +18,7 @@ from simulator.machine.calls.held_files import require_length
 from simulator.machine.calls.runspaces import LateError, Runspaces
 from simulator.machine.calls.verbs import VERB_HANDLERS
 from simulator.machine.machine import Machine
+from simulator.machine.module_imports import Imported
 from simulator.machine.objects import CmdletError, NotModelled, OrderedDictionary, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, ProgramTimeoutError
@@ -60,6 +61,8 @@ class Runner:
     def __post_init__(self) -> None:
         """Get ready to run cmdlets in runspaces of their own."""
         self.runspaces = Runspaces(self.process)
+        self._imported = Imported(self.machine)
+        self._imported_aside = Imported(self.machine)
 
     def run(self, calls: list[Call]) -> None:
         """Run the calls; the results are in `results`, why it stopped in `stopped`. Raises ProcessEndedError."""
@@ -204,6 +207,8 @@ class Runner:
         """Run a cmdlet; with a limit of its own in a runspace of its own. Raises CmdletError, LateError."""
 
         def run(stop: threading.Event) -> commands.Output:
+            module_imports.wait(self.machine, cost, stop)
+            imported.add(call.command)
             return commands.run(
                 self.machine,
                 call.command,
@@ -214,7 +219,23 @@ class Runner:
                 error_action="Stop",
             )
 
-        return run(self.process.stop) if call.timeout is None else self.runspaces.run(run, call.timeout)
+        imported = self._imported if call.timeout is None else self._imported_aside
+        cost = imported.cost(call.command)
+        if call.timeout is None:
+            return run(self.process.stop)
+        try:
+            return self._limited(run, call.timeout, cost)
+        except LateError:
+            self._imported_aside = Imported(self.machine)  # it is abandoned; the next one is a new one
+            raise
+
+    def _limited(self, run: Callable[[threading.Event], commands.Output], limit: float, cost: float) -> commands.Output:
+        """Run a cmdlet for so long at most; the import of its module, in Windows' seconds, is a part of that time."""
+        scale = self.machine.settings.time_scale
+        if cost < limit:
+            return self.runspaces.run(run, limit - cost + cost * scale)
+        module_imports.wait(self.machine, limit, self.process.stop)
+        raise LateError
 
     def _program(self, call: Call) -> Attempt:
         try:
@@ -234,7 +255,9 @@ class Runner:
         except ProgramTimeoutError as error:
             late = _late("ProgramTimeout", f"{call.command} did not end within {call.limit:g} s")
             # It has no exit code of its own.
-            return Attempt([_said(error.result, None)], error=late, program=error.result, ended=False)
+            result = language.read_output(self.machine, call.command, error.result)
+            return Attempt([_said(result, None)], error=late, program=result, ended=False)
+        result = language.read_output(self.machine, call.command, result)
         failed = None
         if result.exit_code not in call.success_codes:
             failed = _unexpected(f"{call.command} ended with exit code {result.exit_code}")

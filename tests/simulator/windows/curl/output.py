@@ -112,3 +112,5 @@ class Output:
         if self._file is not None:
             self._file.close()
             self._file = None
+            if self.path:
+                self._machine.files.written(self.path)

@@ -97,6 +97,7 @@ class Extractor:
                     raise Refused(f"{entry.name}: Write failed: No space left on device") from error
         if "m" not in self._arguments.flags:
             os.utime(real, (entry.modified, entry.modified))
+        self._machine.files.written(path)
 
     def _link(self, entry: Entry, path: str) -> None:
         """Make a link as a copy of what it names: only within the folder, and only of what is there."""

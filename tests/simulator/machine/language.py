@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Windows in another language: the texts of its own programs, and the code page in which they print them.
+
+The node's option `language`, or the fault {"kind": "language", "value": "de-DE"}; "en-US" is the one without. Only the
+sentences of `german.json` are translated; what is not in it stays English.
+Programs such as sc.exe and netsh.exe print in the OEM code page, which the registry names:
+https://learn.microsoft.com/windows/win32/intl/code-pages.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simulator.machine.objects import ProgramResult
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+CODE_PAGES = r"HKLM:\SYSTEM\CurrentControlSet\Control\Nls\CodePage"
+_OEM = {"en-US": "437", "de-DE": "850"}
+_PROGRAMS = {"sc", "netsh", "w32tm", "bcdedit", "reg", "net"}
+
+
+def set_language(machine: Machine, name: str) -> None:
+    """Make a machine one of a language. Raises ValueError."""
+    if name not in _OEM:
+        raise ValueError(f"unknown language: {name}; known: {', '.join(_OEM)}")
+    machine.registry.set(CODE_PAGES, "OEMCP", _OEM[name])
+
+
+def printed(machine: Machine, path: str, text: str) -> bytes:
+    """Return the bytes that a program prints for a text."""
+    page = _code_page(machine)
+    name = path.rpartition("\\")[2].casefold().removesuffix(".exe")
+    if name not in _PROGRAMS:
+        return text.encode("utf-8", "surrogatepass")
+    if page == _OEM["de-DE"]:
+        for english, german in _german().items():
+            text = text.replace(english, german)
+    return text.encode(f"cp{page}", "replace")
+
+
+def read_output(machine: Machine, path: str, result: ProgramResult) -> ProgramResult:
+    """Return what a batch reads of a program's output: UTF-8, or else the OEM code page (docs/wire.md)."""
+    texts = [_decoded(machine, printed(machine, path, text)) for text in (result.stdout, result.stderr)]
+    return ProgramResult(result.exit_code, *texts)
+
+
+def _decoded(machine: Machine, data: bytes) -> str:
+    text = data.decode("utf-8", "replace")
+    # Broken, but with whole characters in it, it is UTF-8 all the same.
+    if "\ufffd" not in text or re.search(r"[^\x00-\x7f\ufffd]", text):
+        return text
+    return data.decode(f"cp{_code_page(machine)}", "replace")
+
+
+def _code_page(machine: Machine) -> str:
+    return str(machine.registry.data(CODE_PAGES, "OEMCP", _OEM["en-US"]))
+
+
+@functools.cache
+def _german() -> Mapping[str, str]:
+    found: Mapping[str, str] = json.loads(Path(__file__).with_name("german.json").read_text(encoding="utf-8"))["texts"]
+    # Long ones first: some are parts of others.
+    return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))
