@@ -77,6 +77,16 @@ class Registry:
         self._roots = {name: _Key(name) for name in ("HKLM", "HKCU", "HKU", "HKCR", "HKCC")}
         self._lock = threading.RLock()
 
+    def is_right_below_a_hive(self, path: str) -> bool:
+        """Return whether a key would be a direct child of HKEY_LOCAL_MACHINE or HKEY_USERS, where nobody can make one.
+
+        https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regcreatekeyexw
+        """
+        names = split(path)
+        if len(names) < 2 or names[0] not in ("HKLM", "HKU"):
+            return False
+        return not self.key_exists("\\".join(names[:2]))
+
     def _find(self, path: str) -> _Key | None:
         names = split(path)
         key: _Key | None = self._roots[names[0]]

@@ -74,6 +74,9 @@ def _new_key(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
         kind = "System.ArgumentException"
         bound.write_error(CmdletError("InvalidArgument", kind, message, kind))
         return
+    if registry.is_right_below_a_hive(place.path):
+        bound.write_error(CmdletError("WriteError", IO, "The parameter is incorrect.", IO))
+        return
     registry.create_key(place.path)
     if "Value" in bound:
         registry.set(place.path, "", to_text(bound["Value"]))

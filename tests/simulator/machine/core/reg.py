@@ -7,6 +7,7 @@ https://learn.microsoft.com/windows-server/administration/windows-commands/reg-a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ _KINDS = {
     "REG_SZ": "String", "REG_EXPAND_SZ": "ExpandString", "REG_MULTI_SZ": "MultiString", "REG_DWORD": "DWord",
     "REG_QWORD": "QWord", "REG_BINARY": "Binary", "REG_NONE": "None",
 }  # fmt: skip
+_VALUES = {"/v", "/ve", "/va"}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -40,8 +42,13 @@ class _SyntaxError(Exception):
 def _read(words: list[str]) -> _Options:
     found = _Options()
     position = 0
+    seen: set[str] = set()
     while position < len(words):
         word = words[position].casefold()
+        # No switch stands twice, and a value is the default one or has a name.
+        if word in seen or (word in _VALUES and _VALUES & seen):
+            raise _SyntaxError
+        seen.add(word)
         if word in ("/v", "/t", "/d", "/s") and not (word == "/s" and position + 1 == len(words)):
             position += 1
             if position == len(words):
@@ -98,14 +105,16 @@ def _add(machine: Machine, key: str, options: _Options) -> ProgramResult:
     registry = machine.registry
     if options.kind not in _KINDS:
         raise _SyntaxError
-    registry.create_key(key)
+    if registry.is_right_below_a_hive(key):
+        return ProgramResult(1, "", "ERROR: The parameter is incorrect.\r\n")
     if options.name is None and not options.default:
+        registry.create_key(key)
         return _DONE
     kind = _KINDS[options.kind]
     try:
         data: object = options.data
         if kind in ("DWord", "QWord"):
-            data = int(options.data or "0", 0)
+            data = _number(options.data or "0", 32 if kind == "DWord" else 64)
         elif kind == "MultiString":
             data = [part for part in options.data.split(options.separator) if part]
         elif kind in ("Binary", "None"):
@@ -118,6 +127,16 @@ def _add(machine: Machine, key: str, options: _Options) -> ProgramResult:
         )
     registry.set(key, options.name or "", data, kind)
     return _DONE
+
+
+def _number(text: str, bits: int) -> int:
+    """Read a number as reg.exe does, decimal or hexadecimal. Raises ValueError if it does not fit the type."""
+    if not re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]+", text):
+        raise ValueError(text)
+    number = int(text, 16 if text[:2].casefold() == "0x" else 10)
+    if number >> bits:
+        raise ValueError(text)
+    return number
 
 
 def _delete(machine: Machine, key: str, options: _Options) -> ProgramResult:

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.objects import NotModelled
 from simulator.machine.registry import Value
 from simulator.machine.session import Session
 
@@ -68,6 +69,8 @@ def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
     exists = registry.key_exists(path)
     if arguments.text("state", default="present") == "absent":
         return _remove(session, path, name, delete_key=arguments.flag("delete_key", default=True), write=write)
+    if registry.is_right_below_a_hive(path):
+        raise NotModelled("how win_regedit fails to make a key right below a hive")
     if name is None and arguments.raw("data") is None:
         if not exists and write:
             registry.create_key(path)
