@@ -156,7 +156,8 @@ class _Service:
         for text in config.warnings:
             log.write(f'level=warning msg="{text}"')
         log.write('level=info msg="containerd successfully booted"')
-        return _Running(machine, Containerd(machine, version, config, {**machine.environment(), **service.environment}))
+        environment = {**machine.environment(), **service.environment}
+        return _Running(machine, Containerd(machine, version, config, environment, service.account))
 
 
 PROGRAMS: Mapping[str, Program] = {"containerd": run}

@@ -14,6 +14,7 @@ from simulator.kubernetes_node.image_store import K8S, Image, ImageStore
 from simulator.kubernetes_node.puller import Puller, PullOptions, endpoints, pull
 from simulator.kubernetes_node.shims import Command, Container, Sandbox
 from simulator.machine import listeners
+from simulator.machine.service_rules import is_administrator
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -29,12 +30,16 @@ class Containerd(Runtime):
         version: of its executable.
         config: as it read it at its start.
         environment: of its process: the machine's and the service's own.
+        account: that it runs as. The Host Compute Service is taken to serve administrators only; that follows from
+            how containerd and Docker are installed, no page of Microsoft's was found to say it.
     """
 
     kind = "containerd"
 
-    def __init__(self, machine: Machine, version: str, config: Config, environment: Mapping[str, str]) -> None:
+    def __init__(self, machine: Machine, version: str, config: Config, environment: Mapping[str, str],
+                 account: str = "LocalSystem") -> None:  # fmt: skip
         self._machine = machine
+        self._may_compute = is_administrator(machine, account)
         self.version = version
         self.config = config
         self.environment = dict(environment)
@@ -129,6 +134,10 @@ class Containerd(Runtime):
                     f'failed to get sandbox image "{image}": failed to pull image "{image}": {error}'
                 ) from error
         sandbox = Sandbox(shims.new_id(), pod.name, pod.namespace, pod.uid, attempt=pod.attempt)
+        if not self._may_compute:
+            # microsoft/hcsshim#2017 has the text.
+            said = f"hcs::CreateComputeSystem {sandbox.id}: Access is denied.: unknown"
+            raise RuntimeFailure(f"failed to create containerd task: failed to create shim task: {said}")
         known = shims.settle(self._machine)
         known.leases.add(sandbox.id)
         if pod.host_network:

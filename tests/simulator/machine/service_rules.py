@@ -74,6 +74,19 @@ def account_exists(machine: Machine, account: str, service: str) -> bool:
     return accounts.find(machine, user, "User") is not None
 
 
+def is_administrator(machine: Machine, account: str) -> bool:
+    """Return whether a service's account has an administrator's rights: LocalSystem and administrators.
+
+    LocalService, NetworkService and the services' own accounts have a user's:
+    https://learn.microsoft.com/windows/win32/services/localservice-account
+    """
+    wanted = account.casefold()
+    if wanted in ("localsystem", ".\\localsystem", "nt authority\\system"):
+        return True
+    authority, _, user = wanted.rpartition("\\")
+    return authority != "nt service" and user in ("administrator", machine.settings.user.casefold())
+
+
 def _needs(machine: Machine, names: object, service: str, seen: set[str]) -> bool:
     """Return whether services need another one, by whatever way."""
     for name in map(str, names if isinstance(names, list) else ()):

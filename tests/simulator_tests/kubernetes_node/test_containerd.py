@@ -14,7 +14,7 @@ import pytest
 
 from simulator.kubernetes_node import containerd_config
 from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.runtime import PodConfig, connect
+from simulator.kubernetes_node.runtime import PodConfig, RuntimeFailure, connect
 from simulator.machine.services import ServiceError
 
 from .conftest import CONFIG_V2, CONTAINERD, Node
@@ -343,3 +343,17 @@ def test_a_sandboxs_shim_keeps_its_executable(node: Node) -> None:
     assert containerd is not None
     containerd.remove_sandbox(sandbox)
     assert processes.executing(shim) is None
+
+
+@pytest.mark.parametrize(
+    "account", [r"NT AUTHORITY\LocalService", r"NT AUTHORITY\NetworkService", r"NT SERVICE\containerd"]
+)
+def test_a_runtime_without_an_administrators_rights_starts_and_makes_no_pods(node: Node, account: str) -> None:
+    node.machine.services.stop("containerd")
+    node.machine.services.configure("containerd", ObjectName=account)
+    node.machine.services.start("containerd")
+    containerd = connect(node.machine, "npipe:////./pipe/containerd-containerd")
+    assert containerd is not None
+
+    with pytest.raises(RuntimeFailure, match=r"hcs::CreateComputeSystem \w+: Access is denied"):
+        containerd.run_sandbox(PodConfig("web", "default", "1", host_network=True))
