@@ -116,3 +116,16 @@ def test_a_certificate_without_a_revocation_list_fails_too(machine: Machine, aut
     with ArtifactServer(tls=authority.server_context(["127.0.0.1"])) as server:
         result = curl(machine, "-sS", server.url + FILE)
         assert (result.exit_code, "CRYPT_E_NO_REVOCATION_CHECK (0x80092012)" in result.stderr) == (35, True)
+
+
+@pytest.mark.parametrize("days", [-30, 4000])
+def test_certificates_are_judged_by_the_machines_clock(machine: Machine, authority: PrivateCA, days: int) -> None:
+    trust(machine, authority)
+    with ArtifactServer(tls=authority.server_context(["127.0.0.1"])) as server:
+        server.put(FILE, CONTENT)
+        arguments = ("-sS", "--ssl-no-revoke", "-o", r"C:\x", server.url + FILE)
+        machine.clock.offset = days * 86400.0
+        wrong = curl(machine, *arguments)
+        assert (wrong.exit_code, "SEC_E_CERT_EXPIRED (0x80090328)" in wrong.stderr) == (35, True)
+        machine.clock.offset = 0
+        assert curl(machine, *arguments).exit_code == 0

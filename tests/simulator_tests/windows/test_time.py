@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+
+from simulator.machine import commands
 
 PARAMETERS = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
 
@@ -70,3 +73,26 @@ def test_synchronising(shell: Any) -> None:
 )
 def test_what_it_does_not_know(shell: Any, arguments: list[str]) -> None:
     assert shell.program("w32tm.exe", *arguments).exit_code == -2147024809
+
+
+def told(shell: Any) -> datetime:
+    """What Get-Date says."""
+    (found,) = commands.run(shell.machine, "Get-Date", {}).objects
+    assert isinstance(found, datetime)
+    return found
+
+
+def test_synchronising_puts_a_wrong_clock_right(shell: Any) -> None:
+    shell.machine.services.start("W32Time")
+    shell.machine.clock.offset = -7200
+    assert told(shell) < datetime.now(UTC) - timedelta(hours=1)
+    shell.program("w32tm.exe", "/resync")
+    assert abs(told(shell) - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+def test_a_clock_that_is_too_far_off_stays_wrong(shell: Any) -> None:
+    shell.machine.services.start("W32Time")
+    shell.machine.clock.offset = 86400
+    said = shell.program("w32tm.exe", "/resync").stdout
+    assert "The computer did not resync because the required time change was too big." in said
+    assert shell.machine.clock.offset == 86400
