@@ -23,7 +23,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.resources._load impor
 from simulator.cluster import Cluster, start_cluster
 from simulator.kubernetes_node.bootstrap import usable
 from simulator.machine.executables import make
-from simulator.machine.machine import Machine
+from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import ProcessEndedError
 from simulator.machine.settings import Settings
 
@@ -61,6 +61,8 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
     for program, version in {"containerd": "2.4.2", "ctr": "2.4.2", "kubelet": "1.37.1", "kubeadm": "1.37.1"}.items():
         machine.files.write_bytes(f"C:\\k\\{program}.exe", make(program, version))
     machine.files.write_text(r"C:\k\config.toml", "version = 3\n")
+    path = str(machine.registry.data(ENVIRONMENT, "Path"))
+    machine.registry.set(ENVIRONMENT, "Path", rf"{path};C:\k", "ExpandString")
     for name, line in SERVICES.items():
         machine.services.create(name, line, Start=2)
     machine.services.start("containerd")

@@ -30,7 +30,8 @@ class DirectNode:
         self.remote_commands += 1
         process = self.machine.processes.begin("powershell.exe", "NT AUTHORITY\\SYSTEM")
         try:
-            answer = module.run(self.machine, json.dumps(batch.to_wire()), process, process.user, {})
+            text, environment = json.dumps(batch.to_wire()), self.machine.environment()
+            answer = module.run(self.machine, text, process, process.user, environment)
         finally:
             self.machine.processes.end(process)
         assert not answer.get("failed"), answer

@@ -10,6 +10,7 @@ answers). https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bo
 from __future__ import annotations
 
 import random
+import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ from simulator.kubernetes_node.log_file import Stderr, klog
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
+_PAUSE = 2.0  # seconds after an attempt that failed; client-go waits longer and longer
+
 
 class Rotation:
     """Keeps the client certificate of one kubelet; without `rotateCertificates` it does nothing.
@@ -38,6 +41,7 @@ class Rotation:
         self._machine, self._settings, self._node, self._stderr = machine, settings, node, stderr
         self._certificate: x509.Certificate | None = None
         self._deadline: datetime | None = None
+        self._again = 0.0
         self._asked: tuple[str, ec.EllipticCurvePrivateKey] | None = None
 
     def look(self, client: Client) -> None:
@@ -45,7 +49,7 @@ class Rotation:
 
         Raises: KubeletError when the certificate has expired and the API server answers; OSError.
         """
-        if not self._settings.rotates:
+        if not self._settings.rotates or not client.access.certificate or time.monotonic() < self._again:
             return
         if self._certificate is None:
             self._read(client)
@@ -57,6 +61,7 @@ class Rotation:
         try:
             self._renew(client)
         except ApiError as error:
+            self._again = time.monotonic() + _PAUSE
             said = f"cannot create certificate signing request: {error}"
             text = '"Failed while requesting a signed certificate from the control plane"'
             self._stderr(klog("E", f'{text} err="{said}"'))
