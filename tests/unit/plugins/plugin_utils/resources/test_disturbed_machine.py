@@ -26,6 +26,8 @@ from simulator.machine.faults import set_fault
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
+pytestmark = pytest.mark.waits
+
 Item = dict[str, t.Any]
 MakeNode = Callable[..., DirectNode]
 OLD, NEW = executables.make("kubelet", "1.36.0"), executables.make("kubelet", "1.37.1")
@@ -66,7 +68,7 @@ def with_old_kubelet(node: DirectNode) -> None:
 
 
 def test_a_file_that_a_scanner_holds_is_replaced_in_the_end(make_node: MakeNode) -> None:
-    node = make_node()
+    node = make_node(time_scale=0.1)
     with_old_kubelet(node)
     held: list[str] = []
     set_fault(node.machine, {"kind": "antivirus", "seconds": 5})
