@@ -10,6 +10,7 @@ from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils import registries
 from ..plugin_utils._link import plain
+from ..plugin_utils.node_resources import registry_files as runtimes
 
 
 def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
@@ -27,10 +28,10 @@ def registry_files(
     """Resources of type File for registries: what containerd, or Docker, reads of them, and what is to go."""
     try:
         if runtime == "buildkit":
-            return registries.buildkit_resources(plain(given), str(config_dir))
+            return runtimes.of_buildkit(plain(given), str(config_dir))
         if runtime == "containerd":
-            return registries.containerd_resources(plain(given), str(config_dir))
-        return registries.docker_resources(plain(given), str(config_dir) or registries.DOCKER_CONFIG)
+            return runtimes.of_containerd(plain(given), str(config_dir))
+        return runtimes.of_docker(plain(given), str(config_dir) or registries.DOCKER_CONFIG)
     except registries.RegistryError as error:
         raise AnsibleFilterError(str(error)) from None
 

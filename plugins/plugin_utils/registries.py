@@ -195,48 +195,6 @@ def _bare(url: str) -> str:
     return url.partition("://")[2]
 
 
-def containerd_resources(given: t.Mapping[str, t.Any], folder: str) -> Files:
-    """Returns what containerd reads of a site's registries, and removes what it read of those no longer listed.
-
-    Args:
-        given: registries as users write them.
-        folder: containerd's `config_path`.
-
-    Raises:
-        RegistryError: one of them cannot be.
-    """
-    found = read(given)
-    return [*unlisted(found, folder), *containerd_files(found, folder), *forgotten(found)]
-
-
-def docker_resources(given: t.Mapping[str, t.Any], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Returns what dockerd and docker.exe read of a site's registries, and removes what is no longer listed.
-
-    Args:
-        given: registries as users write them.
-        config_dir: folder of docker.exe's config.json.
-
-    Raises:
-        RegistryError: one of them cannot be.
-    """
-    found = read(given)
-    return [*unlisted_for_docker(found), *docker_files(found, config_dir), *forgotten(found, config_dir)]
-
-
-def buildkit_resources(given: t.Mapping[str, t.Any], folder: str) -> Files:
-    """Returns what BuildKit reads of a site's registries, and removes credentials that are no longer listed.
-
-    Args:
-        given: registries as users write them.
-        folder: containerd's `config_path`.
-
-    Raises:
-        RegistryError: one of them cannot be.
-    """
-    found = read(given)
-    return [*buildkit_files(found, folder), *forgotten(found)]
-
-
 def unlisted(registries: t.Sequence[Registry], folder: str) -> Files:
     """The resource that removes folders of containerd's registries that a site's list had and has no more."""
     keep = sorted({_folder(registry.host) for registry in registries})

@@ -8,7 +8,8 @@ import dataclasses
 import ntpath
 import typing as t
 
-from .. import containerd_config, registries
+from .. import containerd_config
+from . import registry_files
 from .downloads import Downloads, Resource, unpacked
 from .services import CONTAINERD_PIPE, recovery
 
@@ -84,7 +85,7 @@ def resources(settings: ContainerdSettings) -> list[Resource]:
             "content": _config(settings),
             "restarts": ["containerd"],
         },
-        *registries.containerd_resources(settings.registries, settings.registry_config_dir),
+        *registry_files.of_containerd(settings.registries, settings.registry_config_dir),
         _service(settings),
     ]
 

@@ -11,15 +11,13 @@ import typing as t
 
 from .. import nssm, registries
 from ..resources.directory import closed
-from . import containerd
+from . import containerd, registry_files
 from .downloads import Downloads, Resource, unpacked
 from .services import ADMINISTRATORS_ONLY, CRI_DOCKERD_PIPE, recovery
 from .variables import Variables
 
 STOPS = ("flanneld", "kube-proxy", "kubelet", "cri-dockerd", "docker")
 """Services that are stopped before dockerd.exe is replaced: those that depend on others come first."""
-CLIENT_DIR = "C:\\ProgramData\\winkube\\docker"
-"""Folder of config.json of the client that pulls for role image_cache; the kubelet has credentials of its own."""
 _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\docker"
 
 
@@ -104,7 +102,7 @@ def resources(settings: DockerSettings) -> list[Resource]:
     return [
         *closed([ntpath.dirname(settings.configuration_file)]),
         *_files(settings),
-        *registries.docker_resources(settings.registries, CLIENT_DIR),
+        *registry_files.of_docker(settings.registries),
         *_docker_service(settings),
         *nssm.parameters(
             "cri-dockerd",

@@ -7,8 +7,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .. import container_images, registries
+from .. import container_images
 from ..artifacts import cache
+from . import registry_files
 from .downloads import Downloads, Proxy, Resource, unpacked
 from .variables import Variables
 
@@ -231,7 +232,7 @@ def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
     )
     environment = dict(settings.store.environment)
     return [
-        *registries.buildkit_resources(settings.registries, settings.store.registry_config_dir),
+        *registry_files.of_buildkit(settings.registries, settings.store.registry_config_dir),
         artifact,
         unpacked(
             artifact,

@@ -24,6 +24,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patie
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
+pytestmark = pytest.mark.waits
+
 OPTIONS = {
     "timeout": 60,
     "unattend": None,

@@ -10,13 +10,10 @@ import typing as t
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.fake_settings import World, converge
 from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
 
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import _kubelet_flags, _recovery
 from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
-from simulator.machine.objects import ProgramResult
 
 RESTART = {"reset_seconds": 86400, "actions": [{"action": "restart", "delay_seconds": 5}, {"action": "none"}]}
 # As a real server keeps `reset= 86400 actions= restart/5000//0`.
@@ -385,21 +382,3 @@ def test_a_version_that_is_none_is_refused() -> None:
 def test_flags_by_version(flag: str, known: list[str], unknown: list[str]) -> None:
     assert [_kubelet_flags.part([flag], version).dropped for version in known] == [[]] * len(known)
     assert [_kubelet_flags.part([flag], version).kept for version in unknown] == [[]] * len(unknown)
-
-
-@pytest.mark.parametrize(("times", "made"), [(0, True), (2, True), (20, False)])
-def test_a_name_that_is_marked_for_deletion_is_waited_for(times: int, made: bool) -> None:
-    # Somebody, such as an open services.msc, still holds the service that was deleted.
-    asked: list[list[str]] = []
-
-    def sc(call: dict[str, t.Any]) -> ProgramResult:
-        asked.append(call["arguments"])
-        if len(asked) <= times:
-            return ProgramResult(1072, "[SC] CreateService FAILED 1072:\r\n", "")
-        return ProgramResult()
-
-    (service,) = load([{"type": "Service", "name": "kubelet", **DEFINED}])
-    outcome, _ = converge(World(more={"sc.exe": sc}), service)
-    assert (outcome.failures == []) is made
-    assert {call[0] for call in asked} == {"create"}
-    assert len(asked) == (times + 1 if made else 6)
