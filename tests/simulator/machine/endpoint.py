@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from simulator.machine import ansible_actions, ansible_wrapper, faults, status
 from simulator.machine.core.cmd import run_line
 from simulator.machine.machine import Machine
-from simulator.machine.objects import CmdletError, ProcessEndedError, ProgramResult
+from simulator.machine.objects import CmdletError, NotModelled, ProcessEndedError, ProgramResult
 from simulator.machine.powershell.host import Runspace, run_script
 from simulator.machine.processes import StopSignal
 from simulator.machine.session import Session
@@ -108,8 +108,12 @@ class MachineHost:
             runspace=runspace,
             commands=[(command.text, command.is_script, command.arguments) for command in pipeline.commands],
         )
+        try:
+            output = outcome.serializable()
+        except NotModelled as error:
+            return ScriptResult(failure=_error(error))
         return ScriptResult(
-            outcome.serializable(),
+            output,
             [_error(error) for error in outcome.errors],
             exit_code=outcome.exit_code,
             failure=_error(outcome.failure) if outcome.failure else None,

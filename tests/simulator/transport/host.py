@@ -142,7 +142,7 @@ class ScriptResult:
     """What a pipeline left behind.
 
     Parameters:
-        output: objects as psrpcore serializes them (str, int, bool, None, list, dict, bytes, ...).
+        output: objects as psrpcore serializes them: str, int, bool, None, list, dict, bytes, or psrpcore's own types.
         errors: non-terminating error records.
         exit_code: argument of `exit`, which reaches the client as the host call SetShouldExit; None without `exit`.
         failure: the terminating error; the pipeline's state is then Failed.

@@ -307,7 +307,7 @@ def test_testinfra_asks_what_kind_of_system_it_is(session: Session) -> None:
 def test_pipelines_of_commands_as_psrp_sends_them(session: Session) -> None:
     commands = [("Get-Service", False, [("Name", "WinRM")]), ("Select-Object", False, [("ExpandProperty", "Status")])]
     outcome = run_script(session, "Get-Service", [], commands=commands)
-    assert outcome.serializable() == ["Running"]
+    assert [str(item) for item in outcome.output] == ["Running"]
     # pypsrp's execute_ps: what a script output before its exit still reaches Out-String.
     commands = [("'before'; exit 3; 'after'", True, []), ("Out-String", False, [("Stream", True)])]
     outcome = run_script(session, "", [], commands=commands)

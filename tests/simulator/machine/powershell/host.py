@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from simulator.machine.objects import CmdletError, NotModelled, ProgramResult, PSObject
+from simulator.machine.objects import CmdletError, NotModelled, ProgramResult
 from simulator.machine.powershell.formatting import console
-from simulator.machine.powershell.members.objects import ScriptMember
 from simulator.machine.powershell.parsing.parser import Parser
 from simulator.machine.powershell.parsing.syntax import Argument, Command, Literal, Node, Pipeline
+from simulator.machine.powershell.remoting import to_wire
 from simulator.machine.powershell.running import precheck
 from simulator.machine.powershell.running.binding import Arguments
 from simulator.machine.powershell.running.flow import ExitFlow, FlowControl, ReturnFlow
@@ -21,8 +21,6 @@ from simulator.machine.powershell.running.functions import Call
 from simulator.machine.powershell.running.interpreter import Interpreter
 from simulator.machine.powershell.running.scope import Runspace
 from simulator.machine.powershell.running.streams import Emit, HostText
-from simulator.machine.powershell.types.kinds import to_bytes
-from simulator.machine.powershell.types.plain_text import to_text
 from simulator.machine.session import Session
 
 __all__ = ["Outcome", "Runspace", "run_command_line", "run_script", "run_text"]
@@ -45,31 +43,8 @@ class Outcome:
     console: list[object] = field(default_factory=list)
 
     def serializable(self) -> list[object]:
-        """Return the output as plain values for PSRP: objects as their text, unless they are strings or numbers."""
-        return [_plain(item) for item in self.output]
-
-
-def _plain(item: object) -> object:
-    if item is None or isinstance(item, (str, bool, int, float, bytes)):
-        return item
-    if isinstance(item, dict):
-        return {to_text(key): _plain(value) for key, value in item.items()}
-    if isinstance(item, (list, tuple)):
-        data = to_bytes(item) if getattr(item, "element", "") == "System.Byte" else None
-        return data if data is not None else [_plain(value) for value in item]
-    if isinstance(item, PSObject):
-        return _described(item)
-    return to_text(item)
-
-
-def _described(item: PSObject) -> str:
-    if any(isinstance(value, ScriptMember) for value in item.properties.values()):
-        raise NotModelled("an object with members that a script computes, over the wire")
-    try:
-        lines = console.lines([item])
-    except NotModelled:
-        return to_text(item)
-    return "\n".join(lines) if lines != [to_text(item)] else to_text(item)
+        """Return the output as psrpcore serializes it: objects with their types and properties. Raises NotModelled."""
+        return [to_wire(item) for item in self.output]
 
 
 def run_script(

@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Objects as PSRP carries them: CLIXML with type names, properties and ToString, not formatted text.
+
+PowerShell serializes what a remote pipeline outputs to a depth of 1: an object's properties travel as values, and
+objects inside properties as their text. Lists and dictionaries do not count. An enumeration is an object too.
+https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/serialization.cs
+(WriteOneObject, HandleKnownContainerTypes, HandleComplexTypePSObject)
+"""
+
+from __future__ import annotations
+
+import enum
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from psrpcore import types as wire
+
+from simulator.machine.conversion import net_type
+from simulator.machine.objects import CUSTOM_OBJECT, Enumeration, ErrorRecord, NotModelled, PSObject, ScriptBlock
+from simulator.machine.powershell.members.objects import ScriptMember
+from simulator.machine.powershell.types.kinds import Char, Growing, Hashtable, Single, TypeValue, to_bytes
+from simulator.machine.powershell.types.plain_text import to_text
+
+DEPTH = 1
+_INTEGERS: Mapping[str, Any] = {
+    "System.Byte": wire.PSByte,
+    "System.SByte": wire.PSSByte,
+    "System.Int16": wire.PSInt16,
+    "System.UInt16": wire.PSUInt16,
+    "System.Int32": wire.PSInt,
+    "System.UInt32": wire.PSUInt,
+    "System.Int64": wire.PSInt64,
+    "System.UInt64": wire.PSUInt64,
+}
+_COMPONENT = ("System.ComponentModel.Component", "System.MarshalByRefObject")
+_FILE = ("System.IO.FileSystemInfo", "System.MarshalByRefObject")
+# What a type derives from, between itself and System.Object.
+_BASES: Mapping[str, tuple[str, ...]] = {
+    "System.ServiceProcess.ServiceController": _COMPONENT,
+    "System.Diagnostics.Process": _COMPONENT,
+    "System.IO.FileInfo": _FILE,
+    "System.IO.DirectoryInfo": _FILE,
+    "Microsoft.Win32.RegistryKey": ("System.MarshalByRefObject",),
+    "System.Management.Automation.SwitchParameter": ("System.ValueType",),
+    "System.Collections.DictionaryEntry": ("System.ValueType",),
+    "System.RuntimeType": ("System.Reflection.TypeInfo", "System.Type", "System.Reflection.MemberInfo"),
+}
+# What the provider, and PowerShell's own types.ps1xml, add to a .NET object; it travels apart from the type's own.
+_PROVIDER = frozenset(("PSPath", "PSParentPath", "PSChildName", "PSDrive", "PSProvider", "PSIsContainer", "Property"))
+_ADDED: Mapping[str, frozenset[str]] = {
+    "System.ServiceProcess.ServiceController": frozenset(("Name", "RequiredServices")),
+    "System.IO.FileInfo": _PROVIDER | {"Mode", "BaseName", "VersionInfo", "Target", "LinkType"},
+    "System.IO.DirectoryInfo": _PROVIDER | {"Mode", "BaseName", "Target", "LinkType"},
+}
+# types.ps1xml gives it a ToString of its own: its name.
+_CONTROLLER = "System.ServiceProcess.ServiceController"
+
+
+def to_wire(value: object, depth: int = DEPTH) -> Any:
+    """Return a value as psrpcore serializes it into what PowerShell would send.
+
+    Parameters:
+        depth: how far the properties of objects are followed.
+
+    Raises: NotModelled.
+    """
+    if value is None or isinstance(value, (bool, bytes, datetime, timedelta, Decimal)):
+        return value
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, int):
+        return _integer(value)
+    if isinstance(value, float):
+        return wire.PSSingle(value) if isinstance(value, Single) else wire.PSDouble(value)
+    if isinstance(value, Char):
+        return wire.PSChar(str(value))
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, dict):
+        return _dictionary(value, depth)
+    if isinstance(value, (list, tuple)):
+        return _list(value, depth)
+    return _object(value, depth)
+
+
+def _integer(value: int) -> Any:
+    kind = _INTEGERS[net_type(value)]
+    return kind(int(value)) if kind.MinValue <= value <= kind.MaxValue else Decimal(int(value))
+
+
+def _dictionary(value: dict[Any, object], depth: int) -> Any:
+    items = wire.PSDict({to_wire(key, depth): to_wire(entry, depth) for key, entry in value.items()})
+    name = net_type(value) if isinstance(value, Hashtable) or hasattr(value, "type_name") else ""
+    if name and name != "System.Collections.Hashtable":
+        items.PSObject.type_names = [name, "System.Object"]
+    return items
+
+
+def _list(value: list[object] | tuple[object, ...], depth: int) -> Any:
+    if getattr(value, "element", "") == "System.Byte" and (data := to_bytes(list(value))) is not None:
+        return data
+    items = wire.PSList([to_wire(item, depth) for item in value])
+    between = [] if isinstance(value, Growing) else ["System.Array"]
+    name = net_type(value) if isinstance(value, list) else "System.Object[]"
+    items.PSObject.type_names = [name, *between, "System.Object"]
+    return items
+
+
+def _object(value: object, depth: int) -> Any:
+    if isinstance(value, ScriptBlock):
+        return wire.PSScriptBlock(value.text)
+    if isinstance(value, ErrorRecord):
+        raise NotModelled("an error record as output over the wire")
+    if isinstance(value, PSObject) and (known := _simple(value)) is not None:
+        return known
+    if depth == 0:
+        return _text(value)
+    if isinstance(value, Enumeration):
+        return _enumeration(value)
+    return _properties(value, depth) if isinstance(value, PSObject) else to_text(value)
+
+
+def _simple(value: PSObject) -> Any:
+    """Return an object whose type CLIXML has an element for, or None."""
+    if value.type_name == "System.Guid":
+        return wire.PSGuid(str(uuid.UUID(str(value.text or value.get("Guid")))))
+    if value.type_name == "System.Version":
+        return wire.PSVersion(to_text(value))
+    if value.type_name == "System.Uri":
+        return wire.PSUri(to_text(value))
+    return None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, PSObject) and value.type_name == _CONTROLLER:
+        return to_text(value.get("Name"))
+    return to_text(value)
+
+
+def _enumeration(value: Enumeration) -> Any:
+    """Return a member of an enumeration: psrpcore names the type after a Python enumeration's module and name."""
+    module, _, name = value.type_name.rpartition(".")
+    # Made anew each time, so that two equal values are not one object on the wire.
+    members: Any = {value.name: value.number}
+    return enum.Enum(name, members, module=module)(value.number)  # type: ignore[call-overload]
+
+
+def _properties(value: PSObject, depth: int) -> Any:
+    if any(isinstance(item, ScriptMember) for item in value.properties.values()):
+        raise NotModelled("an object with members that a script computes, over the wire")
+    bag = value.type_name == CUSTOM_OBJECT or value.type_name.startswith("Selected.")
+    found = wire.PSObject()
+    meta: Any = found.PSObject
+    meta.type_names = _type_names(value)
+    added = _ADDED.get(value.type_name, _PROVIDER)
+    for name, item in value.properties.items():
+        if callable(item):
+            continue
+        listed = meta.extended_properties if bag or name in added else meta.adapted_properties
+        listed.append(wire.PSNoteProperty(name, to_wire(item, depth - 1)))
+    meta.to_string = None if bag else _text(value)
+    return found
+
+
+def _type_names(value: PSObject) -> list[str]:
+    if isinstance(value, TypeValue):
+        return ["System.RuntimeType", *_BASES["System.RuntimeType"], "System.Object"]
+    if value.type_name.startswith("Selected."):
+        return [value.type_name, CUSTOM_OBJECT, "System.Object"]
+    bases = _BASES.get(value.type_name, ())
+    if value.type_name.endswith("Exception") and value.type_name != "System.Exception":
+        bases = ("System.Exception",)
+    return list(dict.fromkeys([value.type_name, *bases, "System.Object"]))
