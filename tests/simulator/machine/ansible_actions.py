@@ -88,7 +88,7 @@ def _module(session: Session, manifest: Manifest, action: Action) -> ProgramResu
     if not isinstance(arguments, Mapping):
         raise ManifestError("the module has no complex_args")
     try:
-        answer = modules.run(session, script, text, arguments)
+        answer = modules.run(session, script, text, arguments, manifest.scripts.values())
     except CmdletError as error:
         return failure(error.message)
     return ProgramResult(1 if answer.get("failed") else 0, json.dumps(answer, default=str) + "\r\n")

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simulator.machine.modules import (
@@ -27,9 +27,12 @@ from simulator.machine.modules import (
     registry,
     rights,
     services,
+    specification,
     win_updates,
 )
+from simulator.machine.modules.argument_checks import INTERNAL, Checks, NoCheckModeError, masked
 from simulator.machine.modules.arguments import ArgumentError, Arguments, Module
+from simulator.machine.modules.specification import Rules
 from simulator.machine.session import Session
 
 MODULES: Mapping[str, Module] = {
@@ -66,19 +69,72 @@ MODULES: Mapping[str, Module] = {
 }
 
 
-def run(session: Session, script: str, text: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def run(
+    session: Session, script: str, text: str, arguments: Mapping[str, Any], utilities: Iterable[str] = ()
+) -> dict[str, Any]:
     """Run a module and return its answer.
 
     Parameters:
         script: its name with its collection (`ansible.windows.win_ping.ps1`).
         text: the script that Ansible sent.
         arguments: complex_args.
+        utilities: the texts of the module_utils that Ansible sent with it.
     """
     name = script.removesuffix(".ps1").rsplit(".", 1)[-1]
     module = MODULES.get(name)
     if module is None:
-        return {"changed": False, "failed": True, "msg": f"the simulator does not model the module {name}"}
+        return _failed(f"the simulator does not model the module {name}")
     try:
-        return module(session, Arguments(arguments, text))
+        rules = specification.read(text, utilities)
+    except specification.UnreadableError as error:
+        return _failed(f"the simulator cannot read the argument specification of the module {name}: {error}")
+    if rules is None:
+        return _legacy(session, module, name, text, arguments)
+    return _checked(session, module, name, text, arguments, rules)
+
+
+def _checked(
+    session: Session, module: Module, name: str, text: str, arguments: Mapping[str, Any], rules: Rules
+) -> dict[str, Any]:
+    """Run a module of Ansible.Basic, which checks its arguments and keeps secrets out of its answer."""
+    checks = Checks(str(arguments.get(f"{INTERNAL}module_name") or name), session.expand)
+    internal = {key: value for key, value in arguments.items() if key.startswith(INTERNAL)}
+    try:
+        params = checks.run(rules, arguments)
     except ArgumentError as error:
-        return {"changed": False, "failed": True, "msg": str(error)}
+        return masked(_failed(str(error)), checks.secrets)
+    except NoCheckModeError as error:
+        return {"changed": False, "skipped": True, "msg": str(error)}
+    wanted = {key.casefold() for key in arguments} | {
+        option.casefold() for alias, option in rules.aliases.items() if alias in arguments
+    }
+    given = {
+        option: params[option]
+        for option, settings in rules.options.items()
+        if option.casefold() in wanted and params[option] != settings.default
+    }
+    answer = _run(session, module, Arguments({**internal, **params}, text, name, given))
+    return masked({**answer, "invocation": {"module_args": params}}, checks.secrets)
+
+
+def _legacy(session: Session, module: Module, name: str, text: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Run an older module, which takes what it asks for and ignores the rest."""
+    asked = specification.asked_for(text)
+    given = {
+        option: arguments[key]
+        for option, aliases in asked.items()
+        for key in (option, *aliases)
+        if arguments.get(key) is not None
+    }
+    return _run(session, module, Arguments(arguments, text, name, given))
+
+
+def _run(session: Session, module: Module, arguments: Arguments) -> dict[str, Any]:
+    try:
+        return module(session, arguments)
+    except ArgumentError as error:
+        return _failed(str(error))
+
+
+def _failed(message: str) -> dict[str, Any]:
+    return {"changed": False, "failed": True, "msg": message}

@@ -7,29 +7,45 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from simulator.machine.modules.argument_checks import INTERNAL, ArgumentError, to_bool
 from simulator.machine.session import Session
 
-
-class ArgumentError(ValueError):
-    """An argument is missing or wrong; the text is the module's message."""
+__all__ = ["ArgumentError", "Arguments", "Module"]
 
 
 class Arguments:
     """A module's arguments by name.
 
     Parameters:
-        values: complex_args.
+        values: complex_args, or what Ansible.Basic made of them.
         text: the module's script as it was sent.
+        name: the module's name.
+        given: the options that the task names, by the module's own names for them.
     """
 
-    def __init__(self, values: Mapping[str, Any], text: str = "") -> None:
+    def __init__(
+        self, values: Mapping[str, Any], text: str = "", name: str = "", given: Mapping[str, Any] | None = None
+    ) -> None:
         self._values = values
+        self._given = values if given is None else given
         self.script = text
+        self.name = name
 
     @property
     def check_mode(self) -> bool:
         """Whether nothing may be changed."""
-        return bool(self._values.get("_ansible_check_mode"))
+        return bool(self._values.get(f"{INTERNAL}check_mode"))
+
+    @property
+    def verbosity(self) -> int:
+        """How often -v was given."""
+        return int(self._values.get(f"{INTERNAL}verbosity") or 0)
+
+    def modelled(self, *names: str) -> None:
+        """Refuse by name every option that is given and not modelled. Raises ArgumentError."""
+        for name, value in self._given.items():
+            if name not in names and not name.startswith("_") and value is not None:
+                raise ArgumentError(f"the simulator does not model {self.name}'s option {name}")
 
     def raw(self, name: str, default: object = None) -> Any:
         """Return an argument as it came."""
@@ -52,15 +68,11 @@ class Arguments:
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return a boolean. Raises ArgumentError."""
         value = self._values.get(name)
-        if value is None:
-            return default
-        if isinstance(value, bool):
-            return value
-        if str(value).casefold() in ("yes", "true", "on", "1", "y", "t"):
-            return True
-        if str(value).casefold() in ("no", "false", "off", "0", "n", "f"):
-            return False
-        raise ArgumentError(f"argument for {name} is of type {type(value).__name__} and cannot be converted to bool")
+        try:
+            return default if value is None else to_bool(value)
+        except ValueError:
+            kind = type(value).__name__
+            raise ArgumentError(f"argument for {name} is of type {kind} and cannot be converted to bool") from None
 
 
 Module = Callable[[Session, Arguments], dict[str, Any]]

@@ -14,6 +14,7 @@ from simulator.machine.session import Session
 
 def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Describe a file or folder."""
+    arguments.modelled("path", "get_checksum", "get_size", "checksum_algorithm")
     path = arguments.path(session, "path", "dest", "name")
     files = session.machine.files
     entry = files.entry(path)

@@ -4,119 +4,158 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from simulator.machine.core.services import CMDLETS
+from simulator.machine.machine import Machine
 from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.service_settings import INTERACTIVE, MODES, Settings
+from simulator.machine.objects import Bound, CmdletError
+from simulator.machine.service_rules import ROOT
 from simulator.machine.services import Service, ServiceError
 from simulator.machine.session import Session
 
-_MODES = {
-    "auto": (2, 0),
-    "delayed": (2, 1),
-    "manual": (3, 0),
-    "disabled": (4, 0),
-}
+_OPTIONS = (
+    "dependencies", "dependency_action", "description", "desktop_interact", "display_name", "error_control",
+    "failure_actions", "failure_actions_on_non_crash_failure", "failure_command", "failure_reboot_msg",
+    "failure_reset_period_sec", "force_dependent_services", "load_order_group", "name", "password", "path",
+    "pre_shutdown_timeout_ms", "required_privileges", "service_type", "sid_info", "start_mode", "state",
+    "update_password", "username",
+)  # fmt: skip
+# What makes a missing service an error: any wish but the name, a dependency_action of `set` and no desktop.
+_NO_WISH = ("name", "force_dependent_services", "update_password", "dependency_action", "desktop_interact")
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Define, start, stop or remove a service; without a state only describe it."""
-    name, services = arguments.text("name"), session.machine.services
-    service = services.get(name)
-    wanted = arguments.raw("state")
-    changed = False
-    try:
-        if wanted == "absent":
-            if service and not arguments.check_mode:
-                if service.state == "Running":
-                    services.stop(name, force=True)
-                services.delete(name)
-            return {"changed": service is not None, "exists": False}
+    arguments.modelled(*_OPTIONS)
+    machine, write = session.machine, not arguments.check_mode
+    service = _find(machine, arguments.text("name"))
+    if arguments.text("state", default="").casefold() == "absent":
+        return _remove(machine, arguments, service)
+    if service is None and not _wishes(arguments):
+        return {"changed": False, "exists": False}
+    created = service is None
+    if service is None:
+        service = _create(machine, arguments)
         if service is None:
-            if arguments.raw("path") is None:
-                return {"changed": False, "exists": False} if wanted is None else _missing(name)
-            changed = True
-            if arguments.check_mode:
-                return {"changed": True, "exists": True}
-            services.create(name, arguments.text("path"), DisplayName=arguments.text("display_name", default=name))
-        changed |= _configure(session, arguments, name)
-        changed |= _bring(session, arguments, name, wanted)
-    except ServiceError as error:
-        message = (
-            f"Unhandled exception while executing module: {error.text} ({error.code}, Win32ErrorCode {error.code})"
-        )
-        return {"changed": changed, "failed": True, "msg": message}
-    found = services.get(name)
+            # In check mode there is nothing to describe but what the task says.
+            return {"changed": True, "exists": True, "name": arguments.text("name")}
+    changed = created | _configure(machine, arguments, service, new=created)
+    changed |= _bring(machine, arguments, service.name, write=write)
+    found = machine.services.get(service.name)
     assert found is not None
-    return {"changed": changed, **_describe(session, found)}
+    return {"changed": changed, **_describe(machine, found)}
 
 
-def _missing(name: str) -> dict[str, Any]:
-    return {"changed": False, "failed": True, "msg": f"the service '{name}' does not exist and no path was given"}
+def _find(machine: Machine, name: str) -> Service | None:
+    """Return a service by its name or display name, as Get-ServiceFromName does."""
+    found = machine.services.get(name)
+    if found is not None:
+        return found
+    everything = (machine.services.get(each) for each in machine.services.names())
+    return next((each for each in everything if each and each.display_name.casefold() == name.casefold()), None)
 
 
-def _configure(session: Session, arguments: Arguments, name: str) -> bool:
-    services = session.machine.services
-    service = services.get(name)
-    assert service is not None
-    changes: dict[str, object] = {}
-    if arguments.raw("start_mode") is not None:
-        mode = arguments.text("start_mode")
-        if mode not in _MODES:
-            raise ArgumentError(f"value of start_mode must be one of: {', '.join(_MODES)}. Got no match for: {mode}")
-        start, delayed = _MODES[mode]
-        if (service.start, int(service.delayed)) != (start, delayed):
-            changes |= {"Start": start, "DelayedAutostart": delayed}
-    for argument, value, current in (
-        ("path", "ImagePath", service.image_path),
-        ("display_name", "DisplayName", service.display_name),
-        ("description", "Description", service.description),
-    ):
-        if arguments.raw(argument) is not None and arguments.text(argument) != current:
-            changes[value] = arguments.text(argument)
-    dependencies = arguments.raw("dependencies")
-    if dependencies is not None:
-        names = [str(item) for item in (dependencies if isinstance(dependencies, list) else [dependencies])]
-        if [item.casefold() for item in names] != [item.casefold() for item in service.dependencies]:
-            changes["DependOnService"] = names
-    if changes and not arguments.check_mode:
-        services.configure(name, **changes)
-    return bool(changes)
+def _wishes(arguments: Arguments) -> bool:
+    said = [name for name in _OPTIONS if name not in _NO_WISH and arguments.raw(name) is not None]
+    other = arguments.text("dependency_action", default="set") != "set"
+    return bool(said) or other or arguments.flag("desktop_interact")
 
 
-def _bring(session: Session, arguments: Arguments, name: str, wanted: object) -> bool:
-    services = session.machine.services
-    service = services.get(name)
-    assert service is not None
-    running = service.state == "Running"
-    if wanted == "restarted":
-        if not arguments.check_mode:
-            if running:
-                services.stop(name, force=arguments.flag("force_dependent_services"))
-            services.start(name)
-        return True
-    if wanted not in ("started", "stopped") or running == (wanted == "started"):
-        return False
+def _cmdlet(machine: Machine, name: str, **values: object) -> None:
+    """Run a cmdlet as the module does: its first error ends the module. Raises ArgumentError."""
+    bound = Bound(name, values)
+    try:
+        for _ in _objects(CMDLETS[name](machine, bound)):
+            pass
+    except CmdletError as error:
+        raise _unhandled(error.message) from None
+    if bound.errors:
+        raise _unhandled(bound.errors[0].message)
+
+
+def _objects(found: Iterable[object] | None) -> Iterable[object]:
+    return found or ()
+
+
+def _unhandled(message: str) -> ArgumentError:
+    return ArgumentError(f"Unhandled exception while executing module: {message}")
+
+
+def _changed_config(work: Callable[[], None], what: str) -> None:
+    """Do what the module does by SCManager.cs. Raises ArgumentError."""
+    try:
+        work()
+    except ServiceError as error:
+        raise _unhandled(
+            f"{what} ({error.text.rstrip('.')}, Win32ErrorCode {error.code} - 0x{error.code:08X})"
+        ) from None
+
+
+def _remove(machine: Machine, arguments: Arguments, service: Service | None) -> dict[str, Any]:
+    if service is None:
+        return {"changed": False, "exists": False}
+    name = service.name
     if not arguments.check_mode:
-        if wanted == "started":
-            services.start(name)
-        else:
-            services.stop(name, force=arguments.flag("force_dependent_services"))
+        _cmdlet(machine, "Stop-Service", Name=[name], Force=arguments.flag("force_dependent_services"))
+        _changed_config(lambda: machine.services.delete(name), "Failed to delete service")
+    return {"changed": True, "exists": False}
+
+
+def _create(machine: Machine, arguments: Arguments) -> Service | None:
+    name, path = arguments.text("name"), arguments.raw("path")
+    if path is None:
+        raise ArgumentError(f"Service '{name}' is not installed, need to set 'path' to create a new service")
+    if arguments.check_mode:
+        return None
+    _cmdlet(machine, "New-Service", Name=name, BinaryPathName=str(path))
+    return machine.services.get(name)
+
+
+def _configure(machine: Machine, arguments: Arguments, service: Service, *, new: bool) -> bool:
+    changes = Settings(machine, service, arguments).changes()
+    if changes and not arguments.check_mode:
+        _changed_config(lambda: machine.services.configure(service.name, **changes), "Failed to change service config")
+    # A password cannot be compared.
+    always = new or "ObjectName" in changes or arguments.text("update_password", default="on_create") == "always"
+    return bool(changes) or (always and bool(arguments.raw("password")))
+
+
+def _bring(machine: Machine, arguments: Arguments, name: str, *, write: bool) -> bool:
+    service = machine.services.get(name)
+    assert service is not None
+    wanted, force = arguments.text("state", default="").casefold(), arguments.flag("force_dependent_services")
+    if wanted == "paused":
+        # No service of the simulator takes SERVICE_CONTROL_PAUSE: CanPauseAndContinue is false for all of them.
+        raise ArgumentError(f"failed to pause service {name}: The service does not support pausing")
+    if not wanted or service.state == {"started": "Running", "stopped": "Stopped"}.get(wanted):
+        return False
+    if write and wanted == "started":
+        _cmdlet(machine, "Start-Service", Name=[name])
+    elif write and wanted == "stopped":
+        _cmdlet(machine, "Stop-Service", Name=[name], Force=force)
+    elif write:
+        _cmdlet(machine, "Restart-Service", Name=[name], Force=force)
     return True
 
 
-def _describe(session: Session, service: Service) -> dict[str, Any]:
-    modes = ("boot", "system", "delayed" if service.delayed else "auto", "manual", "disabled")
+def _describe(machine: Machine, service: Service) -> dict[str, Any]:
+    modes = {numbers: name for name, numbers in MODES.items()} | {(0, 0): "boot", (1, 0): "system"}
+    kind = machine.registry.data(f"{ROOT}\\{service.name}", "Type", 0x10)
+    delayed = int(service.delayed and service.start == 2)
     return {
         "exists": True,
         "name": service.name,
         "display_name": service.display_name,
         "description": service.description,
         "path": service.image_path,
-        "start_mode": modes[service.start],
+        "start_mode": modes[service.start, delayed],
         "state": {"Running": "running", "Stopped": "stopped"}.get(service.state, service.state.lower()),
         "username": service.account,
         "dependencies": service.dependencies,
-        "depended_by": session.machine.services.dependants(service.name),
+        "depended_by": machine.services.dependants(service.name),
         "can_pause_and_continue": False,
-        "desktop_interact": False,
+        "desktop_interact": bool(isinstance(kind, int) and kind & INTERACTIVE),
     }
