@@ -118,6 +118,7 @@ class MachineHost:
             exit_code=outcome.exit_code,
             failure=_error(outcome.failure) if outcome.failure else None,
             warnings=outcome.warnings,
+            verbose=outcome.verbose,
         )
 
     def shell_closed(self, shell_id: str) -> None:

@@ -28,6 +28,7 @@ from simulator.machine.modules import (
     rights,
     services,
     specification,
+    win_powershell,
     win_updates,
 )
 from simulator.machine.modules.argument_checks import INTERNAL, Checks, NoCheckModeError, masked
@@ -57,7 +58,7 @@ MODULES: Mapping[str, Module] = {
     "win_package": packages.run,
     "win_path": environment.path,
     "win_ping": basic.ping,
-    "win_powershell": commands.powershell,
+    "win_powershell": win_powershell.run,
     "win_reg_stat": registry.stat,
     "win_regedit": registry.edit,
     "win_service": services.run,

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_command, win_shell, win_powershell."""
+"""win_command and win_shell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simulator.machine import command_line
-from simulator.machine.calls.properties import outward
 from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.objects import ProgramResult
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
@@ -18,6 +17,7 @@ from simulator.machine.session import Session
 
 def command(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Run a program."""
+    arguments.modelled("_raw_params", "cmd", "argv", "chdir", "creates", "removes", "stdin")
     line = arguments.text("cmd", "_raw_params", default="").strip()
     words = arguments.raw("argv")
     if not line and not words:
@@ -44,6 +44,11 @@ def shell(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Run a piece of PowerShell, or of cmd.exe."""
     from simulator.machine.powershell.host import run_text
 
+    arguments.modelled("_raw_params", "chdir", "executable", "creates", "removes", "stdin", "no_profile")
+    if arguments.check_mode:
+        return {"changed": False, "skipped": True, "msg": "remote module does not support check mode"}
+    if arguments.raw("_raw_params") is None:
+        raise ArgumentError("Get-AnsibleParam: Missing required argument: _raw_params")
     line = arguments.text("_raw_params").strip()
     skipped = _skipped(session, arguments, line)
     if skipped:
@@ -55,40 +60,6 @@ def shell(session: Session, arguments: Arguments) -> dict[str, Any]:
         return _timed(line, lambda: run_text(session, line, stdin.splitlines()))
     name = executable if executable.endswith(".exe") else f"{executable}.exe"
     return _timed(line, lambda: session.run_program(name, f"/c {line}", stdin.encode()))
-
-
-def powershell(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Run a script and return its objects."""
-    from simulator.machine.powershell.host import run_script
-
-    text = arguments.text("script")
-    skipped = _skipped(session, arguments, text)
-    if skipped:
-        return skipped
-    outcome = run_script(session, text, [], variables=arguments.raw("parameters", {}))
-    errors = [
-        {
-            "exception": {"message": error.message, "type": error.exception_type},
-            "category_info": {"category": error.category},
-            "fully_qualified_error_id": error.error_id,
-        }
-        for error in [*outcome.errors, *([outcome.failure] if outcome.failure else [])]
-    ]
-    answer = {
-        "changed": True,
-        "output": [outward(item) for item in outcome.output],
-        "error": errors,
-        "warning": outcome.warnings,
-        "verbose": [],
-        "debug": [],
-        "information": [],
-        "host_out": "",
-        "host_err": "",
-        "result": {},
-    }
-    if outcome.failure:
-        answer |= {"failed": True, "msg": f"Unhandled exception while executing module: {outcome.failure.message}"}
-    return answer
 
 
 def _skipped(session: Session, arguments: Arguments, line: str) -> dict[str, Any] | None:
@@ -104,7 +75,10 @@ def _skipped(session: Session, arguments: Arguments, line: str) -> dict[str, Any
 
 def _change_directory(session: Session, arguments: Arguments) -> None:
     if arguments.raw("chdir"):
-        session.directory = arguments.path(session, "chdir").rstrip("\\")
+        folder = session.absolute(arguments.path(session, "chdir")).rstrip("\\")
+        if not session.machine.files.is_directory(folder + "\\"):
+            raise ArgumentError(f"the simulator does not model a chdir to {folder}, which is no folder")
+        session.directory = folder
 
 
 def _timed(line: str, work: Callable[[], ProgramResult]) -> dict[str, Any]:

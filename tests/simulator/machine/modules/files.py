@@ -10,6 +10,7 @@ from typing import Any
 
 from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.session import Session
+from simulator.machine.windows_paths import is_illegal, parent
 
 
 def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
@@ -49,43 +50,77 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     if arguments.flag("get_size", default=True):
         found["size"] = entry.size
     if arguments.flag("get_checksum", default=True):
-        algorithm = arguments.text("checksum_algorithm", default="sha1")
-        if algorithm not in ("md5", "sha1", "sha256", "sha384", "sha512"):
-            known = "md5, sha1, sha256, sha384, sha512"
-            raise ArgumentError(f"value of checksum_algorithm must be one of: {known}. Got no match for: {algorithm}")
+        algorithm = arguments.text("checksum_algorithm", default="sha1").casefold()
         found["checksum"] = hashlib.new(algorithm, files.read_bytes(path), usedforsecurity=False).hexdigest()
     return {"changed": False, "stat": found}
 
 
 def file(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Make or remove a file or folder."""
-    path = arguments.path(session, "path", "dest", "name")
+    arguments.modelled("path", "state")
+    path, state = _legacy_path(session, arguments), arguments.raw("state")
+    if state is not None and str(state).casefold() not in _STATES:
+        known = ",".join(_STATES)
+        raise ArgumentError(f"Get-AnsibleParam: Argument state needs to be one of {known} but was {state}.")
     files = session.machine.files
     original = arguments.raw("_original_basename")
     if original and files.is_directory(path):
         path = f"{path}\\{original}"
-    state = arguments.raw("state")
-    change = not arguments.check_mode
-    if state == "touch":
+    try:
+        return _file(session, path, state, change=not arguments.check_mode)
+    except OSError as error:
+        # It ends the module; of .NET's texts only the one of a missing folder is known.
+        if isinstance(error, FileNotFoundError):
+            raise _unhandled(f"Could not find a part of the path '{path}'.") from None
+        raise ArgumentError(f"Failed to {state or 'make'} {path}: {error.strerror or error}") from None
+
+
+_STATES = ("absent", "directory", "file", "touch")
+
+
+def _unhandled(message: str) -> ArgumentError:
+    return ArgumentError(f"Unhandled exception while executing module: {message}")
+
+
+def _legacy_path(session: Session, arguments: Arguments) -> str:
+    """Return an option of the type path as Get-AnsibleParam takes it: `Test-Path -IsValid` refuses some."""
+    name = next((name for name in ("path", "dest", "name") if arguments.raw(name) is not None), None)
+    if name is None:
+        raise ArgumentError("Get-AnsibleParam: Missing required argument: path")
+    path = arguments.path(session, name)
+    if is_illegal(path) or ":" in path[2:]:
+        raise ArgumentError(f"Get-AnsibleParam: Parameter '{name}' has an invalid path '{path}' specified.")
+    return path
+
+
+def _file(session: Session, path: str, state: object, *, change: bool) -> dict[str, Any]:
+    files = session.machine.files
+    wanted = str(state).casefold() if state is not None else None
+    if wanted == "touch":
+        if files.is_directory(path):
+            raise ArgumentError("the simulator does not model win_file's state touch for a folder")
+        if not files.exists(path) and not files.is_directory(parent(path)):
+            raise _unhandled(f"Could not find a part of the path '{path}'.")
         if change:
             files.write_bytes(path, files.read_bytes(path) if files.is_file(path) else b"")
         return {"changed": True}
     if files.exists(path):
-        if state == "absent":
+        if wanted == "absent":
             if change:
                 files.delete(path)
             return {"changed": True}
-        if state == "directory" and not files.is_directory(path):
+        if wanted == "directory" and not files.is_directory(path):
             return {"changed": False, "failed": True, "msg": f"path {path} is not a directory"}
-        if state == "file" and files.is_directory(path):
+        if wanted == "file" and files.is_directory(path):
             return {"changed": False, "failed": True, "msg": f"path {path} is not a file"}
         return {"changed": False}
-    if state in ("directory", None) and (state or path.endswith("\\")):
+    if wanted == "directory":
         if change:
             files.make_directory(path)
         return {"changed": True}
-    if state == "absent":
+    if wanted == "absent":
         return {"changed": False}
+    # Split-Path -Leaf gives the last name even of a path that ends in a backslash, so a file is what it looks like.
     return {"changed": False, "failed": True, "msg": f"path {path} will not be created"}
 
 

@@ -35,7 +35,7 @@ _KINDS = {
 def _path(arguments: Arguments) -> str:
     path = arguments.text("path", "key")
     if not re.match(r"^HK(CC|CR|CU|LM|U):\\", path):
-        raise ArgumentError(f"path: {path} is not a valid registry path, see module documentation for examples.")
+        raise ArgumentError(f"path: {path} is not a valid powershell path, see module documentation for examples.")
     return path
 
 
@@ -64,27 +64,35 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Make, change or remove a key or value."""
-    path, name, registry = _path(arguments), arguments.raw("name"), session.machine.registry
+    arguments.modelled("path", "name", "data", "type", "state", "delete_key")
+    path, registry = _path(arguments), session.machine.registry
+    name, data = arguments.raw("name") or None, arguments.raw("data")
     write = not arguments.check_mode
+    answer: dict[str, Any] = {"changed": False, "data_changed": False, "data_type_changed": False}
+    kind = _KINDS[arguments.text("type", default="string").casefold()]
+    if name is None and kind != "String":
+        text = "the data type when name is not specified can only be 'string'"
+        answer["warnings"] = [f"{text}, the type has automatically been converted"]
+        kind = "String"
+    wanted = Value(_data(data, kind), kind)
+    if arguments.text("state", default="present").casefold() == "absent":
+        delete_key = arguments.flag("delete_key", default=True)
+        return answer | _remove(session, path, name, delete_key=delete_key, write=write)
     exists = registry.key_exists(path)
-    if arguments.text("state", default="present") == "absent":
-        return _remove(session, path, name, delete_key=arguments.flag("delete_key", default=True), write=write)
     if registry.is_right_below_a_hive(path):
         raise NotModelled("how win_regedit fails to make a key right below a hive")
-    if name is None and arguments.raw("data") is None:
-        if not exists and write:
-            registry.create_key(path)
-        return {"changed": not exists}
-    kind = _KINDS.get(arguments.text("type", default="string"))
-    if kind is None:
-        raise ArgumentError(f"value of type must be one of: {', '.join(_KINDS)}")
-    wanted = Value(_data(arguments.raw("data"), kind), kind)
+    if not exists and write:
+        registry.create_key(path)
+    if (not exists and not write) or (name is None and data is None):
+        return answer | {"changed": not exists}
     old = registry.get(path, str(name or ""))
     if old == wanted:
-        return {"changed": False}
+        return answer | {"changed": not exists}
     if write:
         registry.set(path, str(name or ""), wanted.data, wanted.kind)
-    return {"changed": True, "data_changed": old is not None, "data_type_changed": bool(old and old.kind != kind)}
+    if old is None:
+        return answer | {"changed": True}
+    return answer | {"changed": True, "data_changed": old.data != wanted.data, "data_type_changed": old.kind != kind}
 
 
 def _remove(session: Session, path: str, name: object, *, delete_key: bool, write: bool) -> dict[str, Any]:
@@ -103,13 +111,41 @@ def _remove(session: Session, path: str, name: object, *, delete_key: bool, writ
 def _data(data: Any, kind: str) -> object:
     try:
         if kind in ("DWord", "QWord"):
-            return int(str(data if data is not None else 0), 0)
+            return _number(data, kind)
         if kind == "MultiString":
             return [str(item) for item in data] if isinstance(data, list) else ([] if data is None else [str(data)])
         if kind in ("Binary", "None"):
-            if isinstance(data, list):
-                return bytes(int(str(item), 0) for item in data)
-            return bytes.fromhex(re.sub(r"^hex:|[\s,]", "", str(data or "")))
+            return _bytes(data)
     except ValueError as error:
-        raise ArgumentError(f"cannot convert data to {kind}: {error}") from None
+        raise ArgumentError(f"Unhandled exception while executing module: {error}") from None
     return "" if data is None else str(data)
+
+
+def _number(data: Any, kind: str) -> int:
+    """Return a number as the registry keeps it, unsigned. Raises ArgumentError, ValueError."""
+    if isinstance(data, float) and data % 1:
+        raise ArgumentError(
+            f"data '{data}' cannot be a decimal or float value with a remainder when type is dword or qword"
+        )
+    number = int(data) if isinstance(data, float) else int(str(data if data is not None else 0), 0)
+    bits = 32 if kind == "DWord" else 64
+    if number >= 1 << bits:
+        raise ArgumentError(f"data cannot be larger than 0x{'f' * (bits // 4)} when type is {kind.casefold()}")
+    if number < -(1 << (bits - 1)) or (number < 0 and isinstance(data, str)):
+        target = "System.UInt64" if isinstance(data, str) else f"System.Int{bits}"
+        raise ValueError(f'Cannot convert value "{data}" to type "{target}".')
+    return number % (1 << bits)
+
+
+def _bytes(data: Any) -> bytes:
+    if isinstance(data, list):
+        return bytes(int(str(item), 0) for item in data)
+    if isinstance(data, int):
+        if data > 255:
+            what = "please specify this value as a yaml byte array or a comma separated hex value string"
+            raise ArgumentError(f"cannot convert binary data '{data}' to byte array, {what}")
+        return bytes([data])
+    text = re.sub(r"[^a-f0-9,:x\\-]", "", re.sub(r"^hex:", "", str(data or "").lower())).replace(",", ":")
+    if ":" in text:
+        return bytes(int(part, 16) for part in re.split(":+", text))
+    return bytes.fromhex(text if len(text) != 1 else f"0{text}")

@@ -36,6 +36,9 @@ class Outcome:
     output: list[object] = field(default_factory=list)
     errors: list[CmdletError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    verbose: list[str] = field(default_factory=list)
+    debug: list[str] = field(default_factory=list)
+    information: list[HostText] = field(default_factory=list)
     failure: CmdletError | None = None
     exit_code: int | None = None
     success: bool = True
@@ -97,6 +100,7 @@ def _complete(outcome: Outcome, interpreter: Interpreter) -> None:
     written = interpreter.written
     outcome.errors = written.errors
     outcome.warnings = written.warnings
+    outcome.verbose, outcome.debug, outcome.information = written.verbose, written.debug, written.information
     outcome.console = written.console
     outcome.success = outcome.success and interpreter.variables.success
     outcome.standard_error = "".join(written.standard_error)

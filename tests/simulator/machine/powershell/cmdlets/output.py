@@ -106,14 +106,10 @@ def _stream(name: str) -> Cmdlet:
 def write_information(machine: Machine, bound: Bound) -> Iterable[object]:
     """Write-Information."""
     action = _stopping(bound, "InformationAction", "InformationPreference")
-    run = host(bound)
-    for item in items(bound.get("MessageData")) or bound.pipeline:
-        message = HostText(to_text(item))
-        if action not in QUIET:
-            run.sinks.information(message)
-        elif run.sinks.information != run.written.console.append:
-            # Redirected, it is passed on although nobody would see it on the console.
-            run.sinks.information(message)
+    for item in items(bound.get("MessageData")) or bound.pipeline if action != "Ignore" else []:
+        # Its record is kept, and passed on by a redirection, although the console does not show it.
+        message = HostText(to_text(item), source="Write-Information", shown=action not in QUIET)
+        host(bound).sinks.information(message)
     return []
 
 

@@ -14,10 +14,17 @@ Emit = Callable[[object], None]
 
 @dataclass(frozen=True)
 class HostText:
-    """A line that was written to the console past the output: by Write-Host, or a warning."""
+    """A line that was written past the output: by Write-Host, or a warning.
+
+    Parameters:
+        source: the cmdlet that wrote it, of a record of the information stream.
+        shown: whether the console shows it; a record of the information stream may only be kept.
+    """
 
     text: str
     newline: bool = True
+    source: str = "Write-Host"
+    shown: bool = True
 
 
 @dataclass
@@ -26,6 +33,9 @@ class Written:
 
     errors: list[CmdletError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    verbose: list[str] = field(default_factory=list)
+    debug: list[str] = field(default_factory=list)
+    information: list[HostText] = field(default_factory=list)
     # The output, and what was written to the console past it, in the order in which it came.
     console: list[object] = field(default_factory=list)
     standard_error: list[str] = field(default_factory=list)
@@ -51,12 +61,24 @@ def to_console(written: Written) -> Sinks:
         written.warnings.append(text)
         written.console.append(HostText(f"WARNING: {text}"))
 
+    def say(kind: str, kept: list[str]) -> Callable[[str], None]:
+        def write(text: str) -> None:
+            kept.append(text)
+            written.console.append(HostText(f"{kind}: {text}"))
+
+        return write
+
+    def inform(text: HostText) -> None:
+        written.information.append(text)
+        if text.shown:
+            written.console.append(text)
+
     return Sinks(
         error=written.errors.append,
         warning=warn,
-        verbose=lambda text: written.console.append(HostText(f"VERBOSE: {text}")),
-        debug=lambda text: written.console.append(HostText(f"DEBUG: {text}")),
-        information=written.console.append,
+        verbose=say("VERBOSE", written.verbose),
+        debug=say("DEBUG", written.debug),
+        information=inform,
         standard_error=written.standard_error.append,
     )
 
