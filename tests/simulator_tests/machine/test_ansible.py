@@ -57,6 +57,23 @@ PLAY: list[dict[str, Any]] = [
     },
     {"name": "service", "ansible.windows.win_service": {"name": "W32Time", "state": "started", "start_mode": "auto"}},
     {"name": "reboot", "ansible.windows.win_reboot": {"reboot_timeout": 60}},
+    {
+        "name": "typing error",
+        "ansible.windows.win_service": {"name": "W32Time", "statte": "started"},
+        "ignore_errors": True,
+    },
+    {
+        "name": "not modelled",
+        "ansible.windows.win_regedit": {"path": "HKLM:\\A", "hive": "C:\\hive"},
+        "ignore_errors": True,
+    },
+    {
+        "name": "powershell",
+        "ansible.windows.win_powershell": {
+            "script": "$Ansible.Changed = $false; $Ansible.Result = Get-Service W32Time | Select-Object Name, Status"
+        },
+    },
+    {"name": "script", "ansible.builtin.script": "{{ playbook_dir }}/own.ps1", "ignore_errors": True},
     {"name": "unknown", "ansible.windows.win_user": {"name": "x"}, "ignore_errors": True},
 ]
 
@@ -66,6 +83,7 @@ def play(fleet: Fleet, folder: Path, connection: str) -> dict[str, dict[str, Any
     (folder / "tree" / "sub").mkdir(parents=True)
     (folder / "tree" / "a.txt").write_text("a")
     (folder / "tree" / "sub" / "b.txt").write_text("b")
+    (folder / "own.ps1").write_text("Write-Output x; exit 4")
     (folder / "ansible.cfg").write_text("[defaults]\nstdout_callback = ansible.builtin.default\n")
     machine = fleet.machine("win-a")
     variables = {
@@ -125,6 +143,15 @@ def test_ansible_modules(simulated_fleet: FleetFactory, tmp_path: Path, connecti
     time_service = machine.services.get("W32Time")
     assert time_service is not None
     assert time_service.state == "Running", "it is automatic now, so it came up at boot"
+    unsupported = (
+        "Unsupported parameters for (ansible.windows.win_service) module: statte. Supported parameters include:"
+    )
+    assert results["typing error"]["msg"].startswith(unsupported)
+    assert results["not modelled"]["msg"] == "the simulator does not model win_regedit's option hive"
+    status = {"Type": "System.ServiceProcess.ServiceControllerStatus", "String": "Running", "Value": 4}
+    assert results["powershell"]["result"] == {"Name": "W32Time", "Status": status}
+    assert not results["powershell"]["changed"]
+    assert (results["script"]["rc"], results["script"]["stdout"].strip()) == (4, "x")
     assert results["unknown"]["msg"] == "the simulator does not model the module win_user"
     leftovers = machine.files.listing(r"C:\Users\Administrator\AppData\Local\Temp")
     assert leftovers == [], "Ansible removes its temporary folders"

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.executor.powershell.module_manifest import _bootstrap_powershell_script, _create_powershell_wrapper
 
+import simulator
 from simulator.machine import ansible_actions, ansible_wrapper
 from simulator.machine.ansible_wrapper import ManifestError, read
 from simulator.machine.machine import Machine
@@ -173,5 +176,7 @@ def test_fact_subsets() -> None:
     assert choose(["nope"])[1] == ["invalid value nope specified in gather_subset"]
 
 
-def test_modules_are_named() -> None:
-    assert {"setup", "win_ping", "win_copy", "invoke_calls", "async_status"} <= MODULES.keys()
+def test_the_readme_names_every_module() -> None:
+    text = (Path(simulator.__file__).parent / "README.md").read_text(encoding="utf-8")
+    listed = text.partition("a test compares this list with it):")[2].strip().partition("\n\n")[0]
+    assert re.findall(r"`(\w+)`", listed) == sorted(MODULES)

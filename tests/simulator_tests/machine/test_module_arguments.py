@@ -69,11 +69,10 @@ def test_a_legacy_module_ignores_what_it_does_not_ask_for(session: Session) -> N
 
 
 def test_an_option_that_is_not_modelled_fails_by_name(session: Session) -> None:
-    found = run_module(session, "win_stat", path="C:\\", follow=True)
+    found = run_module(session, "win_regedit", path="HKLM:\\SOFTWARE\\Demo", hive="C:\\hive")
     assert found["failed"]
-    assert found["msg"] == "the simulator does not model win_stat's option follow"
-    # A default that is said is no wish.
-    assert run_module(session, "win_stat", path="C:\\", follow=False)["stat"]["exists"]
+    assert found["msg"] == "the simulator does not model win_regedit's option hive"
+    assert not session.machine.registry.key_exists("HKLM:\\SOFTWARE\\Demo")
 
 
 def test_aliases_and_defaults_and_the_invocation(session: Session) -> None:

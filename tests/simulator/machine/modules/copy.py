@@ -98,6 +98,8 @@ def _remote(session: Session, arguments: Arguments) -> dict[str, Any]:
         raise ArgumentError(f"Cannot copy src file: '{source}' as it does not exist")
     name = source.rstrip("\\").rsplit("\\", 1)[-1]
     folder = files.is_directory(source)
+    if arguments.flag("backup") or not arguments.flag("force", default=True):
+        raise ArgumentError("the simulator does not model win_copy's options backup and force with remote_src")
     answer: dict[str, Any] = {"changed": False, "src": source, "operation": "folder_copy" if folder else "file_copy"}
     if folder:
         path = dest.rstrip("\\") if source.endswith("\\") else f"{dest.rstrip(chr(92))}\\{name}"

@@ -26,6 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 def run(session: Session, arguments: Arguments) -> Facts:
     """Gather the facts of the wanted subsets."""
+    arguments.modelled("gather_subset", "gather_timeout", "fact_path")
     wanted = arguments.raw("gather_subset", ["all"])
     subsets = [str(item) for item in (wanted if isinstance(wanted, list) else str(wanted).split(","))]
     chosen, warnings = choose(subsets)

@@ -15,12 +15,15 @@ from simulator.machine.windows_paths import is_illegal, parent
 
 def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Describe a file or folder."""
-    arguments.modelled("path", "get_checksum", "get_size", "checksum_algorithm")
+    arguments.modelled("path", "get_checksum", "get_size", "checksum_algorithm", "follow")
     path = arguments.path(session, "path", "dest", "name")
     files = session.machine.files
     entry = files.entry(path)
     if entry is None:
         return {"changed": False, "stat": {"exists": False}}
+    if files.real(path).is_symlink():
+        # Without links `follow` changes nothing.
+        raise ArgumentError("the simulator does not model win_stat of a link")
     moment = entry.modified.timestamp()
     found: dict[str, Any] = {
         "exists": True,

@@ -32,10 +32,10 @@ _KINDS = {
 }
 
 
-def _path(arguments: Arguments) -> str:
+def _path(arguments: Arguments, what: str) -> str:
     path = arguments.text("path", "key")
-    if not re.match(r"^HK(CC|CR|CU|LM|U):\\", path):
-        raise ArgumentError(f"path: {path} is not a valid powershell path, see module documentation for examples.")
+    if not re.match(r"^HK(CC|CR|CU|LM|U):\\", path, re.IGNORECASE):
+        raise ArgumentError(f"path: {path} is not a valid {what} path, see module documentation for examples.")
     return path
 
 
@@ -50,7 +50,9 @@ def _describe(session: Session, value: Value) -> dict[str, Any]:
 
 def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Describe a key, or one of its values."""
-    path, name, registry = _path(arguments), arguments.raw("name"), session.machine.registry
+    arguments.modelled("path", "name")
+    path, registry = _path(arguments, "registry"), session.machine.registry
+    name = next((arguments.raw(each) for each in ("name", "entry", "value") if arguments.raw(each) is not None), None)
     if not registry.key_exists(path):
         return {"changed": False, "exists": False}
     if name is None:
@@ -65,7 +67,7 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
 def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
     """Make, change or remove a key or value."""
     arguments.modelled("path", "name", "data", "type", "state", "delete_key")
-    path, registry = _path(arguments), session.machine.registry
+    path, registry = _path(arguments, "powershell"), session.machine.registry
     name, data = arguments.raw("name") or None, arguments.raw("data")
     write = not arguments.check_mode
     answer: dict[str, Any] = {"changed": False, "data_changed": False, "data_type_changed": False}

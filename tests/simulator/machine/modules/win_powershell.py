@@ -109,14 +109,15 @@ def _parameters(arguments: Arguments, text: str) -> dict[str, Any]:
 
     given = dict(arguments.raw("parameters", {}))
     if _SHOULD_PROCESS.search(text):
-        given |= {"Confirm": False, "WhatIf": arguments.check_mode}
+        # The module adds Confirm: $false too; here nothing ever asks.
+        given |= {"WhatIf": arguments.check_mode}
     if not given:
         return {}
     try:
-        declared = Parser().script(text).parameters
+        block = Parser().script(text)
     except CmdletError:
         return given
-    if not declared:
+    if not (block.parameters or block.advanced):
         raise ArgumentError("the simulator does not model parameters of a script that has no param()")
     return given
 

@@ -113,7 +113,7 @@ def _run_text(
 ) -> None:
     """Run a script in the runspace's own scope; what it outputs before it fails or exits is kept."""
     block = Parser().script(text)
-    if block.parameters or block.process:
+    if block.parameters or block.process or (variables and block.advanced):
         arguments = Arguments(list(variables.items()), [])
         call = Call(interpreter, block, "", arguments, emit, piped=bool(given) or block.process is not None)
         call.begin()
