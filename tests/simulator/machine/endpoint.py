@@ -109,11 +109,11 @@ class MachineHost:
             commands=[(command.text, command.is_script, command.arguments) for command in pipeline.commands],
         )
         try:
-            output = outcome.serializable()
+            objects = outcome.serializable()
         except NotModelled as error:
             return ScriptResult(failure=_error(error))
         return ScriptResult(
-            output,
+            objects,
             [_error(error) for error in outcome.errors],
             exit_code=outcome.exit_code,
             failure=_error(outcome.failure) if outcome.failure else None,

@@ -103,7 +103,8 @@ def _checked(
     try:
         params = checks.run(rules, arguments)
     except ArgumentError as error:
-        return masked(_failed(str(error)), checks.secrets)
+        refusal: dict[str, Any] = masked(_failed(str(error)), checks.secrets)
+        return refusal
     except NoCheckModeError as error:
         return {"changed": False, "skipped": True, "msg": str(error)}
     wanted = {key.casefold() for key in arguments} | {
@@ -115,7 +116,8 @@ def _checked(
         if option.casefold() in wanted and params[option] != settings.default
     }
     answer = _run(session, module, Arguments({**internal, **params}, text, name, given))
-    return masked({**answer, "invocation": {"module_args": params}}, checks.secrets)
+    shown: dict[str, Any] = masked({**answer, "invocation": {"module_args": params}}, checks.secrets)
+    return shown
 
 
 def _legacy(session: Session, module: Module, name: str, text: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -145,8 +145,8 @@ def _enumeration(value: Enumeration) -> Any:
     """Return a member of an enumeration: psrpcore names the type after a Python enumeration's module and name."""
     module, _, name = value.type_name.rpartition(".")
     # Made anew each time, so that two equal values are not one object on the wire.
-    members: Any = {value.name: value.number}
-    return enum.Enum(name, members, module=module)(value.number)  # type: ignore[call-overload]
+    make: Any = enum.Enum
+    return make(name, {value.name: value.number}, module=module)(value.number)
 
 
 def _properties(value: PSObject, depth: int) -> Any:
