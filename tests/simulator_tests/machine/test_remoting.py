@@ -124,3 +124,8 @@ def test_what_cannot_be_told_is_refused_by_name(machine: Machine) -> None:
     assert not result.output
     assert result.failure is not None
     assert result.failure.message.startswith("the simulator does not model ")
+
+
+def test_verbose_messages_and_warnings_have_streams_of_their_own(machine: Machine) -> None:
+    result = run(machine, "Write-Verbose loud -Verbose; Write-Verbose quiet; Write-Warning careful; 1")
+    assert (list(result.output), list(result.verbose), list(result.warnings)) == ([1], ["loud"], ["careful"])
