@@ -13,7 +13,7 @@ from pathlib import Path
 from mutation import choice, coverage, sources, workplace
 from mutation.mutants import Mutant
 from mutation.report import Report
-from mutation.running import Runner, Verdict
+from mutation.running import Outcome, Runner, Verdict
 from mutation.sources import AREAS, Area
 from mutation.workplace import Workplace
 
@@ -37,7 +37,8 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="N lines of each area, with one mutant each")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the sample (1)")
     parser.add_argument("--files", type=int, default=10, metavar="N", help="at most N test files for each mutant (10)")
-    parser.add_argument("--seconds", type=float, default=600, metavar="N", help="time limit of a mutant (600)")
+    limit = "time limit of a mutant (60), or five times what its tests take without it, if that is longer"
+    parser.add_argument("--seconds", type=float, default=60, metavar="N", help=limit)
     parser.add_argument("--tests", action="append", metavar="FOLDER", help="look for tests here instead")
     parser.add_argument("--list", action="store_true", help="show the mutants and their tests, and run nothing")
     read = parser.parse_args(arguments)
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     lines = None
     if wanted.since:
-        lines = choice.changed_lines(workplace.git(ROOT, "diff", "--unified=0", "--no-color", wanted.since, "--"))
+        lines = choice.changed_since(ROOT, wanted.since)
     chosen = trials(wanted, texts, lines)
     report = Report(texts)
     if wanted.list:
@@ -85,7 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     report.say(f"{len(chosen)} mutants, seed {wanted.seed}")
     with workplace.copy_of(ROOT) as place:
-        judge(chosen, place, Runner(place.root, wanted.seconds), report)
+        runner = Runner(place.root, wanted.seconds)
+        runner.baseline(test for trial in chosen for test in trial.tests)
+        judge(chosen, place, runner, report)
     report.close()
     return 0
 
@@ -102,11 +105,26 @@ def judge(chosen: Sequence[Trial], place: Workplace, runner: Runner, report: Rep
     verdicts: dict[Trial, Verdict] = {}
     try:
         for trial in chosen:
-            with place.changed(trial.mutant):
-                verdicts[trial] = runner.judge(trial.tests)
+            verdicts[trial] = _try(trial, place, runner)
             report.show(trial.mutant, verdicts[trial].outcome.value)
+        _without_red(verdicts, place, runner, report)
     except KeyboardInterrupt:
         report.say(f"interrupted: {len(chosen) - len(verdicts)} mutants were not tried")
+    for trial, verdict in verdicts.items():
+        report.count(trial.area.name, trial.mutant, verdict.outcome)
+
+
+def _try(trial: Trial, place: Workplace, runner: Runner, without: Sequence[str] = ()) -> Verdict:
+    with place.changed(trial.mutant):
+        verdict = runner.judge(trial.tests, without)
+    if verdict.outcome is Outcome.TIMEOUT and runner.judge(trial.tests, without).outcome is not Outcome.SURVIVED:
+        # They are as slow without it: the machine is busy, and the mutant is not the cause.
+        return Verdict(Outcome.BROKEN)
+    return verdict
+
+
+def _without_red(verdicts: dict[Trial, Verdict], place: Workplace, runner: Runner, report: Report) -> None:
+    """Run mutants again whose test also fails without them: it may pass only together with others, or at times."""
     red: list[str] = []
     while news := runner.red(
         sorted({found.test for found in verdicts.values() if found.test and found.test not in red})
@@ -115,11 +133,8 @@ def judge(chosen: Sequence[Trial], place: Workplace, runner: Runner, report: Rep
         for trial, verdict in verdicts.items():
             if verdict.test in news:
                 report.say(f"fails without a mutant, too, and is left out: {verdict.test}")
-                with place.changed(trial.mutant):
-                    verdicts[trial] = runner.judge(trial.tests, red)
+                verdicts[trial] = _try(trial, place, runner, red)
                 report.show(trial.mutant, verdicts[trial].outcome.value)
-    for trial, verdict in verdicts.items():
-        report.count(trial.area.name, trial.mutant, verdict.outcome)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
-from mutation import sources
+from mutation import sources, workplace
 from mutation.mutants import Mutant
 
 _FILE = re.compile(r"^\+\+\+ b/(.*)$")
@@ -22,7 +23,7 @@ def changed_lines(diff: str) -> dict[str, set[int]]:
     """Return the new or changed lines of each file.
 
     Args:
-        diff: the output of `git diff --unified=0 --no-prefix`, or one with git's prefixes.
+        diff: the output of `git diff --unified=0` with the prefixes a/ and b/.
     """
     lines: dict[str, set[int]] = {}
     path = ""
@@ -35,6 +36,23 @@ def changed_lines(diff: str) -> dict[str, set[int]]:
             first, count = int(found[1]), int(found[2] or 1)
             lines.setdefault(path, set()).update(range(first, first + count))
     return {path: numbers for path, numbers in lines.items() if numbers}
+
+
+def changed_since(root: Path, revision: str) -> dict[str, set[int]]:
+    """Return the lines of each file that differ from a revision, and all lines of files that git does not know yet.
+
+    Args:
+        root: the checkout.
+        revision: anything that git takes as one.
+    """
+    # A user's settings may turn the prefixes off, or run another program.
+    options = ["--unified=0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/"]
+    lines = changed_lines(workplace.git(root, "diff", *options, revision, "--"))
+    for path in workplace.git(root, "ls-files", "-z", "--others", "--exclude-standard").split("\0"):
+        if path.endswith(sources.SUFFIXES):
+            count = (root / path).read_text(encoding="utf-8").count("\n") + 1
+            lines[path] = set(range(1, count + 1))
+    return lines
 
 
 def choose(

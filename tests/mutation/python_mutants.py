@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mutation.mutants import Mutant, make
 
@@ -36,6 +37,9 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitOr: (r"\|", "&"),
     ast.BitAnd: (r"&", "|"),
 }
+TYPES = frozenset({"Any", "bool", "bytes", "Callable", "dict", "float", "frozenset", "int", "Iterable", "Iterator"})
+TYPES |= {"list", "Mapping", "Sequence", "set", "str", "tuple", "type"}
+"""Names of which every alias of a type has one."""
 CHANGED_TEXT = "mutated"
 _COMMA = re.compile(r"\s*,")
 
@@ -123,6 +127,11 @@ class _Finder(ast.NodeVisitor):
             self._replace(node, str(not value), "boolean")
         elif isinstance(value, int):
             self._replace(node, str(value + 1), "number")
+        elif isinstance(value, float) and math.isfinite(value * 2 + 1):
+            # Also another value after it was rounded, and never the same.
+            self._replace(node, repr(value * 2 + 1), "number")
+        elif isinstance(value, bytes):
+            self._replace(node, repr(value + CHANGED_TEXT.encode()), "text")
         elif isinstance(value, str) and not re.search(r"\s", value):
             changed = value + CHANGED_TEXT if value else CHANGED_TEXT
             self._replace(node, json.dumps(changed, ensure_ascii=False), "text")
@@ -219,6 +228,9 @@ class _Finder(ast.NodeVisitor):
 
     # What has annotations: only the rest of it is visited.
 
+    def visit_Module(self, node: ast.Module) -> None:
+        self._visit_all([statement for statement in node.body if not _is_alias(statement)])
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self._visit_all([node.value] if node.value else [])
 
@@ -233,8 +245,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         names = {target.id for target in node.targets if isinstance(target, ast.Name)}
-        # Aliases of types look like arithmetic.
-        if not names & {"__all__", "__metaclass__"} and not _is_alias(node.value):
+        if not names & {"__all__", "__metaclass__"}:
             self._visit_all([node.value])
 
     def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -245,18 +256,30 @@ class _Finder(ast.NodeVisitor):
             self.visit(node)
 
 
-def _is_alias(value: ast.expr) -> bool:
-    """Whether an expression names a type: `dict[str, Any]`, `t.Callable[..., str]`, `str | None`."""
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
-        return any(_is_type(side) for side in (value.left, value.right))
-    return isinstance(value, ast.Subscript) and _is_type(value)
+def _is_alias(statement: ast.stmt) -> bool:
+    """Whether a statement of a module names a type: `Find = Callable[..., str]`, `Tree: TypeAlias = "..."`."""
+    if isinstance(statement, ast.AnnAssign):
+        return "TypeAlias" in _names(statement.annotation)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target = statement.targets[0]
+    is_named_so = isinstance(target, ast.Name) and target.id.lstrip("_")[:1].isupper()
+    return is_named_so and _is_type(statement.value) and bool(_names(statement.value) & TYPES)
 
 
 def _is_type(node: ast.expr) -> bool:
-    names: Iterator[str] = (
-        found.id if isinstance(found, ast.Name) else found.attr
-        for found in ast.walk(node)
-        if isinstance(found, ast.Name | ast.Attribute)
-    )
-    known = {"str", "int", "bool", "float", "bytes", "dict", "list", "tuple", "set", "frozenset", "type", "Any"}
-    return any(name in known or name in {"Callable", "Mapping", "Sequence", "Iterable", "Iterator"} for name in names)
+    """Whether an expression has no parts but those that a type has."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.BitOr) and _is_type(node.left) and _is_type(node.right)
+    if isinstance(node, ast.Subscript):
+        return _is_type(node.value) and _is_type(node.slice)
+    if isinstance(node, ast.Tuple | ast.List):
+        return all(map(_is_type, node.elts))
+    if isinstance(node, ast.Constant):
+        return node.value is None or node.value is ... or isinstance(node.value, str)
+    return isinstance(node, ast.Name | ast.Attribute)
+
+
+def _names(node: ast.expr) -> set[str]:
+    found = (part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute))
+    return {part.id if isinstance(part, ast.Name) else part.attr for part in found}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a mutation run prints."""
+"""What a mutation run prints. Only what a test noticed counts as killed; time limits have a count of their own."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from collections.abc import Mapping
 from mutation.mutants import Mutant
 from mutation.running import Outcome
 
+_SHORT = {Outcome.TIMEOUT: "stopped by the time limit", Outcome.BROKEN: "not run"}
+
 
 class Report:
     """Prints mutants as they are tried, and at the end how many were killed.
 
     Args:
         texts: the texts of the files, by path.
+
+    Attributes:
+        counted: area, mutant and outcome of each that was tried.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
-        self._outcomes: list[tuple[str, Mutant, Outcome]] = []
+        self.counted: list[tuple[str, Mutant, Outcome]] = []
 
     def say(self, line: str) -> None:
         """Print a line at once, also into a file."""
@@ -31,22 +36,25 @@ class Report:
 
     def count(self, area: str, mutant: Mutant, outcome: Outcome) -> None:
         """Count what became of a mutant."""
-        self._outcomes.append((area, mutant, outcome))
+        self.counted.append((area, mutant, outcome))
 
     def close(self) -> None:
-        """Print the survivors, and the counts of each area and of all."""
-        survivors = [(mutant, outcome) for _area, mutant, outcome in self._outcomes if not outcome.is_killed]
-        if survivors:
-            self.say("\nSurvivors:")
-        for mutant, outcome in survivors:
-            self.show(mutant, outcome.value)
+        """Print the mutants that no test killed, and the counts of each area and of all."""
+        for outcome in Outcome:
+            found = [mutant for _area, mutant, its in self.counted if its is outcome]
+            if found and outcome is not Outcome.KILLED:
+                self.say(f"\n{outcome.value[0].upper()}{outcome.value[1:]}:")
+                for mutant in found:
+                    self.show(mutant, outcome.value)
         self.say("")
-        for area in dict.fromkeys(area for area, _mutant, _outcome in self._outcomes):
-            self.say(f"{area}: {self._count([outcome for name, _, outcome in self._outcomes if name == area])}")
-        self.say(self._count([outcome for _area, _mutant, outcome in self._outcomes]))
+        for area in dict.fromkeys(area for area, _mutant, _outcome in self.counted):
+            self.say(f"{area}: {self._count([outcome for name, _, outcome in self.counted if name == area])}")
+        self.say(self._count([outcome for _area, _mutant, outcome in self.counted]))
 
     @staticmethod
     def _count(outcomes: list[Outcome]) -> str:
-        killed = sum(outcome.is_killed for outcome in outcomes)
-        share = f" ({100 * killed / len(outcomes):.0f} %)" if outcomes else ""
-        return f"mutants {len(outcomes)}, killed {killed}{share}"
+        counts = {outcome: outcomes.count(outcome) for outcome in Outcome}
+        share = f" ({100 * counts[Outcome.KILLED] / len(outcomes):.0f} %)" if outcomes else ""
+        # Neither killed nor survived: nobody knows what the tests would have said.
+        others = "".join(f", {_SHORT[outcome]} {counts[outcome]}" for outcome in _SHORT if counts[outcome])
+        return f"mutants {len(outcomes)}, killed {counts[Outcome.KILLED]}{share}{others}"

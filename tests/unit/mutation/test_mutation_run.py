@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ import pytest
 from mutation import __main__ as command
 from mutation import choice, imports, workplace
 from mutation.coverage import Coverage
-from mutation.mutants import make
+from mutation.mutants import Mutant, make
 from mutation.report import Report
-from mutation.running import RED, Outcome, Runner
+from mutation.running import Outcome, Run, Runner
 from mutation.sources import AREAS, PYTHON, YAML
 
 DIFF = """\
@@ -39,6 +40,17 @@ diff --git a/gone.py b/gone.py
 
 def test_lines_of_a_change_are_read_from_a_diff() -> None:
     assert choice.changed_lines(DIFF) == {"plugins/a.py": {2, 3, 4, 12}}
+
+
+@pytest.mark.parametrize("setting", ["diff.noprefix", "diff.mnemonicPrefix"])
+def test_changed_lines_do_not_depend_on_settings_of_git_and_include_new_files(setting: str, tmp_path: Path) -> None:
+    commit(tmp_path, {"a.py": "x = 1\ny = 2\n", ".gitignore": "ignored.py\n"})
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"]
+    subprocess.run(["git", *identity, "commit", "--quiet", "-m", "a"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "config", setting, "true"], cwd=tmp_path, check=True)
+    for name, text in {"a.py": "x = 1\ny = 3\n", "new.py": "a\nb\n", "ignored.py": "c\n", "image": "d\n"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert choice.changed_since(tmp_path, "HEAD") == {"a.py": {2}, "new.py": {1, 2, 3}}
 
 
 TEXTS = {"plugins/a.py": "x = 1\ny = 2 + 3\n", "plugins/b.py": "".join(f"z{n} = {n}\n" for n in range(50))}
@@ -148,50 +160,147 @@ def commit(root: Path, files: dict[str, str]) -> None:
         subprocess.run(["git", *arguments], cwd=root, check=True)
 
 
+FILES = {
+    "a.py": "def f(a):\n    return a + 1\n",
+    "test_a.py": "import a\n\n\ndef test_f():\n    assert a.f(1) == 2\n",
+    ".gitignore": "ignored\n",
+    "ignored": "",
+}
+PLUS = make("a.py", FILES["a.py"], 23, 24, "-", "arithmetic")
+EQUIVALENT = make("a.py", FILES["a.py"], 23, 24, "- -", "equivalent")
+LOOP = make("a.py", FILES["a.py"], 14, 14, "while a: pass\n    ", "loop")
+NO_CODE = make("a.py", FILES["a.py"], 0, 0, "(", "syntax")
+ENDS = make("a.py", FILES["a.py"], 14, 14, "__import__('os')._exit(4)\n    ", "exit")
+
+
+def trial(mutant: Mutant, *tests: str) -> command.Trial:
+    return command.Trial(mutant, PYTHON, tests)
+
+
 def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    commit(tmp_path, {"a.py": "def f(a):\n    return a + 1\n", ".gitignore": "ignored\n", "ignored": ""})
-    (tmp_path / "test_a.py").write_text("import a\n\n\ndef test_f():\n    assert a.f(1) == 2\n", encoding="utf-8")
-    (tmp_path / "test_red.py").write_text("def test_red():\n    assert False\n", encoding="utf-8")
-    text = (tmp_path / "a.py").read_text(encoding="utf-8")
+    commit(tmp_path, FILES)
+    report = Report(FILES)
     with workplace.copy_of(tmp_path) as place:
-        assert sorted(path.name for path in place.root.iterdir() if path.is_file()) == [
-            ".gitignore",
-            "a.py",
-            "test_a.py",
-            "test_red.py",
-        ]
-        plus, loop = text.index("+"), text.index("return")
-        mutants = {
-            Outcome.KILLED: make("a.py", text, plus, plus + 1, "-", "arithmetic"),
-            Outcome.SURVIVED: make("a.py", text, plus, plus + 1, "--", "equivalent"),
-            Outcome.TIMEOUT: make("a.py", text, loop, loop, "while a: pass\n    ", "loop"),
-        }
-        report = Report({"a.py": text})
-        # A test that fails anyway kills nothing.
-        chosen = [command.Trial(mutant, PYTHON, ("test_red.py", "test_a.py")) for mutant in mutants.values()]
-        command.judge(chosen[:2], place, Runner(place.root, 60), report)
-        command.judge([command.Trial(chosen[2].mutant, PYTHON, ("test_a.py",))], place, Runner(place.root, 5), report)
-        command.judge([command.Trial(chosen[0].mutant, YAML, ())], place, Runner(place.root, 60), report)
-        assert (place.root / "a.py").read_text(encoding="utf-8") == text
+        there = sorted(path.name for path in place.root.iterdir() if path.is_file())
+        assert there == [".gitignore", "a.py", "test_a.py"]
+        runner = Runner(place.root, 5)
+        runner.baseline(["test_a.py"])
+        mutants = (PLUS, EQUIVALENT, LOOP, NO_CODE, ENDS)
+        command.judge([trial(mutant, "test_a.py") for mutant in mutants], place, runner, report)
+        command.judge([command.Trial(PLUS, YAML, ())], place, runner, report)
+        assert (place.root / "a.py").read_text(encoding="utf-8") == FILES["a.py"]
     report.close()
-    assert (tmp_path / "a.py").read_text(encoding="utf-8") == text
+    assert (tmp_path / "a.py").read_text(encoding="utf-8") == FILES["a.py"]
     lines = capsys.readouterr().out.splitlines()
-    found = {mutant.operator: outcome.value for outcome, mutant in mutants.items()}
-    told = lines[: lines.index("Survivors:")]
-    for operator, outcome in found.items():
-        assert [line for line in told if f": {operator}: " in line and line.endswith(f"[{outcome}]")], (operator, told)
-    assert "fails without a mutant, too, and is left out: test_red.py::test_red" in told
+    assert [line.partition("[")[2] for line in lines[:6]] == [
+        "killed]",
+        "survived]",
+        "stopped by the time limit]",
+        "killed]",
+        "pytest did not run to its end]",
+        "survived, no test file reaches it]",
+    ]
     assert lines[-3:] == [
-        "python: mutants 3, killed 2 (67 %)",
+        "python: mutants 5, killed 2 (40 %), stopped by the time limit 1, not run 1",
         "yaml: mutants 1, killed 0 (0 %)",
-        "mutants 4, killed 2 (50 %)",
+        "mutants 6, killed 2 (33 %), stopped by the time limit 1, not run 1",
     ]
 
 
-def test_red_tests_are_read_from_pytests_summary() -> None:
-    output = "FAILED tests/unit/test_a.py::test_x[a - b] - assert 1\nERROR tests/unit/test_b.py\nother\n"
-    assert RED.findall(output)[1] == "tests/unit/test_b.py"
-    assert RED.findall("FAILED tests/unit/test_a.py::test_x - assert 1") == ["tests/unit/test_a.py::test_x"]
+ALONE = """\
+import a
+import pytest
+
+
+@pytest.mark.parametrize("text", ["a - b"])
+def test_alone(text, request):
+    assert a.f(1) == 2
+    assert len(request.session.items) > 1
+"""
+
+
+def test_a_test_that_also_fails_without_the_mutant_kills_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(tmp_path, {**FILES, "test_alone.py": ALONE})
+    report = Report(FILES)
+    with workplace.copy_of(tmp_path) as place:
+        runner = Runner(place.root, 60)
+        with pytest.raises(RuntimeError, match=r"make these pass first:\ntest_alone.py::test_alone\[a - b\]$"):
+            runner.baseline(["test_alone.py"])
+        command.judge([trial(PLUS, "test_alone.py")], place, runner, report)
+    assert report.counted == [("python", PLUS, Outcome.UNTESTED)]
+    assert "fails without a mutant, too, and is left out: test_alone.py::test_alone[a - b]" in capsys.readouterr().out
+
+
+class Scripted(Runner):
+    """Gives runs that are prepared, and keeps their time limits."""
+
+    def __init__(self, *runs: Run, seconds: float = 60) -> None:
+        super().__init__(Path(), seconds)
+        self.runs = list(runs)
+        self.limits: list[float | None] = []
+
+    def _pytest(self, arguments: Sequence[str], limit: float | None) -> Run:
+        self.limits.append(limit)
+        return self.runs.pop(0)
+
+
+PASSED, STOPPED = Run(0, "", 1), Run(None, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (Run(2, "", 1, ("test_no.py",)), r"ends with 2; make these pass first:\ntest_no.py$"),
+        (Run(4, "ERROR: file or directory not found", 1), "ends with 4; .*\nERROR: file or directory not found"),
+    ],
+)
+def test_all_test_files_pass_without_a_mutant_before_any_is_tried(run: Run, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        Scripted(run).baseline(["test_a.py"])
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (PASSED, Outcome.SURVIVED),
+        (Run(1, "", 1, ("test_a.py::test_f",)), Outcome.KILLED),
+        (Run(2, "", 1, ("test_a.py",)), Outcome.KILLED),
+        *[(Run(status, "", 1), Outcome.BROKEN) for status in (1, 2, 3, 4, -9)],
+        (Run(3, "", 1, ("test_a.py::test_f",)), Outcome.BROKEN),
+        (Run(5, "", 1), Outcome.UNTESTED),
+        (STOPPED, Outcome.TIMEOUT),
+    ],
+)
+def test_only_a_failed_test_kills(run: Run, outcome: Outcome) -> None:
+    assert Scripted(run).judge(["test_a.py"]).outcome is outcome
+
+
+def test_the_time_limit_is_five_times_what_the_tests_take_without_a_mutant() -> None:
+    runner = Scripted(Run(0, "", 50, (), {"test_a.py": 10.0, "test_b.py": 30.0}), PASSED, PASSED, PASSED)
+    runner.baseline(["test_a.py", "test_b.py"])
+    runner.judge(["test_a.py"])
+    runner.judge(["test_a.py", "test_b.py"])
+    runner.red(["test_b.py::test_b"])
+    # Ten seconds more are those of pytest itself.
+    assert runner.limits == [None, 100, 250, 200]
+    assert Scripted(seconds=7).limit(["test_a.py"]) == 7
+
+
+@pytest.mark.parametrize(("again", "outcome"), [(PASSED, Outcome.TIMEOUT), (STOPPED, Outcome.BROKEN)])
+def test_a_timeout_counts_only_where_the_tests_end_without_the_mutant(
+    again: Run, outcome: Outcome, tmp_path: Path
+) -> None:
+    (tmp_path / "a.py").write_text(FILES["a.py"], encoding="utf-8")
+    report = Report(FILES)
+    command.judge([trial(LOOP, "test_a.py")], workplace.Workplace(tmp_path), Scripted(STOPPED, again), report)
+    assert report.counted == [("python", LOOP, outcome)]
+
+
+def test_tests_are_checked_without_a_mutant_under_a_time_limit() -> None:
+    with pytest.raises(RuntimeError, match="pytest ended with None"):
+        Scripted(STOPPED).red(["test_a.py::test_f"])
 
 
 def test_the_report_counts_and_lists_survivors(capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,11 +311,11 @@ def test_the_report_counts_and_lists_survivors(capsys: pytest.CaptureFixture[str
         report.count(area, mutant, outcome)
     report.close()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[lines.index("Survivors:") + 1] == "plugins/a.py:1: number: 1 -> 2 [survived]"
+    assert lines[lines.index("Survived:") + 1] == "plugins/a.py:1: number: 1 -> 2 [survived]"
     assert lines[-3:] == [
         "python: mutants 2, killed 1 (50 %)",
-        "yaml: mutants 1, killed 1 (100 %)",
-        "mutants 3, killed 2 (67 %)",
+        "yaml: mutants 1, killed 0 (0 %), stopped by the time limit 1",
+        "mutants 3, killed 1 (33 %), stopped by the time limit 1",
     ]
 
 
