@@ -100,7 +100,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
     # Some entries are not reports: warnings, tests that were deselected.
     reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "when")]
-    for tally in (sweeps.TALLY, agreement.TALLY, recorded_scripts.TALLY):
+    for tally in (sweeps.TALLY, agreement.TALLY, agreement.BY_HAND_TALLY, recorded_scripts.TALLY):
         for line in tally.lines(reports):
             terminalreporter.write_line(line)
 

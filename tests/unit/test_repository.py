@@ -5,15 +5,18 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import importlib
 import re
 import subprocess
 import sys
 import tarfile
+import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
+from wire_cases import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = (
@@ -161,6 +164,27 @@ def test_actions_are_pinned_by_commit_and_leave_no_token_behind() -> None:
     for name, uses, step in used:
         if uses.startswith("actions/checkout@"):
             assert (step.get("with") or {})["persist-credentials"] is False, name  # type: ignore[index, attr-defined]
+
+
+def test_the_recorded_cases_run_by_the_powershell_that_they_were_recorded_with() -> None:
+    workflow: t.Any = load(".github/workflows/windows.yml")
+    assert workflow["jobs"]["module"]["env"]["PWSH_VERSION"] == recorded.POWERSHELL
+
+
+def test_what_the_windows_workflow_runs_also_starts_it() -> None:
+    workflow: t.Any = load(".github/workflows/windows.yml")
+    # YAML 1.1 takes the key `on` for a boolean.
+    paths = workflow[True]["pull_request"]["paths"]
+    used = [
+        "pyproject.toml",
+        "Makefile",
+        "docs/wire.md",
+        "tests/wire_cases/data/own.json",
+        "tests/unit/powershell_runs.py",
+    ]
+    used += ["tests/simulator/contracts/cmdlets.json", "tests/unit/plugins/modules/test_invoke_calls_cases.py"]
+    assert [file for file in used if not any(fnmatch.fnmatchcase(file, path) for path in paths)] == []
+    assert [path for path in paths if not path.endswith("**") and not (ROOT / path).is_file()] == []
 
 
 def test_what_a_release_is_made_with_is_fixed_by_hash() -> None:

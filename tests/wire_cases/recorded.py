@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from wire_cases.translation import translated
+from wire_cases import translation
 
 DATA = Path(__file__).parent / "data"
 POWERSHELL = "7.6.5"
@@ -24,6 +24,9 @@ UNRECORDED = frozenset({"seconds", "time", "boot", "version", "modified", "free"
 """Keys of an observation that differ from run to run."""
 LATER = frozenset({"link"})
 """Keys of an answer that the recorded module did not have yet."""
+
+_VERBATIM = ("{F}", "{F/}", "\\\\?\\{F}")
+"""What a text begins with that names the folder, and keeps its own slashes behind it."""
 
 Tree = dict[str, "bytes | None"]
 """Files by their path below the folder; None for a folder."""
@@ -85,6 +88,20 @@ class Case:
     sign: str = ""
 
 
+def run(case: Case, node: BackEnd, hold: Hold | None = None) -> list[str]:
+    """Run a case as `differences` does; an exception is a difference like any other, and the next cases still run.
+
+    Args:
+        case: what to run.
+        node: where.
+        hold: needed for cases with a holder.
+    """
+    try:
+        return differences(case, node, hold)
+    except Exception as problem:  # whatever goes wrong
+        return [f"{type(problem).__name__}: {problem}"]
+
+
 def read(name: str) -> Iterator[Case]:
     """Give the cases of a file.
 
@@ -133,7 +150,8 @@ def _open_files() -> Iterator[Case]:
     """Give the cases of a file that another process holds open: one call each."""
     document = json.loads((DATA / "open-files.json").read_text(encoding="utf-8"))
     before: Tree = {path: text.encode() for path, text in document["before"].items()}
-    for row in document["rows"]:
+    for recorded in document["rows"]:
+        row = translation.open_file(recorded, document["rows"])
         holder = row["holder"]
         result = {key: row[key] for key in ("ok", "output", "error") if row[key] is not None}
         call = {"id": "call", "on_error": "continue", **row["call"]}
@@ -178,7 +196,7 @@ def _differences(case: Case, node: BackEnd) -> list[str]:
             return [*found, f"batch {number}: no observation, but {answer}"]
         commands = {call["id"]: call["command"] for call in batch.get("calls", ())}
         now = {
-            name: translated(commands.get(name, ""), result, held=case.holder is not None)
+            name: translation.translated(commands.get(name, ""), result, held=case.holder is not None, case=case.name)
             for name, result in wanted["calls"].items()
         }
         found += _compare(native({**wanted, "calls": now}), answer["observation"], f"batch {number}")
@@ -192,6 +210,9 @@ def _native(value: Any, node: BackEnd) -> Any:
     if isinstance(value, str):
         if value.startswith("{R}"):
             return node.path(value.removeprefix("{R}"))
+        if value.startswith(_VERBATIM):
+            folder = node.path("")
+            return value.replace("{F}", folder, 1).replace("{F/}", folder.replace("\\", "/"), 1)
         return node.program if value == "{P}" else value
     if isinstance(value, list):
         return [_native(item, node) for item in value]

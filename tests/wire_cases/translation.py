@@ -1,39 +1,84 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What docs/wire.md says of failures since the cases were recorded: "How verbs fail"."""
+"""What docs/wire.md changed since the cases were recorded: "How verbs fail", and how files are hashed."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-_CATEGORIES = {
-    "System.IO.FileNotFoundException": "ObjectNotFound",
-    "System.IO.DirectoryNotFoundException": "ObjectNotFound",
-    "System.UnauthorizedAccessException": "PermissionDenied",
-    "System.ArgumentException": "InvalidArgument",
-    "System.FormatException": "InvalidArgument",
+WIRE = Path(__file__).parents[2] / "docs/wire.md"
+_HASHED_BY_PATH = "FileReadError,Microsoft.PowerShell.Commands.GetFileHashCommand"
+_INVALID_NAMES = frozenset(["NUL", "con.txt", "q?x", "st*r", "lt<x", "pipe|x"]) | {'quo"te', "tab\tx"}
+"""Cases of `names` in which Windows refuses the name itself (Win32 error 123): the message was not recorded."""
+_SUBCLASSES = {
+    "ArgumentNullException": "ArgumentException",
+    "ArgumentOutOfRangeException": "ArgumentException",
 }
+_READING = frozenset({"@read-file", "@read-registry", "@free-space"})
 
 
-def translated(command: str, result: dict[str, Any], *, held: bool) -> dict[str, Any]:
+@cache
+def categories() -> Mapping[str, str]:
+    """Return the category of each exception, by its name without namespace, from the table of docs/wire.md."""
+    table = WIRE.read_text(encoding="utf-8").partition("| category | exception |\n")[2].partition("\n\n")[0]
+    found: dict[str, str] = {}
+    for category, exceptions in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE):
+        for name in re.findall(r"`(\w+Exception)`", exceptions):
+            # The first row that fits counts. IOException itself depends on the verb.
+            if name != "IOException":
+                found.setdefault(name, category)
+    return {**found, **{name: found[parent] for name, parent in _SUBCLASSES.items()}}
+
+
+def translated(command: str, result: dict[str, Any], *, held: bool, case: str = "") -> dict[str, Any]:
     """Return the recorded result of a call as the wire has it now.
 
     Args:
         command: the call's command.
         result: what was recorded.
         held: whether another process held the file open, which was then the reason of every I/O error.
+        case: the case of `names`, if it is one.
     """
     error = result.get("error")
     if not command.startswith("@") or not isinstance(error, dict):
         return result
-    # At that time .NET's exceptions had no category, and files were hashed by path.
-    if error["category"] != "NotSpecified" and not error["id"].startswith("FileReadError"):
+    # At that time .NET's exceptions had no category.
+    if error["category"] != "NotSpecified" and error["id"] != _HASHED_BY_PATH:
         return result
-    category, error_id = _CATEGORIES.get(error["type"], "WriteError"), error["id"]
+    name = error["type"].rpartition(".")[2]
+    category, error_id = categories().get(name, "NotSpecified"), error["id"]
     if error["type"] == "System.IO.IOException":
+        category = "ReadError" if command in _READING else "WriteError"
         if held:
             category, error_id = "ResourceBusy", "FileInUse"
-        elif command == "@write-file":
-            # In these cases Windows refuses the name itself (error 123).
+        elif case.removeprefix("C:\\fz\\") in _INVALID_NAMES:
             category = "InvalidArgument"
     return {**result, "error": {**error, "category": category, "id": error_id}}
+
+
+def open_file(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return a row of open-files.json with the answer that the module gives since it hashes files through a stream.
+
+    The stream shares reading, writing and deleting. Get-FileHash by path, which was recorded, shares reading only, so
+    it failed wherever the holder had the right to write or delete. For holders that share enough, the answer is the
+    one that was recorded for the same call while the holder only reads.
+
+    Args:
+        row: the row.
+        rows: all rows.
+    """
+    command = row["call"]["command"]
+    needed = "rd" if command == "@commit-file" else "r"
+    hashed_by_path = row["error"] is not None and row["error"]["id"] == _HASHED_BY_PATH
+    if not command.startswith("@") or not hashed_by_path or not set(needed) <= set(row["holder"]["share"]):
+        return row
+    (same,) = (
+        other
+        for other in rows
+        if other["call"] == row["call"] and (other["holder"]["access"], other["holder"]["share"]) == ("r", "rwd")
+    )
+    return {**row, **{key: same[key] for key in ("ok", "output", "error", "after")}}

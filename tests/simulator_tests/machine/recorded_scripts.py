@@ -14,6 +14,8 @@ from tallies import Tally
 from simulator.machine.objects import ProgramResult
 
 FOLDER = Path(__file__).parent / "scripts"
+COUNT = 403
+"""How many scripts were recorded."""
 REFUSAL = "the simulator does not model"
 
 

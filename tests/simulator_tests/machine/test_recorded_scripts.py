@@ -46,6 +46,7 @@ def test_scripts_are_answered_as_powershell_does_or_refused(
             right += 1
     counts = [right, right + len(refused) + len(wrong), len(refused), len(wrong)]
     record_property(recorded.TALLY.property, [recorded.TALLY.total, *counts])
+    assert counts[1] == recorded.COUNT
     assert wrong == {}
     assert refused == set(listed), "what is refused is listed in scripts/refused.json, with the reason"
 

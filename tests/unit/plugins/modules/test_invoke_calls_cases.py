@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import typing as t
 
 import pytest
 from unit.powershell_runs import MARKS, POWERSHELL
-from wire_cases import recorded, windows_files
+from wire_cases import agreement, recorded, windows_files
 from wire_cases.on_powershell import PowerShellNode
 
 pytestmark = [pytest.mark.waits, *MARKS]
 EVERY = 1 if os.environ.get("WINKUBE_SWEEPS") == "full" else 24
-"""One of so many recorded cases is run: each starts PowerShell at least once."""
+"""Run every n-th recorded case only, because each case starts PowerShell at least once."""
+# The names that disagreements.json has for what runs here.
+BACK_ENDS = ["windows"] if sys.platform == "win32" else []
+BACK_ENDS += ["5.1"] if POWERSHELL == "powershell" else []
 FILES = [("own", 1), ("cases", EVERY)]
 if sys.platform == "win32":
     FILES += [("registry", EVERY), ("file-cmdlets", EVERY), ("open-files", 1)]
@@ -25,9 +27,10 @@ if sys.platform == "win32":
 
 
 @pytest.mark.parametrize(("name", "every"), FILES)
-def test_the_module_answers_as_recorded(name: str, every: int, powershell: PowerShellNode) -> None:
-    differing: dict[str, t.Any] = {}
-    for case in list(recorded.read(name))[::every]:
-        if found := recorded.differences(case, powershell, windows_files.hold):
-            differing[case.name] = found
-    assert not differing, json.dumps(differing, indent=2, ensure_ascii=False)
+def test_the_module_answers_as_recorded(
+    name: str, every: int, powershell: PowerShellNode, record_property: t.Callable[[str, object], None]
+) -> None:
+    cases = list(recorded.read(name))[::every]
+    found = {case.name: recorded.run(case, powershell, windows_files.hold) for case in cases}
+    agreement.record(f"{name} by {POWERSHELL}", found, record_property)
+    agreement.check(name, found, BACK_ENDS)
