@@ -35,8 +35,13 @@ def compare(rendered: Mapping[str, str]) -> str:
 
     Returns:
         The differences, and how to accept them; empty if there are none.
+
+    Raises:
+        RuntimeError: the files are to be written, and this is a run of CI, which would accept any change.
     """
     if os.environ.get(UPDATE) == "update":
+        if os.environ.get("CI"):
+            raise RuntimeError(f"{UPDATE}=update writes the golden files: not where CI is set")
         for name, text in rendered.items():
             path(name).parent.mkdir(parents=True, exist_ok=True)
             path(name).write_bytes(text.encode())

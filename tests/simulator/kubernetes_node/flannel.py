@@ -103,8 +103,8 @@ def _start(machine: Machine, invocation: Invocation, flags: Mapping[str, str]) -
     client = Client(machine, access)
     try:
         node = _node(client, invocation)
-        settings = _settings(machine, flags)
-        backend = _backend(settings)
+        settings = network_settings(machine, flags)
+        backend = backend_of(settings)
         subnet = _subnet(node)
         _network(machine, backend, subnet)
         _wait_for_link(machine, invocation)
@@ -150,7 +150,8 @@ def _node(client: Client, invocation: Invocation) -> dict[str, Any]:
         raise FlannelError(f"Failed to create SubnetManager: error retrieving node spec: {error}") from error
 
 
-def _settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, Any]:
+def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, Any]:
+    """Return the contents of net-conf.json. Raises FlannelError."""
     path = drive(flags.get("net-config-path") or "/etc/kube-flannel/net-conf.json")
     if not machine.files.is_file(path):
         said = f"failed to read net conf: open {path}: The system cannot find the file specified."
@@ -163,7 +164,8 @@ def _settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, Any]:
     return dict(found)
 
 
-def _backend(settings: Mapping[str, Any]) -> Backend:
+def backend_of(settings: Mapping[str, Any]) -> Backend:
+    """Return the network that net-conf.json describes. Raises FlannelError."""
     about = settings.get("Backend") or {}
     kind = str(about.get("Type") or "udp").lower()
     if kind == "host-gw":

@@ -7,6 +7,7 @@ The manifests are checked by a real API server: tests/simulator_tests/cluster/te
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import subprocess
@@ -19,11 +20,15 @@ from golden import comparison
 from unit.roles.rendered import BACKENDS, CONTAINERD, RUNTIMES
 
 from simulator.kubernetes_node import (
+    api,
+    cni,
     configuration,
     containerd_config,
     contracts,
+    discovery,
     dockerd_config,
     flags,
+    flannel,
     join_configuration,
     log_runner,
     registry_hosts,
@@ -31,6 +36,8 @@ from simulator.kubernetes_node import (
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
+# One worker: the last test looks at what the others read.
+pytestmark = pytest.mark.xdist_group("golden_accepted")
 KUBERNETES = tuple(contracts.load("kubernetes")["versions"])
 OLD = tuple(version for version in KUBERNETES if not contracts.at_least(f"{version}.0", "1.34"))
 KUBEADM = ("kubeadm-1.30.4", "kubeadm-1.34.4", "kubeadm-1.35.4", "kubeadm-1.36.3", "kubeadm")
@@ -41,8 +48,22 @@ COMPONENTS = [f"kubelet/{runtime}/50-windows.conf" for runtime in RUNTIMES] + [
 JOINS = ("containerd", "docker", "full", "own-endpoint")
 
 
-def golden(name: str) -> str:
-    return comparison.path(name).read_bytes().decode()
+class Golden:
+    """Reads golden files, and keeps which."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+
+    def __call__(self, name: str) -> str:
+        """Return the text of a golden file."""
+        self.read.add(name)
+        return comparison.path(name).read_bytes().decode()
+
+
+@pytest.fixture(scope="module")
+def golden() -> Golden:
+    """The reader of all tests of this module."""
+    return Golden()
 
 
 def program(name: str) -> Path:
@@ -70,9 +91,11 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
 
 
-@pytest.mark.parametrize("version", CONTAINERD)
-def test_containerd_has_no_warning_by_contract(version: str) -> None:
-    text = golden(f"containerd/{version}.toml")
+@pytest.mark.parametrize(
+    ("name", "version"), [*((version, version) for version in CONTAINERD), ("layers-kept", "2.3.7")]
+)
+def test_containerd_has_no_warning_by_contract(name: str, version: str, golden: Golden) -> None:
+    text = golden(f"containerd/{name}.toml")
     read = containerd_config.load(text, version, "config.toml")
     assert read.warnings == []
     assert read.cni_conf_dir == r"C:\etc\cni\net.d"
@@ -91,14 +114,18 @@ def test_the_real_containerd_takes_it(version: str) -> None:
 
 def of_a_cluster(text: str, name: str) -> str:
     """The configuration of a component, beside that of a cluster: alone kubeadm passes over it."""
-    api = "v1beta3" if name == KUBEADM[0] else "v1beta4"
+    api_version = "v1beta3" if name == KUBEADM[0] else "v1beta4"
     version = name.rpartition("-")[2] if "-" in name else "1.37.1"
-    head = {"apiVersion": f"kubeadm.k8s.io/{api}", "kind": "ClusterConfiguration", "kubernetesVersion": f"v{version}"}
+    head = {
+        "apiVersion": f"kubeadm.k8s.io/{api_version}",
+        "kind": "ClusterConfiguration",
+        "kubernetesVersion": f"v{version}",
+    }
     return f"{yaml.safe_dump(head)}---\n{text}"
 
 
 @pytest.mark.parametrize("name", KUBEADM)
-def test_the_real_kubeadm_takes_what_kubelet_and_kube_proxy_read(name: str, tmp_path: Path) -> None:
+def test_the_real_kubeadm_takes_what_kubelet_and_kube_proxy_read(name: str, tmp_path: Path, golden: Golden) -> None:
     # kubeadm decodes the configuration of these two strictly, as it does its own.
     assert kubeadm_objects_to(name, [of_a_cluster(golden(file), name) for file in COMPONENTS], tmp_path) == ""
     wrong = [golden(COMPONENTS[0]).replace("resolvConf", "resolveConf"), golden(COMPONENTS[-1]).replace("DSR", "Dsr")]
@@ -109,16 +136,21 @@ def test_the_real_kubeadm_takes_what_kubelet_and_kube_proxy_read(name: str, tmp_
 
 @pytest.mark.parametrize("version", KUBERNETES)
 @pytest.mark.parametrize("file", COMPONENTS)
-def test_kubelet_and_kube_proxy_know_every_field_by_contract(file: str, version: str) -> None:
+def test_kubelet_and_kube_proxy_know_every_field_by_contract(file: str, version: str, golden: Golden) -> None:
     document = yaml.safe_load(golden(file))
     assert configuration.check(document, f"{document['apiVersion']} {document['kind']}", version) == []
 
 
 @pytest.mark.parametrize(
     ("file", "versions"),
-    [("1.30-to-1.33", OLD), ("1.34-and-later", KUBERNETES[len(OLD) :]), ("without-log", KUBERNETES)],
+    [
+        ("1.30-to-1.33", OLD),
+        ("1.34-and-later", KUBERNETES[len(OLD) :]),
+        ("without-log", KUBERNETES),
+        ("own-flags", KUBERNETES[len(OLD) :]),
+    ],
 )
-def test_kubelet_and_kube_log_runner_know_every_flag(file: str, versions: t.Sequence[str]) -> None:
+def test_kubelet_and_kube_log_runner_know_every_flag(file: str, versions: t.Sequence[str], golden: Golden) -> None:
     command = golden(f"kubelet/flags/{file}.txt").splitlines()
     for version in versions:
         arguments = command[1:]
@@ -131,27 +163,33 @@ def test_kubelet_and_kube_log_runner_know_every_flag(file: str, versions: t.Sequ
 
 
 @pytest.mark.parametrize(("api", "name"), [("v1beta3", KUBEADM[0]), *(("v1beta4", name) for name in KUBEADM[1:])])
-def test_the_real_kubeadm_takes_the_join(api: str, name: str, tmp_path: Path) -> None:
+def test_the_real_kubeadm_takes_the_join(api: str, name: str, tmp_path: Path, golden: Golden) -> None:
     # It wants the kubeconfig that says where the cluster is to be there.
     here = str(comparison.path("kubeadm/discovery.json"))
     texts = [
         golden(f"kubeadm/{api}/{join}.yaml").replace("/ProgramData/winkube/discovery.conf", here) for join in JOINS
     ]
     assert kubeadm_objects_to(name, texts, tmp_path) == ""
+    wrong = [text.replace("criSocket:", "criSockets:") for text in texts]
+    assert kubeadm_objects_to(name, wrong, tmp_path).count('unknown field "nodeRegistration.criSockets"') == len(JOINS)
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
 @pytest.mark.parametrize("join", JOINS)
-def test_kubeadm_takes_the_join_by_contract(join: str, version: str) -> None:
+def test_kubeadm_takes_the_join_by_contract(join: str, version: str, golden: Golden) -> None:
     api = "v1beta3" if version == "1.30" else "v1beta4"
-    read = join_configuration.read(golden(f"kubeadm/{api}/{join}.yaml"), flags.Flags(), [], f"{version}.0", "host")
+    text = golden(f"kubeadm/{api}/{join}.yaml")
+    read = join_configuration.read(text, flags.Flags(), [], f"{version}.0", "host")
     assert read.warnings == []
     assert read.node_name == "win1"
+    wrong = text.replace("criSocket:", "criSockets:")
+    (warning,) = join_configuration.read(wrong, flags.Flags(), [], f"{version}.0", "host").warnings
+    assert 'unknown field "nodeRegistration.criSockets"' in warning
 
 
 @pytest.mark.parametrize("version", DOCKERD)
 @pytest.mark.parametrize("kind", ["plain", "proxy", "registries"])
-def test_dockerd_takes_daemon_json_by_contract(kind: str, version: str, machine: Machine) -> None:
+def test_dockerd_takes_daemon_json_by_contract(kind: str, version: str, machine: Machine, golden: Golden) -> None:
     path = r"C:\ProgramData\docker\config\daemon.json"
     machine.files.make_directory(path.rpartition("\\")[0])
     machine.files.write_bytes(path, golden(f"docker/{kind}/daemon.json").encode())
@@ -160,7 +198,7 @@ def test_dockerd_takes_daemon_json_by_contract(kind: str, version: str, machine:
     assert read.root == r"C:\ProgramData\docker"
 
 
-def test_cri_dockerd_knows_every_flag_by_contract() -> None:
+def test_cri_dockerd_knows_every_flag_by_contract(golden: Golden) -> None:
     arguments = golden("docker/cri-dockerd.txt").splitlines()
     given, rest = flags.parse(arguments, dockerd_config.table("0.4.10", "cri-dockerd"))
     assert rest == []
@@ -175,7 +213,9 @@ def test_cri_dockerd_knows_every_flag_by_contract() -> None:
         ("plain.example", ["http://plain.example"]),
     ],
 )
-def test_containerd_pulls_from_where_hosts_toml_says(host: str, wanted: list[str], machine: Machine) -> None:
+def test_containerd_pulls_from_where_hosts_toml_says(
+    host: str, wanted: list[str], machine: Machine, golden: Golden
+) -> None:
     folder = host.replace(":5000", "_5000_")
     place = rf"C:\certs.d\{folder}"
     machine.files.make_directory(place)
@@ -197,7 +237,7 @@ POLICIES: dict[int, dict[str, set[str]]] = {
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_policies_are_in_the_form_of_their_api_version(backend: str, runtime: str) -> None:
+def test_the_policies_are_in_the_form_of_their_api_version(backend: str, runtime: str, golden: Golden) -> None:
     network = json.loads(golden(f"network/{backend}/{runtime}/10-flannel.conf"))
     assert network["name"] == json.loads(golden(f"network/{backend}/net-conf.json"))["Backend"]["Name"]
     delegate = network["delegate"]
@@ -210,3 +250,77 @@ def test_the_policies_are_in_the_form_of_their_api_version(backend: str, runtime
         kind = about.pop("Type")
         found[kind] = about["Settings"] if version == 2 else about
     assert {kind: set(settings) for kind, settings in found.items()} == POLICIES[version]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_containerd_and_cri_dockerd_load_the_network(
+    backend: str, runtime: str, machine: Machine, golden: Golden
+) -> None:
+    machine.files.make_directory(r"C:\etc\cni\net.d")
+    text = golden(f"network/{backend}/{runtime}/10-flannel.conf")
+    machine.files.write_bytes(r"C:\etc\cni\net.d\10-flannel.conf", text.encode())
+    read = cni.load(machine, r"C:\etc\cni\net.d", [r"C:\opt\cni\bin"])
+    assert (read.name, [plugin["type"] for plugin in read.plugins]) == (json.loads(text)["name"], ["flannel"])
+
+
+@pytest.mark.parametrize(("backend", "kind"), [("host-gw", "L2Bridge"), ("vxlan", "Overlay")])
+def test_flanneld_takes_its_flags_and_its_network(backend: str, kind: str, machine: Machine, golden: Golden) -> None:
+    given = flannel.parse(golden(f"network/{backend}/docker/flanneld.txt").splitlines())
+    assert (given["iface"], given["kube-subnet-mgr"]) == ("10.0.0.11", "true")
+    machine.files.make_directory(given["net-config-path"].rpartition("\\")[0])
+    machine.files.write_bytes(given["net-config-path"], golden(f"network/{backend}/net-conf.json").encode())
+    assert flannel.backend_of(flannel.network_settings(machine, given)).kind == kind
+
+
+@pytest.mark.parametrize(("component", "token"), [("flannel", "token 2"), ("kube-proxy", "token 1")])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_clients_read_their_kubeconfig(
+    backend: str, component: str, token: str, machine: Machine, golden: Golden
+) -> None:
+    path = r"C:\etc\kubernetes\client.kubeconfig"
+    machine.files.make_directory(r"C:\etc\kubernetes")
+    machine.files.write_bytes(path, golden(f"network/{backend}/docker/{component}.kubeconfig").encode())
+    read = api.read_kubeconfig(machine, path)
+    assert (read.server, read.ca, read.token) == ("https://lb-apiserver.kubernetes.local:6443", "a certificate", token)
+
+
+def test_kubeadm_finds_the_cluster_in_its_file(machine: Machine, golden: Golden) -> None:
+    path = r"C:\ProgramData\winkube\discovery.conf"
+    machine.files.make_directory(path.rpartition("\\")[0])
+    text = golden("kubeadm/discovery.json")
+
+    def problem(text: str) -> str:
+        machine.files.write_bytes(path, text.encode())
+        wanted = discovery.Discovery("", "", file="/ProgramData/winkube/discovery.conf")
+        with pytest.raises(discovery.DiscoveryError) as raised:
+            discovery.discover(machine, wanted, 0, lambda _seconds: True)
+        return str(raised.value)
+
+    # There is no such server: kubeadm has read the file when it tries to reach it.
+    assert problem(text).startswith("couldn't validate the identity of the API Server")
+    named = text.replace('"name": ""', '"name": "a"')
+    assert "does not have an unnamed Cluster" in problem(named)
+
+
+def test_host_local_takes_the_reserved_address_for_taken(golden: Golden) -> None:
+    """Of containernetworking/plugins: plugins/ipam/host-local/backend/disk/backend.go.
+
+    A file with the name of the address, in a folder with the name of the network; in it the container, CRLF, the card.
+    """
+    file = json.loads(golden("network/vxlan/reserved-address.json"))
+    folder, _, address = file["name"].rpartition("\\")
+    network = json.loads(golden("network/vxlan/docker/10-flannel.conf"))["name"]
+    assert folder == rf"{cni.HOST_LOCAL}\{network}"
+    assert ipaddress.ip_address(address) in ipaddress.ip_network("10.244.3.0/24")
+    assert (file["content"].split("\r\n"), file["line_ending"]) == (["kube-proxy-source-vip", "eth0"], "as_is")
+
+
+def test_every_golden_file_is_read_by_a_test_of_this_module(golden: Golden, request: pytest.FixtureRequest) -> None:
+    module = request.module
+    mine = {item.function for item in request.session.items if getattr(item, "module", None) is module}
+    tests = {found for name, found in vars(module).items() if name.startswith("test_")}
+    if mine != tests:
+        pytest.skip("only some tests of this module run")
+    # The manifests: tests/simulator_tests/cluster/test_golden_manifests.py.
+    assert {name for name in comparison.recorded() if not name.startswith("manifests/")} == golden.read

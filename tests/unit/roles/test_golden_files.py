@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from golden import comparison
@@ -33,3 +34,15 @@ def test_what_is_rendered_is_the_golden_file(area: Callable[[], dict[str, str]])
 
 def test_every_golden_file_is_of_an_area() -> None:
     assert {folder(name) for name in comparison.recorded()} == set().union(*AREAS.values())
+
+
+def test_ci_writes_no_golden_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(comparison, "FOLDER", tmp_path)
+    monkeypatch.setenv("WINKUBE_GOLDEN", "update")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(RuntimeError, match="not where CI is set"):
+        comparison.compare({"a": "text"})
+    assert not (tmp_path / "a").exists()
+    monkeypatch.delenv("CI")
+    assert comparison.compare({"a": "text"}) == ""
+    assert (tmp_path / "a").read_text(encoding="utf-8") == "text"

@@ -201,7 +201,10 @@ def run_command_line(
     if file is not None:
         path = session.absolute(file)
         if not session.machine.files.is_file(path):
-            message = f"The argument '{file}' to the -File parameter does not exist. Provide the path to an existing '.ps1' file as an argument to the -File parameter.\r\n"  # noqa: E501
+            message = (
+                f"The argument '{file}' to the -File parameter does not exist. "
+                "Provide the path to an existing '.ps1' file as an argument to the -File parameter.\r\n"
+            )
             return ProgramResult(0xFFFD0000, "", message)
         return run_text(session, session.machine.files.read_text(path), text.splitlines())
     if script is None:

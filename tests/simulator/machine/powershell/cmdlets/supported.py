@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from simulator.machine.contract import COMMON
 from simulator.machine.objects import NotModelled
 
-_ANY = frozenset(name.casefold() for name in ("ErrorAction", "WarningAction", "InformationAction", "OutVariable", "ErrorVariable"))  # fmt: skip # noqa: E501
+_ANY = frozenset(
+    name.casefold() for name in ("ErrorAction", "WarningAction", "InformationAction", "OutVariable", "ErrorVariable")
+)
 _MODELLED = {
     "Add-Content": "Path LiteralPath Value Encoding NoNewline PassThru Force WhatIf",
-    "Add-Member": "InputObject MemberType Name Value Force PassThru NotePropertyName NotePropertyValue NotePropertyMembers",  # noqa: E501
+    "Add-Member": "InputObject MemberType Name Value Force PassThru "
+    "NotePropertyName NotePropertyValue NotePropertyMembers",
     "Clear-Content": "Path LiteralPath Force",
     "Compare-Object": "ReferenceObject DifferenceObject IncludeEqual ExcludeDifferent PassThru SyncWindow Property",
     "ConvertFrom-Csv": "InputObject Delimiter Header",

@@ -100,7 +100,11 @@ def _copy(found: Items) -> Items:
 
 
 def _as_array(found: Items) -> Items:
-    return TypedArray(found, found.element) if isinstance(found, GenericList) and found.element != "System.Object" else list(found)  # noqa: E501 # fmt: skip
+    return (
+        TypedArray(found, found.element)
+        if isinstance(found, GenericList) and found.element != "System.Object"
+        else list(found)
+    )
 
 
 _OF_ALL: dict[str, tuple[int, int, Callable[..., object]]] = {
@@ -250,7 +254,9 @@ DICTIONARY = Members(
 def index(found: Items | str, at: object) -> object:
     """Return an item of a list or a character of a text; null outside of it. Raises CmdletError."""
     if at is None:
-        raise CmdletError("InvalidOperation", "NullArrayIndex", "Index operation failed; the array index evaluated to null.")  # fmt: skip # noqa: E501
+        raise CmdletError(
+            "InvalidOperation", "NullArrayIndex", "Index operation failed; the array index evaluated to null."
+        )
     place = integer(at)
     if not -len(found) <= place < len(found):
         return None

@@ -83,7 +83,10 @@ class PropertyBag(list[object]):
     def find(self, name: object) -> object:
         """Return the property of a name, or None."""
         wanted = to_text(name).casefold()
-        return next((item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == wanted), None)  # fmt: skip # noqa: E501
+        return next(
+            (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == wanted),
+            None,
+        )
 
     def add(self, item: object) -> None:
         """Add a note property."""

@@ -12,7 +12,10 @@ from simulator.machine.powershell.types.kinds import Int64
 _BLANK = re.compile(r"(?:[ \t\f\v\u00a0]|`\r?\n|<#.*?#>|#[^\r\n]*)*", re.DOTALL)
 _NEWLINES = re.compile(r"(?:[\s;\u00a0]|`\r?\n|<#.*?#>|#[^\r\n]*)*", re.DOTALL)
 _SPACE_AND_LINES = re.compile(r"(?:[\s\u00a0]|`\r?\n|<#.*?#>|#[^\r\n]*)*", re.DOTALL)
-_NUMBER = re.compile(r"(?:0x[0-9a-fA-F]+|\d+\.\d*(?:e[+-]?\d+)?|\.\d+|\d+(?:e[+-]?\d+)?)(?P<suffix>[ld]?)(?P<size>[kmgtp]b)?", re.IGNORECASE)  # noqa: E501 # fmt: skip
+_NUMBER = re.compile(
+    r"(?:0x[0-9a-fA-F]+|\d+\.\d*(?:e[+-]?\d+)?|\.\d+|\d+(?:e[+-]?\d+)?)(?P<suffix>[ld]?)(?P<size>[kmgtp]b)?",
+    re.IGNORECASE,
+)
 _SIZES = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "pb": 1 << 50}
 # What a name or number of an expression may be followed by.
 _BOUNDARY = re.compile(r"""[\s;|&(){}\[\],<>=+\-*/%.:'"!]|$""")

@@ -233,7 +233,10 @@ def _find(binding: Binding, key: str) -> Parameter | None:
     found = [item for item in parameters if item.name.casefold().startswith(wanted)]
     if len(found) > 1:
         matching = " ".join(f"-{item.name}" for item in found)
-        message = f"Parameter cannot be processed because the parameter name '{key}' is ambiguous. Possible matches include: {matching}."  # noqa: E501
+        message = (
+            f"Parameter cannot be processed because the parameter name '{key}' is ambiguous. "
+            f"Possible matches include: {matching}."
+        )
         raise _error(binding.name, "AmbiguousParameter", message)
     return found[0] if found else None
 

@@ -184,7 +184,7 @@ class Pipelines:
 
     @staticmethod
     def _place(stages: list[Stage], stop: StopUpstream) -> int:
-        """Return which stage wants no more; it is not of this pipeline if there is none."""
+        """Return the index of the stage that stopped the pipeline; raise again if it is in another pipeline."""
         for at, stage in enumerate(stages):
             if stop.stage in (stage, getattr(stage, "inner", None)):
                 return at

@@ -57,7 +57,7 @@ def _mandatory(name: str, parameter: Parameter, attributes: dict[str, Attribute]
 
 
 def _complaint(run: Interpreter, attribute: Attribute, value: object) -> str:
-    """Return what an attribute has against a value, or nothing."""
+    """Return the error message of an attribute that does not allow a value; empty if it does."""
     each = value if isinstance(value, list) else [value]
     if attribute.name in ("validatenotnull", "validatenotnullorempty"):
         empty = attribute.name.endswith("empty") and (value == "" or value == [] or "" in each)

@@ -194,6 +194,23 @@ def _path(work: Callable[[str], object]) -> Method:
     return lambda _, given: None if given[0] is None else work(to_text(given[0]))
 
 
+def _is_file(session: Session, given: list[object]) -> object:
+    return session.machine.files.is_file(session.absolute(to_text(given[0])))
+
+
+def _is_folder(session: Session, given: list[object]) -> object:
+    return session.machine.files.is_directory(session.absolute(to_text(given[0])))
+
+
+def _stem(path: str) -> object:
+    name = ntpath.basename(path)
+    return name.rpartition(".")[0] or name
+
+
+def _with_extension(_session: Session, given: list[object]) -> object:
+    return ntpath.splitext(to_text(given[0]))[0] + "." + to_text(given[1]).lstrip(".")
+
+
 def _parent(path: str) -> object:
     return ntpath.dirname(path) if path.rstrip("\\").count("\\") or not path.endswith(":\\") else None
 
@@ -209,8 +226,8 @@ METHODS: Mapping[str, tuple[int, int, Method]] = {
     "System.Environment.getenvironmentvariable": (1, 2, _variable),
     "System.Environment.setenvironmentvariable": (2, 3, _set_variable),
     "System.Environment.getfolderpath": (1, 1, _folder_of),
-    "System.IO.File.exists": (1, 1, lambda session, given: session.machine.files.is_file(session.absolute(to_text(given[0])))),  # noqa: E501
-    "System.IO.Directory.exists": (1, 1, lambda session, given: session.machine.files.is_directory(session.absolute(to_text(given[0])))),  # noqa: E501
+    "System.IO.File.exists": (1, 1, _is_file),
+    "System.IO.Directory.exists": (1, 1, _is_folder),
     "System.IO.Directory.createdirectory": (1, 1, _make_folder),
     "System.IO.File.readalltext": (1, 2, _read_text),
     "System.IO.File.readalllines": (1, 2, _read_lines),
@@ -224,13 +241,13 @@ METHODS: Mapping[str, tuple[int, int, Method]] = {
     "System.IO.File.openread": (1, 1, open_file),
     "System.IO.Path.combine": (1, 9, _combine),
     "System.IO.Path.getfilename": (1, 1, _path(ntpath.basename)),
-    "System.IO.Path.getfilenamewithoutextension": (1, 1, _path(lambda path: ntpath.basename(path).rpartition(".")[0] or ntpath.basename(path))),  # noqa: E501
+    "System.IO.Path.getfilenamewithoutextension": (1, 1, _path(_stem)),
     "System.IO.Path.getdirectoryname": (1, 1, _path(_parent)),
     "System.IO.Path.getextension": (1, 1, _path(lambda path: ntpath.splitext(path)[1])),
     "System.IO.Path.hasextension": (1, 1, _path(lambda path: bool(ntpath.splitext(path)[1]))),
     "System.IO.Path.ispathrooted": (1, 1, _path(lambda path: path[:1] in ("\\", "/") or path[1:2] == ":")),
     "System.IO.Path.getpathroot": (1, 1, _path(lambda path: path[:3] if path[1:3] == ":\\" else "")),
-    "System.IO.Path.changeextension": (2, 2, lambda _, given: ntpath.splitext(to_text(given[0]))[0] + "." + to_text(given[1]).lstrip(".")),  # noqa: E501
+    "System.IO.Path.changeextension": (2, 2, _with_extension),
     "System.IO.Path.getfullpath": (1, 1, lambda session, given: ntpath.normpath(session.absolute(to_text(given[0])))),
     "System.IO.Path.gettemppath": (0, 0, lambda session, _: session.variable("TEMP") + "\\"),
     "System.BitConverter.tostring": (1, 1, lambda _, given: "-".join(f"{byte:02X}" for byte in octets(given[0]))),
