@@ -13,13 +13,13 @@ from mutation.imports import Module
 from mutation.sources import Area
 
 FOLDERS = frozenset({"roles", "playbooks"})
-"""What a test mentions that reads YAML files of the collection."""
+"""A test that reads YAML files of the collection names one of these folders."""
 ELSEWHERE = 2
-"""For so many imports counts that a test is not in the folder that mirrors the file's."""
+"""Added to the distance of a test outside the folder that mirrors the file's, as if it were so many imports away."""
 AFTER_UNIT_TESTS = 100
-"""How far an integration test is: it comes last, and only where somebody asked for these."""
+"""The distance of an integration test: these run last, and only if the area or `--tests` includes their folder."""
 GENERAL = frozenset({"plugin", "util", "module", "action", "filter", "main", "task", "var", "default", "node", "test"})
-"""Words in names of files that say nothing of what they are about."""
+"""Words in names of files that do not tell what a file is about."""
 OWN_TESTS = "tests/unit/mutation/"
 """They name roles and playbooks, and read none."""
 POWERSHELL_TESTS = "invoke_calls"

@@ -183,7 +183,7 @@ class _Finder(ast.NodeVisitor):
 
     def _drop(self, start: int, end: int, operator: str) -> None:
         """Drop what stands between two commas, with the comma behind it."""
-        # An item in parentheses of its own stays; so does one behind a comment, which is rare.
+        # An item in parentheses cannot be cut out at these offsets. One that follows a comment is left alone, too.
         if not self.text[max(0, start - 200) : start].rstrip().endswith((",", "[", "{", "(")):
             return
         comma = _COMMA.match(self.text, end)

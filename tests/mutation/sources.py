@@ -23,7 +23,7 @@ class Area:
     """A part of the checkout.
 
     Attributes:
-        name: how people call it.
+        name: its name on the command line and in the report.
         files: patterns of its files; `*` also stands for slashes.
         tests: the folders whose test files may notice a mutant.
         without: patterns of files that are left out.

@@ -82,7 +82,7 @@ class _Finder:
             yield from self.of_node(item, key)
 
     def _drop(self, parent: yaml.CollectionNode, start: int, last: yaml.Node, operator: str) -> Iterator[Mutant]:
-        """Drop what ends with a node. The end of a block is where the next token begins, so blanks are given back."""
+        """Drop the text from an offset to the end of a node, without the blank lines and comments behind it."""
         end = self._end(last)
         if parent.flow_style and (comma := re.compile(r"\s*,\s*").match(self.text, end)):
             end = comma.end()
