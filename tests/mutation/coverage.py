@@ -44,6 +44,8 @@ class Coverage:
             if path.endswith(".py") and path.startswith(("plugins/", "tests/"))
         }
         self._reached: dict[str, dict[str, int]] = {}
+        self._words: dict[str, frozenset[str]] = {}
+        self._callers: dict[str, set[str]] = {}
 
     def tests_of(self, path: str, area: Area, limit: int) -> list[str]:
         """Return at most `limit` test files of an area that reach a file, the nearest ones first.
@@ -79,14 +81,17 @@ class Coverage:
 
     def _yaml_distance(self, test: str, path: str) -> int | None:
         """Return 0 for a test that names the role or playbook, 1 for one that names a user of it, 2 for one of all."""
-        words = frozenset[str]().union(
-            *(self._modules[module].words for module in self._reach(test) if module.startswith("tests/unit/"))
-        )
+        if test not in self._words:
+            modules = (module for module in self._reach(test) if module.startswith("tests/unit/"))
+            self._words[test] = frozenset[str]().union(*(self._modules[module].words for module in modules))
+        words = self._words[test]
         if not words & FOLDERS:
             return None
         if owner(path) in words:
             return 0
-        return 1 if words & self._users(owner(path)) else 2
+        if owner(path) not in self._callers:
+            self._callers[owner(path)] = self._users(owner(path))
+        return 1 if words & self._callers[owner(path)] else 2
 
     def _reach(self, test: str) -> dict[str, int]:
         if test not in self._reached:

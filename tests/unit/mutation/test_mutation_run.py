@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from mutation import __main__ as command
-from mutation import choice, imports, workplace
+from mutation import choice, coverage, imports, sources, workplace
 from mutation.coverage import Coverage
 from mutation.mutants import Mutant, make
 from mutation.report import Report
 from mutation.running import Outcome, Run, Runner
 from mutation.sources import AREAS, PYTHON, YAML
 
+UNREACHED = Path(__file__).parents[2] / "mutation/unreached.txt"
+"""Files that no test of their area reaches; tests/integration has tests of them."""
 DIFF = """\
 diff --git a/plugins/a.py b/plugins/a.py
 --- a/plugins/a.py
@@ -144,12 +146,19 @@ def test_a_role_is_read_by_tests_that_name_it_or_its_users() -> None:
     assert Coverage(CHECKOUT).tests_of("roles/cni/vars/main.yml", YAML, 10) == tests
 
 
-def test_every_area_has_files_and_every_file_a_reader(repository: Path) -> None:
-    files = workplace.files_of(repository)
+def test_every_file_that_can_be_changed_has_a_test_that_reaches_it(repository: Path) -> None:
+    paths = [path for path in workplace.files_of(repository) if path.endswith((*sources.SUFFIXES, ".py"))]
+    texts = {path: (repository / path).read_text(encoding="utf-8") for path in paths}
+    reach = Coverage(coverage.texts_of(texts.items()))
+    found = set()
     for area in AREAS.values():
-        assert [path for path in files if area.holds(path)], area.name
-        for folder in area.tests:
-            assert (repository / folder).is_dir()
+        files = [path for path in paths if area.holds(path)]
+        assert files, area.name
+        lonely = (path for path in files if not reach.tests_of(path, area, 1))
+        found |= {path for path in lonely if sources.find(path, texts[path])}
+    listed = UNREACHED.read_text(encoding="utf-8").splitlines()
+    assert sorted(found - set(listed)) == [], "no test of its area reaches these: a mutant in them always survives"
+    assert sorted(set(listed) - found) == [], f"tests reach these now: take them out of {UNREACHED.name}"
 
 
 def commit(root: Path, files: dict[str, str]) -> None:
