@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import copy
 import typing as t
 
 import pytest
 
 from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
 from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, Mark
-from ansible_collections.winkube.node.plugins.module_utils.drain import Options, drain
+from ansible_collections.winkube.node.plugins.module_utils.drain import CONFLICTS, Options, drain
 from ansible_collections.winkube.node.plugins.module_utils.pods import Pod, pod_name
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
 
@@ -329,3 +330,70 @@ def test_pods_of_a_node_that_does_not_answer_are_asked_to_go_and_not_waited_for(
     assert found["status"] == expected
     assert cluster.evictions == ["default/a"]
     assert ("default/a" in found["ignored"]) is (expected == "drained")
+
+
+def test_a_node_that_keeps_changing_is_not_drained_before_it_is_cordoned(cluster: Cluster) -> None:
+    cluster.add("n", "a")
+    cluster.conflicts = CONFLICTS
+    result = cluster.drain()["n"]
+    assert (result["status"], result["ours"]) == ("drained", True)
+    assert cluster.cordoned_at_eviction == [1]
+
+
+class Busy(Cluster):
+    """A cluster in which somebody else changes a node between the first reading and the first patch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patched: list[str] = []
+
+    def node(self, name: str) -> dict[str, t.Any] | None:
+        return copy.deepcopy(self.nodes.get(name))
+
+    def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
+        self.patched.append(body["metadata"]["resourceVersion"])
+        if len(self.patched) == 1:
+            self.nodes[name]["metadata"]["resourceVersion"] = "2"
+            raise ApiError("the object has been modified", 409)
+        super().patch_node(name, body)
+
+
+def test_the_second_patch_is_made_of_the_node_as_it_is_by_then() -> None:
+    cluster = Busy()
+    cluster.add("n")
+    assert cluster.drain()["n"]["ours"]
+    assert cluster.patched == ["1", "2"]
+
+
+def test_a_refusal_says_that_nothing_was_evicted_only_where_that_is_so(cluster: Cluster) -> None:
+    cluster.add("n", "a", ownerReferences=[])
+    assert cluster.drain()["n"]["msg"].startswith("n: nothing was evicted: pod default/a: ")
+    cluster.add("late", "b")
+    evict = cluster.evict
+
+    def evict_while_another_comes(pod: Pod, grace_period: int | None) -> None:
+        evict(pod, grace_period)
+        bare = {"metadata": {"namespace": "default", "name": "c"}, "spec": {}, "status": {"phase": "Running"}}
+        cluster.listed["late"]["default/c"] = bare
+
+    cluster.evict = evict_while_another_comes  # type: ignore[method-assign]
+    result = cluster.drain("late")["late"]
+    assert (result["status"], result["evicted"]) == ("refused", ["default/b"])
+    assert result["msg"].startswith("late: pod default/c: no controller would make it again")
+
+
+def test_what_tells_later_whether_a_node_has_rebooted_is_in_the_result(cluster: Cluster) -> None:
+    cluster.add("n", "a")
+    cluster.listed["n"]["kube-flannel/f"] = {
+        "metadata": {
+            "namespace": "kube-flannel",
+            "name": "f",
+            "ownerReferences": [{"kind": "DaemonSet", "name": "flannel", "controller": True}],
+        },
+        "spec": {"securityContext": {"windowsOptions": {"hostProcess": True}}},
+        "status": {"phase": "Running", "containerStatuses": [{"containerID": "containerd://1"}]},
+    }
+    result = cluster.drain()["n"]
+    assert result["status"] == "drained"
+    assert result["boot_id"] == "3"
+    assert result["host_process"] == {"kube-flannel/flannel": ["containerd://1"]}

@@ -232,3 +232,30 @@ def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed(
     assert (titles(outcome), outcome.reboot_required) == (["Setting feature"], True)
     assert len(outcome.failures) == 1
     assert "a reboot is needed before Big image, Setting last; reboot is false" in outcome.failures[0]
+
+
+def asked_of(*calls: Call, secret: bool = False) -> tuple[Call, ...]:
+    """The questions about the size of a download, without the one about the free space."""
+    download = Call(id="download", command="curl.exe", secret=secret)
+    wanted = Room(path="c:\\cache\\a", size=None, ask=calls)
+    change = Change(why="it is not there", before={}, after={}, calls=(download,), room=wanted)
+    free, *found = room.questions([Planned(position=0, resource=Big(name="a"), change=change)])
+    assert (free.command, free.parameters, free.on_error) == ("@free-space", {"path": "c:\\cache\\a"}, "continue")
+    return tuple(found)
+
+
+def test_programs_that_ask_for_sizes_run_eight_at_a_time() -> None:
+    first, own, other = asked_of(
+        Call(id="1", command="CURL.exe"),
+        Call(id="2", command="curl.exe", parallel=3),
+        Call(id="3", command="Get-Item"),
+    )
+    assert [call.parallel for call in (first, own, other)] == [8, 3, None]
+    assert {call.on_error for call in (first, own, other)} == {"continue"}
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("secret", [True, False])
+def test_a_question_is_private_where_it_or_its_download_is(secret: bool, private: bool) -> None:
+    (question,) = asked_of(Call(id="1", command="curl.exe", private=private), secret=secret)
+    assert question.private is (secret or private)

@@ -98,3 +98,20 @@ def test_the_table_has_a_row_for_each_and_says_why() -> None:
 def test_long_texts_do_not_break_the_table() -> None:
     nodes = {"n" * 500: node_entry(notes("failed", message="x" * 5000), result())}
     assert all(len(line) <= 200 for line in table(nodes))
+
+
+@pytest.mark.parametrize("status", ["failed", "not_offered", "not_applicable", "needs_reboot"])
+def test_the_table_names_the_patch_that_is_not_installed(status: str) -> None:
+    failed = node_entry(notes("failed", message="1 of 1 patches are not installed"), result(status))
+    assert table({"win": failed})[1].endswith("  KB5048654: 0x800f0922")
+
+
+@pytest.mark.parametrize("status", ["installed", "up_to_date"])
+def test_the_table_names_no_patch_that_is_well(status: str) -> None:
+    failed = node_entry(notes("failed", message="the node is not Ready"), result(status))
+    assert table({"win": failed})[1].endswith("  the node is not Ready")
+
+
+@pytest.mark.parametrize(("seconds", "minutes"), [(100.0, 1.7), (3.0, 0.1), (2.9, 0.0), (-60.0, 0.0)])
+def test_minutes_have_one_digit_after_the_point(seconds: float, minutes: float) -> None:
+    assert node_entry(notes("done", started=1000.0, finished=1000.0 + seconds), result())["minutes"] == minutes

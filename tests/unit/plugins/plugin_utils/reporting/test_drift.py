@@ -141,3 +141,15 @@ def test_rows_that_differ_look_different(names: list[str], width: int) -> None:
     lines = drift_table.table({"a": entry(*changes)}, width)[1 : len(names) + 1] if names else []
     resources = [line.rpartition("reason")[0].rstrip() for line in lines]
     assert len(set(resources)) == len(names)
+
+
+def test_three_alike_differences_share_a_row() -> None:
+    values = [change(f"{OVERRIDES}\\{number}") for number in range(3)]
+    lines = drift_table.table({"a": entry(*values)}, width=200)
+    assert "3 × Registry HKLM:" in lines[1]
+    assert len(lines) == 4, lines
+
+
+def test_the_last_column_keeps_sixty_characters_however_long_the_names_are() -> None:
+    lines = drift_table.table({"n" * 100: entry(change("C:\\a", "w" * 300, "File"))}, width=80)
+    assert len(lines[1].split("  ")[-1]) == 60

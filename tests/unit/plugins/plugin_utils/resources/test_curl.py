@@ -105,3 +105,62 @@ def test_a_real_curl_follows_no_redirect_that_leaves_https(tmp_path: Path, encry
         )
         asked = sum(elsewhere.status()["requests"].values())
     assert (ran.returncode, asked) == ((0, 1) if encrypted else (1, 0)), ran.stderr
+
+
+def told(stdin: str | None) -> list[str]:
+    return (stdin or "").splitlines()
+
+
+def test_a_download_has_exactly_these_options() -> None:
+    plain = _curl.download("x", "https://h/x", "C:\\x", _curl.Route(), timeout=1, version=(8, 9, 1))
+    options = [
+        'url = "https://h/x"',
+        "globoff",
+        'output = "C:\\\\x"',
+        "create-dirs",
+        'continue-at = "-"',
+        "fail",
+        "silent",
+        "show-error",
+        'connect-timeout = "30"',
+        'speed-limit = "1024"',
+        'speed-time = "60"',
+        'retry = "4"',
+        "retry-connrefused",
+        'write-out = "%{http_code} %{content_type}"',
+        *(_curl.line(*option) for option in _curl.Route().options("https://h/x", (8, 9, 1))),
+    ]
+    assert told(plain.stdin) == options
+    limited = _curl.download("x", "https://h/x", "C:\\x", _curl.Route(limit_rate="2M"), timeout=1, version=(8, 9, 1))
+    assert not any("speed" in line for line in told(limited.stdin))
+    anew = _curl.download("x", "https://h/x", "C:\\x", _curl.Route(), timeout=1, resume=False, version=(8, 9, 1))
+    assert told(anew.stdin) == [line for line in options if not line.startswith("continue-at")]
+    signed = _curl.download("x", "https://h/x?sig=1", "C:\\x", _curl.Route(), timeout=1, version=(8, 9, 1))
+    assert "show-error" not in told(signed.stdin)
+
+
+def test_a_question_about_a_size_has_exactly_these_options() -> None:
+    question = _curl.ask("x", "https://h/x", _curl.Route(), version=(8, 9, 1))
+    assert told(question.stdin) == [
+        'url = "https://h/x"',
+        "globoff",
+        "include",
+        'range = "0-0"',
+        'max-filesize = "1"',
+        "fail",
+        "silent",
+        'connect-timeout = "10"',
+        'max-time = "20"',
+        *(_curl.line(*option) for option in _curl.Route().options("https://h/x", (8, 9, 1))),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "final"), [((), (22,)), ((7, 66, 0), ()), ((7, 67), (22,)), ((7, 67, 0), (22,)), ((8, 9, 1), (22,))]
+)
+def test_a_refusal_is_final_where_curl_repeats_what_passes_by_itself(
+    version: tuple[int, ...], final: tuple[int, ...]
+) -> None:
+    """curl repeats a 429 by itself from 7.67 on."""
+    call = _curl.download("x", "https://h/x", "C:\\x", _curl.Route(), timeout=1, version=version)
+    assert call.final_codes == final
