@@ -15,6 +15,7 @@ import yaml
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
+from unit.roles.templates import every_task, holds, rendered, templar
 
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import tags
 
@@ -106,3 +107,63 @@ def test_nodes_are_reset_one_after_the_other(variables: dict[str, Any], serial: 
     (play,) = (one for one in plays(ROOT / "playbooks" / "reset_nodes.yml") if one["name"] == "Reset Windows nodes")
     known = Templar(loader=DataLoader(), variables={"ansible_check_mode": False, **variables})
     assert known.template(trust_as_template(play["serial"])) == serial
+
+
+def playbook_task(playbook: str, name: str) -> dict[str, Any]:
+    """The last task of a name, as blocks have the name of what they hold."""
+    tasks = [one for play in plays(ROOT / "playbooks" / playbook) for one in every_task(play["tasks"])]
+    return [one for one in tasks if one.get("name") == name][-1]
+
+
+@pytest.mark.parametrize(("reboots", "rebooted"), [(0, False), ("0", False), (1, True), (3, True)])
+def test_a_node_counts_as_rebooted_where_its_patches_rebooted_it(reboots: object, rebooted: bool) -> None:
+    variables = playbook_task("patch_nodes.yml", "Put the nodes back into service")["vars"]
+    found = templar([], {"windows_patches_result": {"reboots": reboots}})
+    assert rendered(found, variables["node_maintenance_rebooted"]) is rebooted
+
+
+@pytest.mark.parametrize(("stage", "passes"), [("done", True), ("waiting", True), ("failed", False)])
+def test_a_rollout_fails_for_the_nodes_that_failed(stage: str, passes: bool) -> None:
+    check = playbook_task("patch_nodes.yml", "Fail where a node was not patched")["ansible.builtin.assert"]
+    found = templar([], {"node_maintenance_state": {"stage": stage, "message": "why"}})
+    assert holds(found, check["that"]) is passes
+    assert rendered(found, check["fail_msg"]) == "why"
+
+
+@pytest.mark.parametrize(
+    ("variables", "goes_on"),
+    [
+        ({"reset_nodes_answer": {"user_input": "yes"}}, True),
+        ({"reset_nodes_answer": {"user_input": "no"}}, False),
+        ({"reset_nodes_answer": {"user_input": ""}}, False),
+        ({"reset_nodes_answer": {"user_input": "Yes"}}, False),
+        # Nobody was asked, since one of these is set, or nobody is there to answer.
+        ({"reset_nodes_answer": {"skipped": True}}, False),
+        ({"reset_nodes_answer": {"skipped": True}, "reset_confirmation": False}, False),
+        ({"reset_nodes_answer": {"skipped": True}, "reset_confirmation": "no"}, False),
+        ({"reset_nodes_answer": {"skipped": True}, "reset_confirmation": True}, True),
+        ({"reset_nodes_answer": {"skipped": True}, "reset_confirmation": "true"}, True),
+        ({"reset_nodes_answer": {"skipped": True}, "skip_confirmation": True}, True),
+        ({"reset_nodes_answer": {"skipped": True}, "skip_confirmation": "false"}, False),
+        ({"reset_nodes_answer": {"skipped": True}, "ansible_check_mode": True}, True),
+    ],
+)
+def test_nodes_are_reset_only_after_a_yes(variables: dict[str, Any], goes_on: bool) -> None:
+    check = playbook_task("reset_nodes.yml", "Go on only after a yes")["ansible.builtin.assert"]
+    assert holds(templar([], {"ansible_check_mode": False, **variables}), check["that"]) is goes_on
+
+
+@pytest.mark.parametrize(
+    ("variables", "asks"),
+    [
+        ({}, True),
+        ({"skip_confirmation": False}, True),
+        ({"skip_confirmation": True}, False),
+        ({"reset_confirmation": True}, False),
+        ({"reset_confirmation": False}, False),
+        ({"ansible_check_mode": True}, False),
+    ],
+)
+def test_nobody_is_asked_whose_answer_is_known(variables: dict[str, Any], asks: bool) -> None:
+    conditions = playbook_task("reset_nodes.yml", "Ask")["when"]
+    assert holds(templar([], {"ansible_check_mode": False, **variables}), conditions) is asks

@@ -40,7 +40,29 @@ def value(found: Templar, expression: str) -> t.Any:
     return found.template(trust_as_template("{{ " + expression + " }}"))
 
 
+def holds(found: Templar, conditions: str | list[str]) -> bool:
+    """Whether the conditions of a task hold, all of them where there is a list."""
+    listed = [conditions] if isinstance(conditions, str) else conditions
+    return all(bool(value(found, condition)) for condition in listed)
+
+
+def rendered(found: Templar, text: str) -> t.Any:
+    """What a text with templates comes to, such as an argument of a task."""
+    return found.template(trust_as_template(text))
+
+
+def every_task(items: t.Iterable[dict[str, t.Any]], **inherited: t.Any) -> t.Iterator[dict[str, t.Any]]:
+    """The tasks of a list and of its blocks, each with the keywords that it has from them."""
+    for item in items:
+        parts = [part for part in ("block", "rescue", "always") if part in item]
+        if not parts:
+            yield {**inherited, **item}
+        keywords = {name: item[name] for name in ("check_mode", "no_log") if name in item}
+        for part in parts:
+            yield from every_task(item[part], **{**inherited, **keywords})
+
+
 def task(role: str, tasks: str, name: str = "") -> dict[str, t.Any]:
     """A task of a role: the first of a file, or the one of a name."""
     found: list[dict[str, t.Any]] = yaml.safe_load((ROLES / role / "tasks" / tasks).read_text(encoding="utf-8"))
-    return next(item for item in found if not name or item["name"] == name)
+    return next(item for item in every_task(found) if not name or item["name"] == name)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import typing as t
 
@@ -11,7 +12,7 @@ import pytest
 import yaml
 from ansible.template import Templar
 from unit.roles.templates import ROLES as ROLES_FOLDER
-from unit.roles.templates import task, templar, value
+from unit.roles.templates import holds, rendered, task, templar, value
 
 ROLES = ("windows_settings", "container_runtime", "cni", "kubernetes_node", "node_join")
 TOLD = "lb-apiserver.kubernetes.local:6443"
@@ -79,3 +80,48 @@ def test_a_clock_that_is_far_off_is_refused(skew: float, limit: int, accepted: b
     # A preparation that set the clock has the last word.
     set_right = known(node_join_facts=facts, node_prepare_converged={"clock_skew": 0.1})
     assert value(set_right, check["that"])
+
+
+@pytest.mark.parametrize(("joined", "ready", "rejoin"), [*itertools.product([True, False], repeat=3)])
+def test_a_node_is_deleted_only_where_its_machine_is_new_and_that_was_asked_for(
+    joined: bool, ready: bool, rejoin: bool
+) -> None:
+    deletes = task("node_join", "join.yml", "Delete the node of a machine that joins anew")
+    assert deletes["kubernetes.core.k8s"]["state"] == "absent"
+    found = known(
+        node_join_facts={"joined": joined, "computer_name": "WIN1", "cni": {}},
+        node_join_is_ready=ready,
+        node_join_rejoin=rejoin,
+    )
+    assert holds(found, deletes["when"]) is (not joined and ready and rejoin)
+
+
+@pytest.mark.parametrize("dry", [True, False])
+@pytest.mark.parametrize(
+    ("tokens", "made"),
+    [({"token_ids": {"win1": "abcdef"}}, True), ({"token_ids": {}}, False), ({"skipped": True}, False)],
+)
+def test_tokens_are_deleted_where_this_run_made_some(dry: bool, tokens: dict[str, t.Any], made: bool) -> None:
+    deletes = task("node_join", "join.yml", "Delete the bootstrap tokens")
+    found = known(node_join_tokens=tokens, ansible_check_mode=dry)
+    assert holds(found, deletes["when"]) is (made and not dry)
+    assert deletes["winkube.node.bootstrap_token"]["state"] == "absent"
+    if made:
+        assert rendered(found, deletes["winkube.node.bootstrap_token"]["token_ids"]) == ["abcdef"]
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_the_cluster_is_asked_as_the_variables_say(verify: bool) -> None:
+    asked = task("node_join", "check.yml")["winkube.node.cluster_info"]
+    found = known(
+        node_join_verify_ca=verify,
+        node_join_kubeconfig="/home/me/admin.conf",
+        node_join_kubeconfig_context="prod",
+        node_join_purposes=["read", "join"],
+    )
+    assert {name: rendered(found, text) for name, text in asked.items()} == {
+        "kubeconfig": "/home/me/admin.conf",
+        "context": "prod",
+        "verify_ca": verify,
+        "purposes": ["read", "join"],
+    }

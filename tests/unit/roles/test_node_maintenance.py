@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""When the role node_maintenance goes on, when it stops, and what it tells the modules."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible.template import Templar
+from unit.roles.templates import holds, rendered, task, templar
+
+NOTES = {"host": "one", "node": "n-one", "stage": "worked", "work": True, "cordoned": False, "rebooted": True}
+
+
+def known(**variables: t.Any) -> Templar:
+    """What templates see on the host `one`, whose node is `n-one`."""
+    fleet = {"one": {"node_maintenance_state": NOTES}}
+    run = {"inventory_hostname": "one", "hostvars": fleet, "ansible_play_batch": ["one"], "ansible_check_mode": False}
+    return templar(["node_maintenance"], {**run, "node_maintenance_state": NOTES, **variables})
+
+
+@pytest.mark.parametrize(
+    ("failed", "limit", "dry", "stops"),
+    [(0, 0, False, False), (1, 0, False, True), (1, 1, False, False), (2, 1, False, True), (0, 0, True, True)],
+)
+def test_a_rollout_stops_when_more_nodes_have_failed_than_are_allowed(
+    failed: int, limit: int, dry: bool, stops: bool
+) -> None:
+    found = known(
+        node_maintenance_failed=[f"n{number}" for number in range(failed)],
+        node_maintenance_max_failed=limit,
+        ansible_check_mode=dry,
+    )
+    assert holds(found, task("node_maintenance", "gate.yml")["when"]) is stops
+
+
+@pytest.mark.parametrize(("grace_period", "argument"), [(-1, "left out"), (0, 0), (30, 30), ("0", "0")])
+def test_pods_get_their_own_grace_period_unless_another_one_is_given(grace_period: object, argument: object) -> None:
+    arguments = task("node_maintenance", "begin.yml", "Cordon and drain")["winkube.node.nodes_drain"]
+    found = known(node_maintenance_grace_period=grace_period)
+    # The same text, with a value that can be seen in place of the one that leaves the argument out.
+    text = arguments["grace_period"].replace("omit", "'left out'")
+    assert rendered(found, text) == argument
+
+
+@pytest.mark.parametrize(
+    ("drained", "stops"),
+    [
+        ({"nodes": {"n-one": {"status": "drained"}}}, False),
+        ({"nodes": {"n-one": {"status": "timeout"}}}, True),
+        ({"nodes": {"n-one": {"status": "refused"}}}, True),
+        ({"nodes": {"other": {"status": "drained"}}}, True),
+        ({"msg": "no cluster"}, True),
+    ],
+)
+def test_nothing_is_done_on_a_node_that_is_not_drained(drained: dict[str, t.Any], stops: bool) -> None:
+    stop = task("node_maintenance", "begin.yml", "Stop at a node that is not drained")["when"]
+    found = {"node_maintenance_drained": drained, "node_maintenance_drain": True}
+    assert holds(known(**found), stop) is stops
+    assert not holds(known(**{**found, "node_maintenance_drain": False}), stop)
+    assert not holds(known(**found, node_maintenance_state={**NOTES, "work": False}), stop)
+
+
+def test_only_nodes_that_were_rebooted_have_to_report_anew() -> None:
+    arguments = task("node_maintenance", "end.yml", "Wait until the nodes and their HostProcess DaemonSets are ready")
+    fleet = {
+        "one": NOTES,
+        "two": {**NOTES, "node": "n-two", "rebooted": False},
+        "three": {"node": "n-three", "stage": "begun"},
+    }
+    before = {name: {"boot_id": f"boot of {name}"} for name in ("n-one", "n-two", "n-three")}
+    found = known(
+        hostvars={host: {"node_maintenance_state": notes} for host, notes in fleet.items()},
+        ansible_play_batch=list(fleet),
+        node_maintenance_drained={"nodes": before},
+    )
+    waits = arguments["winkube.node.nodes_ready"]
+    assert rendered(found, waits["before"]) == {"n-one": before["n-one"]}
+    assert rendered(found, waits["nodes"]) == ["n-one", "n-two"]
+
+
+def test_cordons_are_lifted_for_the_owner_that_made_them() -> None:
+    begin = task("node_maintenance", "begin.yml", "Cordon and drain")["winkube.node.nodes_drain"]
+    end = task("node_maintenance", "end.yml", "Uncordon")["winkube.node.nodes_uncordon"]
+    found = known(node_maintenance_owner="patch_nodes")
+    assert rendered(found, begin["owner"]) == rendered(found, end["owner"]) == "patch_nodes"
+
+
+@pytest.mark.parametrize(
+    ("answer", "stops"),
+    [
+        ({"nodes": {"n-one": {"failed": False}}}, False),
+        ({"nodes": {"n-one": {"failed": True}}}, True),
+        ({"nodes": {"n-one": {}}}, True),
+        ({"nodes": {"other": {"failed": False}}}, True),
+        ({"nodes": {}}, True),
+    ],
+)
+def test_a_node_that_nobody_says_was_uncordoned_is_a_failure(answer: dict[str, t.Any], stops: bool) -> None:
+    stop = task("node_maintenance", "end.yml", "Stop at a node that is not uncordoned")["when"]
+    found = {"node_maintenance_uncordoned": answer, "node_maintenance_drain": True}
+    assert holds(known(**found), stop) is stops
+    assert not holds(known(**{**found, "node_maintenance_drain": False}), stop)
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(
+    ("drained", "by_this_run"),
+    [
+        ({"nodes": {"n-one": {"cordoned_by": "patch_nodes on here since noon"}}}, True),
+        ({"nodes": {"n-one": {"cordoned_by": ""}}}, False),
+        ({"nodes": {}}, False),
+    ],
+)
+def test_the_notes_of_a_failed_node_say_whether_it_is_cordoned(
+    before: bool, drained: dict[str, t.Any], by_this_run: bool
+) -> None:
+    notes = task("node_maintenance", "failed.yml")["ansible.builtin.set_fact"]["node_maintenance_state"]
+    found = known(
+        node_maintenance_state={**NOTES, "cordoned": before},
+        node_maintenance_drained=drained,
+        ansible_failed_result={"msg": "broken"},
+    )
+    state = rendered(found, notes)
+    assert (state["stage"], state["message"]) == ("failed", "broken")
+    assert state["cordoned"] is (before or by_this_run)
