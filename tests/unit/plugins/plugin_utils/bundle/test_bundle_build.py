@@ -1,0 +1,223 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How a bundle's folder comes about: what is fetched, kept, refused and removed; servers are a dictionary."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import pathlib
+import typing as t
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content, verify
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder, Made, Options
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Checksum, Fetched, FetchError, Source
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import WORK, BundleError
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+
+KEY = Ed25519PrivateKey.generate()
+SITE, OWN = "http://site.example/kubelet.exe", "https://dl.example/v1/kubelet.exe"
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+class Servers(dict[str, bytes]):
+    """What there is by URL, and what was asked for; as the builder knows its fetcher."""
+
+    def __init__(self, *arguments: t.Any) -> None:
+        super().__init__(*arguments)
+        self.asked: list[str] = []
+
+    def document(self, source: Source, limit: int = 0) -> tuple[bytes, dict[str, str]]:
+        self.asked.append(source.url)
+        if source.url not in self:
+            raise FetchError(source.url, "404")
+        return self[source.url], {}
+
+    def file(self, source: Source, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
+        data, _ = self.document(source)
+        if checksum is not None and hashlib.new(checksum.algorithm, data).hexdigest() != checksum.digest:
+            raise FetchError(source.url, "it has another checksum")
+        target.write_bytes(data)
+        return Fetched(sha256=digest(data), size=len(data))
+
+
+def artifact(**more: t.Any) -> content.Wanted:
+    """What a host with one artifact needs."""
+    document: dict[str, t.Any] = {
+        "type": "Artifact",
+        "name": "kubelet 1.37.1",
+        "path": "C:\\a.exe",
+        "urls": [OWN],
+        **more,
+    }
+    if not more.keys() & {"sha256", "sha512", "checksum_url"}:
+        document["allow_unverified"] = True
+    return content.of_resources(load([document]), ["2022"], {})
+
+
+def build(folder: pathlib.Path, servers: Servers, wanted: content.Wanted, **options: t.Any) -> Made:
+    return Builder(folder, KEY, t.cast("t.Any", servers), Options(**options)).run(wanted)
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "bundle"
+
+
+def there(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path: (folder / path).read_bytes() for path in verify.files(folder)}
+
+
+def test_a_file_is_fetched_once_and_signed(folder: pathlib.Path) -> None:
+    servers, wanted = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
+    made = build(folder, servers, wanted)
+    assert (made.fetched, made.failures, made.warnings, made.signed) == (["dl.example/v1/kubelet.exe"], [], [], True)
+    assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
+    entry = made.entries["dl.example/v1/kubelet.exe"]
+    assert (entry.name, entry.version, entry.source, entry.sha256) == ("kubelet 1.37.1", "1.37.1", OWN, digest(b"new"))
+    assert not (folder / WORK).exists()
+    again = build(folder, servers, wanted)
+    assert (again.fetched, again.signed, again.entries) == ([], False, made.entries)
+    assert servers.asked == [OWN]
+    assert build(folder, servers, wanted, refresh=True).fetched == ["dl.example/v1/kubelet.exe"]
+
+
+def test_a_dry_run_says_what_it_would_fetch(folder: pathlib.Path) -> None:
+    servers = Servers({OWN: b"new"})
+    assert build(folder, servers, artifact(), check_mode=True).fetched == ["dl.example/v1/kubelet.exe"]
+    assert not folder.exists()
+    assert servers.asked == []
+
+
+@pytest.mark.parametrize("damage", [b"bad", None])
+def test_a_file_that_is_not_what_was_signed_is_fetched_again(folder: pathlib.Path, damage: bytes | None) -> None:
+    servers, wanted = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
+    build(folder, servers, wanted)
+    path = folder / "dl.example" / "v1" / "kubelet.exe"
+    path.unlink() if damage is None else path.write_bytes(damage)
+    made = build(folder, servers, wanted)
+    assert made.fetched == ["dl.example/v1/kubelet.exe"]
+    assert len(made.warnings) == 1
+    assert made.warnings[0].endswith("; it is fetched again")
+    assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
+
+
+def test_another_checksum_makes_it_another_file(folder: pathlib.Path) -> None:
+    servers = Servers({OWN: b"old"})
+    build(folder, servers, artifact(sha256=digest(b"old")))
+    servers[OWN] = b"new"
+    made = build(folder, servers, artifact(sha256=digest(b"new")))
+    assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
+    assert made.entries["dl.example/v1/kubelet.exe"].sha256 == digest(b"new")
+
+
+def test_what_does_not_come_leaves_the_rest(folder: pathlib.Path) -> None:
+    other = artifact(name="other 1", urls=["http://o.example/o.exe"], sha256=digest(b"o"))
+    servers = Servers({OWN: b"wrong", "http://o.example/o.exe": b"o"})
+    made = build(folder, servers, artifact(sha256=digest(b"new")).joined(other))
+    assert made.failures == [f"kubelet 1.37.1: {FetchError(OWN, 'it has another checksum')}"]
+    assert there(folder) == {"o.example/o.exe": b"o"}
+    assert list(made.entries) == ["o.example/o.exe"]
+
+
+def test_nothing_is_trusted_without_a_word(folder: pathlib.Path) -> None:
+    made = build(folder, Servers({OWN: b"new"}), artifact())
+    assert made.warnings == [f"kubelet 1.37.1: nothing verifies it; its SHA-256 is {digest(b'new')}"]
+
+
+@pytest.mark.parametrize(("listed", "comes"), [(b"new", True), (b"another", False)])
+def test_a_publishers_checksum_file_is_kept_beside_its_file(folder: pathlib.Path, listed: bytes, comes: bool) -> None:
+    sums = f"{digest(listed)}  kubelet.exe\n".encode()
+    servers = Servers({OWN: b"new", f"{OWN}.sha256": sums})
+    made = build(folder, servers, artifact(checksum_url=f"{OWN}.sha256"))
+    assert bool(made.failures) is not comes
+    found = {"dl.example/v1/kubelet.exe": b"new", "dl.example/v1/kubelet.exe.sha256": sums}
+    assert there(folder) == (found if comes else {})
+    assert [entry.kind for entry in made.entries.values()] == (["kubelet", "checksum"] if comes else [])
+
+
+def test_what_nobody_wants_stays_until_it_is_pruned(folder: pathlib.Path) -> None:
+    servers = Servers({OWN: b"new"})
+    build(folder, servers, artifact(sha256=digest(b"new")))
+    assert build(folder, servers, content.NOTHING).removed == []
+    assert build(folder, servers, content.NOTHING, prune=True).removed == ["dl.example/v1/kubelet.exe"]
+    assert (there(folder), (folder / "dl.example").exists()) == ({}, False)
+
+
+def test_a_stranger_in_the_folder_is_a_failure_until_it_is_pruned(folder: pathlib.Path) -> None:
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine", encoding="utf-8")
+    made = build(folder, Servers(), content.NOTHING)
+    assert made.failures == ["notes.txt is in bundle_dir and not of the bundle; bundle_prune: true removes it"]
+    pruned = build(folder, Servers(), content.NOTHING, prune=True)
+    assert (pruned.failures, pruned.removed) == ([], ["notes.txt"])
+
+
+def test_two_runs_do_not_make_one_bundle(folder: pathlib.Path) -> None:
+    (folder / WORK).mkdir(parents=True)
+    with (folder / WORK / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BundleError, match="another run makes this bundle now"):
+            build(folder, Servers(), content.NOTHING)
+
+
+@pytest.mark.parametrize(("data", "fails"), [(b"patch", False), (b"another", True)])
+def test_a_patch_of_the_controller_is_copied(
+    folder: pathlib.Path, tmp_path: pathlib.Path, data: bytes, fails: bool
+) -> None:
+    local = tmp_path / "a.msu"
+    local.write_bytes(data)
+    sha = digest(b"patch")
+    patch = Patch(name="fix", kb="KB1", file=PatchFile(name="a.msu", sha256=sha, local=str(local)))
+    made = build(folder, Servers(), content.of_patches([patch], ["2022"], None, ()))
+    assert there(folder) == ({} if fails else {f"patches/{sha}/a.msu": b"patch"})
+    assert made.failures == ([f"{local}: its SHA-256 is {digest(data)}, wanted {sha}"] if fails else [])
+
+
+# What is wanted.
+
+
+def test_hosts_that_contradict_each_other_are_refused() -> None:
+    one, other, loose = artifact(sha256="a" * 64), artifact(sha256="b" * 64), artifact()
+    with pytest.raises(BundleError, match=rf"kubelet 1\.37\.1.*: two hosts want different files of {OWN}: a+ and b+"):
+        one.joined(other)
+    for joined in (one.joined(loose), loose.joined(one), one.joined(one)):
+        assert joined.files["dl.example/v1/kubelet.exe"].checksum == Checksum(algorithm="SHA256", digest="a" * 64)
+
+
+def test_a_site_is_asked_as_the_node_would_ask_it() -> None:
+    site = {"url": SITE, "checksum_url": None, "proxy": "", "headers": {"X-Token": "s3cret"}}
+    wanted = artifact(sha256="a" * 64, sites=[site], proxy="http://proxy:3128", no_proxy=["a,b"])
+    (file,) = wanted.files.values()
+    assert file.sources == (
+        Source(url=SITE, headers={"X-Token": "s3cret"}, proxy="", no_proxy=("a", "b")),
+        Source(url=OWN, headers={}, proxy="http://proxy:3128", no_proxy=("a", "b")),
+    )
+    assert content.from_data(content.to_data(wanted)) == wanted
+
+
+def test_what_is_for_other_versions_of_windows_is_left_out() -> None:
+    assert artifact(windows=["2019"]) == content.NOTHING
+    assert len(artifact(windows=["2019", "2022"]).files) == 1
+    patch = Patch(name="fix", kb="KB1", file=PatchFile(name="a.msu", sha256="a" * 64, url=OWN), windows=("2025",))
+    assert content.of_patches([patch], ["2022"], None, ()) == content.NOTHING
+
+
+def test_an_artifact_knows_its_own_url() -> None:
+    (file,) = artifact(
+        urls=[SITE], upstream=OWN, checksum_url=f"{SITE}.sha512", checksum_algorithm="SHA512"
+    ).files.values()
+    assert file.path == "dl.example/v1/kubelet.exe"
+    assert file.sums is not None
+    assert (file.sums.path, file.sums.name, file.sums.algorithm) == (
+        "site.example/kubelet.exe.sha512",
+        "kubelet.exe",
+        "SHA512",
+    )

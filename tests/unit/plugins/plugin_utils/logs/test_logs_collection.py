@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The logs of a simulated machine come as one archive, or nothing is left behind on either side."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue
+from ansible_collections.winkube.node.plugins.plugin_utils.logs.collection import Collection, file_name
+from ansible_collections.winkube.node.plugins.plugin_utils.logs.redaction import Redaction
+from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+OPTIONS = {
+    "since": "3d",
+    "limit_mb": 5,
+    "sources": [],
+    "namespaces": list(catalogue.NAMESPACES),
+    "paths": ["C:\\own\\*.log"],
+    "hns_timeout": 5.0,
+}
+
+
+class LoggingNode(DirectNode):
+    """A simulated machine whose link breaks at a step, if a test says so."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self.patience = Patience()
+        self.steps: list[str] = []
+        self.breaks: dict[str, Exception] = {}
+
+    def _step(self, step: str) -> None:
+        self.steps.append(step.partition(" C:")[0])
+        if (error := self.breaks.get(self.steps[-1])) is not None:
+            raise error
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        self._step(step)
+        return super().run(Batch(calls=tuple(calls)))
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+        self._step(step)
+        return super().run(batch, step=step, private=private)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[LoggingNode]:
+    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    machine.power_on()
+    machine.files.make_directory("C:\\own")
+    machine.files.write_text("C:\\own\\a.log", "it began\npassword of the link: s3cret-word\n")
+    yield LoggingNode(machine)
+    machine.power.power_off()
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def collection(node: LoggingNode, tmp_path: Path, said: list[str]) -> Collection:
+    wanted, redaction = catalogue.wanted(OPTIONS), Redaction(["s3cret-word"])
+    return Collection(t.cast("t.Any", node), wanted, tmp_path / "new" / "logs", redaction, said.append)
+
+
+def left_behind(node: LoggingNode, tmp_path: Path) -> list[str]:
+    """What a collection leaves: files of the controller's that are no archive."""
+    return [path.name for path in (tmp_path / "new" / "logs").iterdir() if not path.name.endswith(".tar.gz")]
+
+
+def test_the_archive_has_the_logs_without_secrets_and_says_what_it_is(
+    node: LoggingNode, collection: Collection, tmp_path: Path, said: list[str]
+) -> None:
+    collection.collect()
+    archive = collection.outcome.archive
+    assert archive == tmp_path / "new" / "logs" / "node-1.tar.gz"
+    with tarfile.open(archive) as opened:
+        found = {item.name: opened.extractfile(item) for item in opened.getmembers() if item.isfile()}
+        texts = {name: file.read().decode("utf-8", "replace") for name, file in found.items() if file is not None}
+    (own,) = (text for name, text in texts.items() if name.endswith("a.log"))
+    assert own.startswith("it began\n")
+    assert not any("s3cret-word" in text for text in texts.values())
+    manifest = json.loads(texts["node-1/manifest.json"])
+    assert manifest["node"] == "node-1"
+    assert (manifest["since_hours"], manifest["limit_bytes"]) == (72.0, 5 * 2**20)
+    assert "C:\\own\\a.log" in [file["path"] for file in manifest["files"]]
+    assert json.loads(texts["node-1/facts/services.json"])
+    result = collection.outcome.to_result()
+    assert (result["changed"], result["archive"], result["size"]) == (True, str(archive), archive.stat().st_size)
+    assert result["windows"]["version"] == "2022"
+    assert left_behind(node, tmp_path) == []
+    assert node.steps[0] == "look for logs"
+    assert node.steps[-1] == "clean up"
+    assert any(text.startswith("node-1: bringing ") for text in said)
+
+
+def test_a_preview_gathers_nothing(node: LoggingNode, collection: Collection, tmp_path: Path, said: list[str]) -> None:
+    collection.preview()
+    assert node.steps == ["look for logs"]
+    assert not (tmp_path / "new").exists()
+    plan = collection.outcome.plan()
+    assert "C:\\own\\a.log" in plan["selected"]
+    assert said[0].startswith(f"node-1: would take {len(plan['selected'])} files (")
+    assert not collection.outcome.to_result()["changed"]
+
+
+@pytest.mark.parametrize("error", [NodeError("node-1: it broke"), AnsibleConnectionFailure("no route to host")])
+def test_a_link_that_breaks_leaves_no_archive_and_cleans_up(
+    node: LoggingNode, collection: Collection, tmp_path: Path, error: Exception
+) -> None:
+    node.breaks["gather logs"] = error
+    with pytest.raises(type(error)):
+        collection.collect()
+    assert node.steps == ["look for logs", "gather logs", "clean up"]
+    # Nobody waits long for a node only to clean up on it.
+    assert (node.patience.reconnect, node.patience.first_contact) == (5.0, 5.0)
+    assert not collection.outcome.to_result()["changed"]
+    assert list((tmp_path / "new" / "logs").iterdir()) == []
+
+
+def test_what_cannot_be_cleaned_up_is_a_problem_and_no_failure(node: LoggingNode, collection: Collection) -> None:
+    node.breaks["clean up"] = NodeError("node-1: clean up: no answer")
+    collection.collect()
+    assert collection.outcome.archive is not None
+    assert collection.outcome.problems[-1] == (
+        "node-1: clean up: no answer; what was gathered stays on the node until the next run"
+    )
+
+
+def test_a_full_disk_is_said_before_anything_is_gathered(node: LoggingNode, collection: Collection) -> None:
+    node.machine.files.free_space = lambda *_: 1 << 20  # type: ignore[assignment]
+    with pytest.raises(NodeError, match=r"gather logs: 1 MB are free on C:, \d+ MB are wanted; collect less"):
+        collection.collect()
+    assert node.steps == ["look for logs"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
+    node: LoggingNode, tmp_path: Path, said: list[str]
+) -> None:
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    wanted = catalogue.wanted(OPTIONS)
+    collection = Collection(t.cast("t.Any", node), wanted, tmp_path / "file" / "logs", Redaction(), said.append)
+    with pytest.raises(ResourceError, match="wanted a folder that can be written to"):
+        collection.collect()
+    assert node.steps == []
+
+
+@pytest.mark.parametrize("name", ["win-1.example", "WIN_1"])
+def test_a_host_gives_its_files_their_name(name: str) -> None:
+    assert file_name(name) == name
+
+
+@pytest.mark.parametrize("names", [("a/b", "a_b", "a:b"), ("..", "_", ""), (".a", "a")])
+def test_no_two_hosts_share_a_name_and_none_leaves_the_folder(names: tuple[str, ...]) -> None:
+    found = [file_name(name) for name in names]
+    assert len(set(found)) == len(names)
+    assert not any("/" in name or name.startswith(".") for name in found)
