@@ -24,6 +24,8 @@ $verbs = @(
     '@read-file', '@write-file', '@commit-file', '@read-registry', '@set-environment', '@wait-port', '@stop-if'
     '@move-path', '@copy-file', '@set-acl', '@make-directory', '@free-space', '@port-pools'
 )
+# The largest values; .NET counts waits as milliseconds in 31 bits.
+$most = [ordered]@{ retries = 10000; delay = 86400; timeout = 86400 }
 
 function Get-Kind($Value) {
     if ($null -eq $Value) { return 'null' }
@@ -95,6 +97,11 @@ function Assert-Call($Call, $Earlier) {
     if ($null -ne $Call['parallel'] -and $Call['parallel'] -lt 1) { throw "parallel of $id has to be 1 or more" }
     foreach ($key in 'retries', 'delay', 'timeout', 'output_limit') {
         if ($null -ne $Call[$key] -and $Call[$key] -lt 0) { throw "$key of $id has to be 0 or more" }
+    }
+    foreach ($key in 'retries', 'delay', 'timeout') {
+        if ($null -ne $Call[$key] -and $Call[$key] -gt $most[$key]) {
+            throw "$key of $id has to be $($most[$key]) or less"
+        }
     }
 }
 
