@@ -163,7 +163,7 @@ def _parse_integer(text: str, kind: str) -> int:
         return int(stripped, 16)
     try:
         return int(stripped) if re.fullmatch(r"[+-]?\d+", stripped) else round(float(stripped))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise _refuse(text, kind, "Input string was not in a correct format.") from None
 
 

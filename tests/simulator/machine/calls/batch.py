@@ -14,6 +14,8 @@ from simulator.machine.calls import batch_json
 
 LIMIT = 1_000_000
 DEFAULT_TIMEOUT = 600.0
+MOST: Mapping[str, int] = {"retries": 10_000, "delay": 86_400, "timeout": 86_400}
+"""The upper bounds of a call's numbers; .NET's waits count milliseconds in 31 bits."""
 KEY = re.compile(r"[a-z0-9-]{8,64}")
 VERBS = (
     "@read-file",
@@ -190,6 +192,9 @@ def _call(entry: object, earlier: list[str]) -> Call:
     for key in ("retries", "delay", "timeout", "output_limit"):
         if fields.get(key, 0) < 0:
             raise BatchError(f"{key} of {name} has to be 0 or more")
+    for key, most in MOST.items():
+        if fields.get(key, 0) > most:
+            raise BatchError(f"{key} of {name} has to be {most} or less")
     return call
 
 

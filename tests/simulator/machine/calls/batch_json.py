@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,11 +21,28 @@ def read(text: str, pairs: Callable[[list[tuple[str, Any]]], dict[str, Any]] = d
 
     Raises: ValueError if it is no JSON.
     """
-    return _whole(json.loads(text, parse_int=_number, object_pairs_hook=pairs))
+    found = json.loads(text, parse_int=_integer, parse_float=_double, parse_constant=_refuse, object_pairs_hook=pairs)
+    return _whole(found)
 
 
-def _number(text: str) -> int | float:
-    return int(text) if len(text.lstrip("-")) <= MAX_DIGITS else float(text)
+def _integer(text: str) -> int | float:
+    return int(text) if len(text.lstrip("-")) <= MAX_DIGITS else _double(text)
+
+
+def _double(text: str) -> float:
+    """Return a double; one that is too large is an error, as for .NET Framework's Double.Parse.
+
+    https://learn.microsoft.com/dotnet/api/system.double.parse (.NET Core 3.0 and later: infinity)
+    """
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large for a double")
+    return number
+
+
+def _refuse(name: str) -> None:
+    """Refuse NaN, Infinity and -Infinity, which Python's reader takes although they are no JSON."""
+    raise ValueError(f"{name} is no JSON")
 
 
 def _whole(value: Any) -> Any:

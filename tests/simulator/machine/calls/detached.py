@@ -71,7 +71,8 @@ def _measured(machine: Machine, progress: dict[str, Any]) -> dict[str, Any]:
     for item in progress.get("running", []):
         size = None
         # It may be moved to its place at this moment.
-        with contextlib.suppress(FileNotFoundError):
+        # A path may be none that a file can have.
+        with contextlib.suppress(OSError, ValueError):
             if item["watch"] and machine.files.is_file(item["watch"]):
                 size = machine.files.real(item["watch"]).stat().st_size
         running.append({"id": item["id"], "size": size})

@@ -22,7 +22,16 @@ from simulator.machine import net_files
 from simulator.machine.calls import checksums, leftovers
 from simulator.machine.calls.access_verbs import set_security
 from simulator.machine.calls.held_files import persist
-from simulator.machine.calls.verb_parameters import entries, failure, missing, require_apart, several, text, whole
+from simulator.machine.calls.verb_parameters import (
+    entries,
+    failure,
+    missing,
+    require_apart,
+    require_settable,
+    several,
+    text,
+    whole,
+)
 from simulator.machine.files import Entry
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, OrderedDictionary
@@ -77,7 +86,7 @@ def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> Ord
 
 
 def _content(machine: Machine, entry: Entry, parameters: Mapping[str, Any]) -> str:
-    limit, offset = whole(parameters, "limit", 65536), whole(parameters, "offset")
+    limit, offset = whole(parameters, "limit", 65536, "Int32"), whole(parameters, "offset")
     if limit < 0 or offset < 0:
         raise net_files.exception("System.ArgumentOutOfRangeException", "Non-negative number required.")
     raw = text(parameters, "encoding").casefold() == "base64"
@@ -148,6 +157,7 @@ def commit_file(
     process.check()
     persist(machine, process, lambda: net_files.move_over(machine, path, destination), path, destination)
     if parameters.get("manifest") is not None:
+        require_settable(parameters["manifest"])
         manifest = _manifest(machine, parameters["manifest"], sha256, size)
         beside = {"path": f"{destination}.manifest.json", "content": json.dumps(manifest)}
         write_file(machine, beside, [], process, timeout)

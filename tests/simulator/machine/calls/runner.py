@@ -268,7 +268,7 @@ class Runner:
         values = properties.wanted(call.until)
         if any(properties.matches(item, values) for item in attempt.objects):
             return None
-        wanted = ", ".join(f"{path} = {value}" for path, value in call.until.items())
+        wanted = ", ".join(f"{path} = {to_text(value)}" for path, value in call.until.items())
         return _late("UntilNotMet", f"no output object of {call.command} met {wanted}")
 
     def _result(self, call: Call, attempt: Attempt) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from simulator.machine.conversion import ConversionError, convert, net_type
 from simulator.machine.machine import Machine
-from simulator.machine.objects import CmdletError
+from simulator.machine.objects import CmdletError, NotModelled
 from simulator.machine.processes import Process
 from simulator.machine.text import to_text
 
@@ -41,16 +41,29 @@ def text(parameters: Mapping[str, Any], name: str) -> str:
     return to_text(parameters.get(name))
 
 
-def whole(parameters: Mapping[str, Any], name: str, default: int = 0) -> int:
-    """Return a parameter as a whole number, as PowerShell casts it. Raises CmdletError."""
+def whole(parameters: Mapping[str, Any], name: str, default: int = 0, kind: str = "Int64") -> int:
+    """Return a parameter as a whole number, as PowerShell casts it.
+
+    Args:
+        parameters: the verb's.
+        name: which of them.
+        default: the number where it is missing.
+        kind: the number's type, `Int64` or `Int32`.
+
+    Raises:
+        CmdletError: the value cannot be cast.
+    """
     value = parameters.get(name)
     if value is None:
         return default
+    if isinstance(value, (list, Mapping)):
+        raise NotModelled(f"a list or an object as {name}")
     try:
-        number = convert(value, "Int64")
+        number = convert(value, kind)
     except ConversionError as error:
-        kind = "System.Management.Automation.PSInvalidCastException"
-        raise CmdletError("InvalidArgument", "InvalidCastFromStringToInteger", str(error), kind) from None
+        error_id = "InvalidCastFromStringToInteger" if isinstance(value, str) else "InvalidCastIConvertible"
+        exception = "System.Management.Automation.PSInvalidCastException"
+        raise CmdletError("InvalidArgument", error_id, str(error), exception) from None
     assert isinstance(number, int)
     return number
 
@@ -72,6 +85,14 @@ def entries(parameters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]
         if not isinstance(entry, Mapping):
             raise _no_object("CannotIndex", f"Unable to index into an object of type {net_type(entry)}.")
     return found
+
+
+def require_settable(value: object) -> None:
+    """Refuse what takes no value at a name, as an assignment to its index does. Raises CmdletError."""
+    if isinstance(value, list):
+        raise NotModelled("an assignment to a name of a list")
+    if not isinstance(value, Mapping):
+        raise _no_object("CannotIndex", f"Unable to index into an object of type {net_type(value)}.")
 
 
 def _no_object(error_id: str, message: str) -> CmdletError:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import time
@@ -12,9 +13,10 @@ from typing import Any
 
 from simulator.machine import net_files
 from simulator.machine.calls import access_verbs, file_verbs
-from simulator.machine.calls.verb_parameters import Handler, entries, failure, text, whole
+from simulator.machine.calls.verb_parameters import Handler, entries, failure, text
+from simulator.machine.conversion import ConversionError, convert
 from simulator.machine.machine import ENVIRONMENT, Machine
-from simulator.machine.objects import OrderedDictionary
+from simulator.machine.objects import NotModelled, OrderedDictionary
 from simulator.machine.processes import Process
 from simulator.machine.registry import Value
 from simulator.machine.text import to_text
@@ -76,23 +78,31 @@ def set_environment(
 
 def _seconds(parameters: Mapping[str, Any], default: float) -> float:
     value = parameters.get("timeout")
-    return float(value) if isinstance(value, (int, float)) else default
+    if value is not None and not isinstance(value, (int, float)):
+        raise NotModelled("a timeout of @wait-port that is no number")
+    return default if value is None else float(value)
+
+
+def _port(parameters: Mapping[str, Any]) -> int:
+    port = convert(parameters.get("port"), "Int32")
+    assert isinstance(port, int)
+    return port
 
 
 def wait_port(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Wait until a TCP port answers."""
+    """Wait until a TCP port answers; a name or a port that cannot be is one that does not answer."""
     end = time.monotonic() + _seconds(parameters, timeout)
-    address = (text(parameters, "host"), whole(parameters, "port"))
+    host = text(parameters, "host")
     while True:
         process.check()
         if machine.network.is_up:
-            try:
+            # UnicodeError: a label of the name is longer than 63 characters; OverflowError: a port above 65535.
+            with contextlib.suppress(OSError, UnicodeError, OverflowError, ConversionError):
+                address = (host, _port(parameters))
                 with socket.create_connection(address, timeout=max(0.1, min(1.0, end - time.monotonic()))):
                     return [OrderedDictionary(open=True)]
-            except OSError:
-                pass
         if time.monotonic() >= end:
             return [OrderedDictionary(open=False)]
         process.sleep(0.1)
