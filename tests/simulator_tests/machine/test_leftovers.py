@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
+import time
+
 from simulator_tests.batches import observe
+from simulator_tests.machine.conftest import MachineFactory
 
 from simulator.machine.calls import detached
+from simulator.machine.machine import Machine
+from simulator.machine.processes import Process
 from simulator.machine.session import Session
 
 LEFT = (r"C:\k\token.yaml~0a1b2c3d.part", "C:\\k\\other." + "0a" * 16 + ".part")
@@ -36,3 +41,78 @@ def test_a_claim_deletes_those_that_were_noted(session: Session) -> None:
     assert not files.exists(noted)
     assert files.exists(foreign), "only what is named as parts are"
     assert not files.exists(detached.FOLDER + r"\0a1b2c3d.note")
+
+
+def _session(machine: Machine, process: Process | None = None) -> Session:
+    return Session(machine, process or machine.processes.begin("powershell.exe", "Administrator"), "Administrator")
+
+
+def test_a_process_that_is_killed_leaves_its_part(make_machine: MachineFactory) -> None:
+    machine = make_machine(time_scale=1)
+    files = machine.files
+    files.make_directory(r"C:\k")
+    files.write_text(r"C:\k\held", "before")
+    observe(_session(machine), {"id": "a", "command": "Get-Date"}, key="first-key")
+
+    def write(process: Process) -> None:
+        session = _session(machine, process)
+        call = {"id": "w", "command": "@write-file", "parameters": {"path": r"C:\k\held", "content": "after"}}
+        observe(session, call, key="second-key")
+
+    def parts() -> list[str]:
+        return [entry.path for entry in files.listing(r"C:\k") if entry.name.endswith(".part")]
+
+    def notes() -> list[str]:
+        return [entry.path for entry in files.listing(detached.FOLDER) if entry.name.endswith(".note")]
+
+    with files.open.hold(r"C:\k\held", "r", "r"):
+        writer = machine.processes.detach("powershell.exe", "Administrator", write)
+        end = time.monotonic() + 60
+        while not parts() or files.read_text(parts()[0]) != "after":
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        # The writer is at work: neither a write beside it nor a sweep takes its part.
+        near = {"id": "w", "command": "@write-file", "parameters": {"path": r"C:\k\near", "content": "x"}}
+        observe(_session(machine), near, key="third-key")
+        assert (len(parts()), len(notes())) == (1, 1)
+        machine.processes.kill(writer)
+        assert writer.ended.wait(60)
+    assert (len(parts()), len(notes())) == (1, 1), "nobody tidies up after a process that was killed"
+    assert files.read_text(notes()[0]) == parts()[0]
+    assert files.read_text(r"C:\k\held") == "before"
+    observe(_session(machine), {"id": "a", "command": "Get-Date"}, key="fourth-key")
+    assert (parts(), notes()) == ([], [])
+
+
+def test_a_write_that_fails_leaves_nothing(make_machine: MachineFactory) -> None:
+    machine = make_machine()
+    machine.files.make_directory(r"C:\k")
+    machine.files.write_text(r"C:\k\held", "before")
+    call = {"id": "w", "command": "@write-file", "parameters": {"path": r"C:\k\held", "content": "after"}}
+    with machine.files.open.hold(r"C:\k\held", "r", "r"):
+        found = observe(_session(machine), {**call, "on_error": "continue"}, key="first-key")["calls"]["w"]
+    assert found["error"]["id"] == "FileInUse"
+    assert [entry.name for entry in machine.files.listing(r"C:\k")] == ["held"]
+    assert not [entry for entry in machine.files.listing(detached.FOLDER) if entry.name.endswith(".note")]
+
+
+def test_the_result_of_a_key_waits_until_a_scanner_lets_go(make_machine: MachineFactory) -> None:
+    machine = make_machine(time_scale=1)
+    path = detached.FOLDER + r"\held-key-1.json"
+    scanned = machine.files.open.hold(path + ".part", "r", "rw")
+    scanned.__enter__()
+
+    def work(process: Process) -> None:
+        observe(_session(machine, process), {"id": "a", "command": "Get-Date"}, key="held-key-1")
+
+    process = machine.processes.detach("powershell.exe", "Administrator", work)
+    end = time.monotonic() + 60
+    while not machine.files.exists(path + ".part"):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert not machine.files.exists(path)
+    scanned.__exit__(None, None, None)
+    assert process.ended.wait(60)
+    assert machine.files.exists(path)
+    observe(_session(machine), forget=["held-key-1"])
+    assert [entry.name for entry in machine.files.listing(detached.FOLDER)] == []

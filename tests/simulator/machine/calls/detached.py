@@ -11,27 +11,31 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from simulator.machine import net_files
 from simulator.machine.calls import leftovers
 from simulator.machine.calls.batch import Call
+from simulator.machine.calls.held_files import persist
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
 from simulator.machine.text import iso_utc
 
-FOLDER = r"C:\ProgramData\winkube\batches"
+FOLDER = leftovers.FOLDER
 FOLDER_SDDL = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 KEPT = timedelta(days=7)
 # Seconds to wait for a claim that is not there yet.
 UNCLAIMED = 5.0
-SUFFIXES = ("claim", "progress", "json")
 
 
 def forget(machine: Machine, keys: list[str]) -> None:
     """Delete all files of the keys."""
     for key in keys:
-        for suffix in SUFFIXES:
-            if machine.files.exists(_path(key, suffix)):
-                machine.files.delete(_path(key, suffix))
+        for entry in machine.files.listing(FOLDER) if machine.files.is_directory(FOLDER) else []:
+            if entry.name.startswith(f"{key}."):
+                # One that is in use stays.
+                with contextlib.suppress(CmdletError):
+                    net_files.delete(machine, entry.path)
         # Where Ansible's async wrapper was told to keep its own.
         if machine.files.is_directory(f"{FOLDER}\\{key}"):
             machine.files.delete(f"{FOLDER}\\{key}")
@@ -79,9 +83,11 @@ def _measured(machine: Machine, progress: dict[str, Any]) -> dict[str, Any]:
     return {**progress, "running": running} if progress else progress
 
 
-def keep(machine: Machine, key: str, observation: dict[str, Any]) -> None:
-    """Keep the result."""
-    machine.files.write_text(_path(key, "json"), json.dumps(observation))
+def keep(machine: Machine, key: str, observation: dict[str, Any], process: Process) -> None:
+    """Keep the result: written beside its place and moved, as by `@write-file`. Raises CmdletError, DiskFullError."""
+    path = _path(key, "json")
+    machine.files.write_text(f"{path}.part", json.dumps(observation))
+    persist(machine, process, lambda: net_files.move_over(machine, f"{path}.part", path), path)
 
 
 def collect(

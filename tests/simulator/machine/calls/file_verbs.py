@@ -112,18 +112,20 @@ def write_file(
     process.check()
     leftovers.remove(machine, parent(path))
     part = leftovers.part_of(path)
-    try:
+    with leftovers.tidied(machine, process, part):
         net_files.write(machine, part, b"")
-        if parameters.get("sddl"):
-            # Before there is any content.
-            for place in (part, path):
-                if machine.files.is_file(place):
-                    set_security(machine, place, str(parameters["sddl"]))
-        net_files.write(machine, part, data)
+        process.check()
+        with machine.files.open.hold(part, "w", ""):
+            if parameters.get("sddl"):
+                # Before there is any content.
+                for place in (part, path):
+                    if machine.files.is_file(place):
+                        set_security(machine, place, str(parameters["sddl"]))
+            with net_files.as_exceptions(part):
+                machine.files.write_bytes(part, data)
+        process.check()
         persist(machine, process, lambda: net_files.move_over(machine, part, path), part, path)
-    finally:
-        net_files.delete(machine, part)
-    return [OrderedDictionary(path=path, sha256=digest(machine, path), size=len(data))]
+    return [OrderedDictionary(path=path, sha256=hashlib.sha256(data).hexdigest(), size=len(data))]
 
 
 def _decoded(content: str) -> bytes:

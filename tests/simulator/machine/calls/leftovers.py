@@ -4,17 +4,61 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import uuid
+from collections.abc import Iterator
 
+from simulator.machine import net_files
+from simulator.machine.calls.held_files import persist
 from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError
+from simulator.machine.processes import Process
 
-_PART = re.compile(r".*(~[0-9a-f]{8}|\.[0-9a-f]{32})\.part", re.IGNORECASE | re.DOTALL)
+FOLDER = r"C:\ProgramData\winkube\batches"
+"""Where notes lie, beside the files of keys."""
+_PART = re.compile(r".*(?:~([0-9a-f]{8})|\.[0-9a-f]{32})\.part", re.IGNORECASE | re.DOTALL)
 
 
 def part_of(path: str) -> str:
     """Return where a file is written before it takes its place."""
     return f"{path}~{uuid.uuid4().hex[:8]}.part"
+
+
+@contextlib.contextmanager
+def tidied(machine: Machine, process: Process, part: str) -> Iterator[None]:
+    """Delete a part when the context ends, however it ends, unless the process was killed.
+
+    A note names the part meanwhile, held open by its writer; there is none where no batch ever had a key.
+    """
+    note = _note_of(part)
+    noted = note is not None and machine.files.is_directory(FOLDER)
+    with contextlib.ExitStack() as handles:
+
+        def tidy() -> None:
+            with contextlib.suppress(CmdletError):
+                persist(machine, process, lambda: net_files.delete(machine, part), part)
+            handles.close()
+            if note and noted and machine.files.exists(note) and not machine.files.exists(part):
+                machine.files.delete(note)
+
+        if note and noted:
+            # Without room for it there is none.
+            with contextlib.suppress(OSError):
+                machine.files.write_text(note, part)
+            handles.enter_context(machine.files.open.hold(note, "w", "r"))
+        try:
+            yield
+        except Exception:
+            tidy()
+            raise
+        # ProcessEndedError is no Exception: nobody tidies up after a process that was killed.
+        tidy()
+
+
+def _note_of(part: str) -> str | None:
+    found = _PART.fullmatch(part)
+    return f"{FOLDER}\\{found[1].lower()}.note" if found and found[1] else None
 
 
 def remove(machine: Machine, folder: str) -> None:
@@ -25,12 +69,9 @@ def remove(machine: Machine, folder: str) -> None:
 
 
 def sweep(machine: Machine, folder: str) -> None:
-    """Delete the parts that notes in a folder name, and the notes.
-
-    A simulated process that ends takes its part with it, so that no note is ever written here.
-    """
+    """Delete the parts that notes in a folder name, and the notes; not those of a writer who is at work."""
     for entry in machine.files.listing(folder):
-        if entry.path.casefold().endswith(".note"):
+        if entry.path.casefold().endswith(".note") and not machine.files.open.blocks(entry.path, "r", ""):
             part = machine.files.read_text(entry.path)
             _remove_part(machine, part)
             if not machine.files.exists(part):
@@ -38,5 +79,10 @@ def sweep(machine: Machine, folder: str) -> None:
 
 
 def _remove_part(machine: Machine, path: str) -> None:
-    if _PART.fullmatch(path) and machine.files.is_file(path):
-        machine.files.delete(path)
+    if not _PART.fullmatch(path):
+        return
+    note = _note_of(path)
+    if note and machine.files.open.blocks(note, "r", ""):
+        return
+    with contextlib.suppress(CmdletError):
+        net_files.delete(machine, path)

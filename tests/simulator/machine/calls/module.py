@@ -12,6 +12,7 @@ from simulator.machine.calls.batch import Batch, BatchError, Call, parse
 from simulator.machine.calls.runner import Runner
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
 from simulator.machine.text import iso_utc
 
@@ -40,6 +41,9 @@ def run(machine: Machine, text: object, process: Process, user: str, environment
         )
     except DiskFullError as error:
         return {"failed": True, "changed": False, "msg": str(error.strerror)}
+    except CmdletError as error:
+        # Somebody holds the file that the result goes to.
+        return {"failed": True, "changed": False, "msg": error.message}
     return {"changed": False, "observation": observation}
 
 
@@ -60,7 +64,7 @@ def _run(machine: Machine, batch: Batch, process: Process, user: str, environmen
     process.check()
     observation = _envelope(machine, "finished") | {"calls": runner.results, "stopped": runner.stopped}
     if key:
-        detached.keep(machine, key, observation)
+        detached.keep(machine, key, observation, process)
     return observation
 
 
