@@ -15,7 +15,16 @@ from pathlib import Path
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
-from simulator.machine.windows_paths import is_illegal, is_rooted, is_too_long, normalise, parent, root
+from simulator.machine.windows_paths import (
+    LONG,
+    MAX_FOLDER,
+    is_illegal,
+    is_rooted,
+    is_too_long,
+    normalise,
+    parent,
+    root,
+)
 
 IO = "System.IO.IOException"
 DENIED = "System.UnauthorizedAccessException"
@@ -30,13 +39,18 @@ def exception(kind: str, message: str) -> CmdletError:
 
 
 def denied(path: str) -> CmdletError:
-    """Return the exception of a path that may not be opened so, such as a folder as a file."""
+    """Return the exception of error 5: missing rights, or a folder that is opened as a file."""
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
 def used(path: str) -> CmdletError:
     """Return the exception of a sharing violation."""
     return exception(IO, f"The process cannot access the file '{path}' because it is being used by another process.")
+
+
+def too_long() -> CmdletError:
+    """Return .NET Framework's exception of a path that is too long."""
+    return exception("System.IO.PathTooLongException", "The specified path, file name, or both are too long.")
 
 
 @contextmanager
@@ -59,7 +73,7 @@ def as_exceptions(path: str) -> Iterator[None]:
 
 
 def exists(machine: Machine, path: str) -> bool:
-    """File.Exists or Directory.Exists; a path that no file can have exists not."""
+    """Return whether File.Exists or Directory.Exists is true; both are false for a path that no file can have."""
     return _is_name(machine, path) and machine.files.exists(path)
 
 
@@ -86,8 +100,7 @@ def require_legal(machine: Machine, path: str) -> None:
     if not path or "\0" in path:
         raise exception(ARGUMENT, "The path is not of a legal form.")
     if _is_too_long(machine, path):
-        message = "The specified path, file name, or both are too long."
-        raise exception("System.IO.PathTooLongException", message)
+        raise too_long()
     if is_illegal(path):
         message = f"The filename, directory name, or volume label syntax is incorrect: '{path}'."
         raise exception(IO, message)
@@ -133,8 +146,16 @@ def create_directory(machine: Machine, path: str, sddl: str | None = None) -> No
         message = f"Cannot create '{path}' because a file or directory with the same name already exists."
         raise exception(IO, message)
     if not machine.files.is_directory(path):
+        _require_folder(machine, path)
         with as_exceptions(path):
             machine.files.make_directory(path, sddl)
+
+
+def _require_folder(machine: Machine, *paths: str) -> None:
+    """Refuse paths that are too long for .NET Framework's methods of folders. Raises CmdletError."""
+    for path in paths:
+        if not machine.windows.is_core and not path.startswith(LONG) and len(path) >= MAX_FOLDER:
+            raise too_long()
 
 
 def add_parent(machine: Machine, path: str) -> None:
@@ -159,6 +180,16 @@ def delete(machine: Machine, path: str) -> None:
         machine.files.delete(path)
 
 
+def remove(machine: Machine, path: str) -> None:
+    """Remove-Item -Recurse -Force of what is there. Raises CmdletError."""
+    if machine.processes.executing(path):
+        raise denied(path)
+    if machine.files.open.blocks_removal(path):
+        raise used(path)
+    with as_exceptions(path):
+        machine.files.delete(path)
+
+
 def move_over(machine: Machine, path: str, destination: str) -> None:
     """File.Replace where there is a file, which keeps its owner and list, else File.Move. Raises CmdletError.
 
@@ -169,7 +200,8 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
     if not machine.files.is_file(path):
         raise denied(path) if replaces and machine.files.is_directory(path) else _missing(path)
     _require_clean(machine, path)
-    if machine.files.open.blocks(path, "d"):
+    # ReplaceFile reads the replacement, too, and shares it with nobody.
+    if machine.files.open.blocks(path, "rd", "") if replaces else machine.files.open.blocks(path, "d"):
         raise used(path)
     if replaces and (machine.files.open.blocks(destination, "rd") or machine.processes.executing(destination)):
         raise exception(IO, "Unable to remove the file to be replaced.")
@@ -196,6 +228,7 @@ def move(machine: Machine, path: str, destination: str) -> None:
     """Directory.Move, which moves files as well, onto nothing that exists. Raises CmdletError."""
     files = machine.files
     require_legal(machine, destination)
+    _require_folder(machine, path, destination)
     if _key(path) == _key(destination):
         raise exception(IO, "Source and destination path must be different.")
     if root(path) != root(destination):
@@ -208,9 +241,10 @@ def move(machine: Machine, path: str, destination: str) -> None:
         raise used(path)
     if not files.is_directory(parent(destination)):
         raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
-    if files.open.blocks(path, "d") or (files.is_directory(path) and files.open.blocks_below(path)):
+    if files.open.blocks(path, "d"):
         raise used(path)
-    if files.is_directory(path) and machine.processes.executing(path):
+    # Error 5: https://github.com/isaacs/node-graceful-fs/blob/main/polyfills.js ("A/V software can lock the directory")
+    if files.is_directory(path) and (files.open.blocks_below(path) or machine.processes.executing(path)):
         raise denied(path)
     with as_exceptions(path):
         files.move(path, destination)

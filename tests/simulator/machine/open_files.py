@@ -18,11 +18,19 @@ from simulator.machine.windows_paths import normalise
 
 @dataclass(eq=False)
 class Handle:
-    """An open file: its path (None: it has been deleted or replaced), what its holder may do, and what it shares."""
+    """An open file.
+
+    Args:
+        path: its path; None after it was deleted or replaced.
+        access: what its holder may do.
+        share: what others may do meanwhile.
+        holder: the name of the process that has it open.
+    """
 
     path: str | None
     access: frozenset[str]
     share: frozenset[str]
+    holder: str
 
 
 class OpenFiles:
@@ -34,9 +42,16 @@ class OpenFiles:
         self._infected: set[str] = set()
 
     @contextlib.contextmanager
-    def hold(self, path: str, access: str, share: str) -> Iterator[Handle]:
-        """Hold a file open; while it is, others may do what the share mode says."""
-        handle = Handle(normalise(path).casefold(), frozenset(access), frozenset(share))
+    def hold(self, path: str, access: str, share: str, holder: str = "another process") -> Iterator[Handle]:
+        """Keep a file open as long as the context lasts.
+
+        Args:
+            path: the file.
+            access: what the holder may do with it.
+            share: what others may do with it meanwhile.
+            holder: the name of the process, as Windows' Restart Manager tells it.
+        """
+        handle = Handle(normalise(path).casefold(), frozenset(access), frozenset(share), holder)
         with self._lock:
             self._handles.append(handle)
         try:
@@ -46,7 +61,13 @@ class OpenFiles:
                 self._handles.remove(handle)
 
     def blocks(self, path: str, access: str, share: str = "rwd") -> bool:
-        """Return whether somebody's open file forbids to open a path with an access and a share mode."""
+        """Return whether a handle of somebody else prevents a path from being opened.
+
+        Args:
+            path: the file.
+            access: what the caller wants to do with it.
+            share: what the caller would let others do.
+        """
         key = normalise(path).casefold()
         wanted, shared = frozenset(access), frozenset(share)
         with self._lock:
@@ -68,13 +89,28 @@ class OpenFiles:
             self._infected.discard(normalise(path).casefold())
 
     def blocks_below(self, path: str) -> bool:
-        """Return whether a folder cannot be renamed because something in it is open."""
-        start = normalise(path).casefold().rstrip("\\") + "\\"
+        """Return whether a file below a folder is open, which prevents the folder from being renamed."""
+        return any(handle.path != normalise(path).casefold() for handle in self._within(path))
+
+    def blocks_removal(self, path: str) -> bool:
+        """Return whether a file, or one below a folder, is open without sharing deletion."""
+        return any("d" not in handle.share for handle in self._within(path))
+
+    def holders(self, path: str) -> list[str]:
+        """Return the names of the processes that have a file, or one below a folder, open."""
+        return sorted({handle.holder for handle in self._within(path)})
+
+    def _within(self, path: str) -> list[Handle]:
+        """Return the handles of a file, or of the files below a folder."""
+        start = normalise(path).casefold().rstrip("\\")
         with self._lock:
-            return any(handle.path and handle.path.startswith(start) for handle in self._handles)
+            return [handle for handle in self._handles if handle.path and f"{handle.path}\\".startswith(f"{start}\\")]
 
     def moved(self, path: str, destination: str) -> None:
-        """Note that a file or folder has another name: who holds it goes on holding it; what was there is gone."""
+        """Follow a file or folder to its new name.
+
+        Its handles stay open under the new name. Handles of a file that was at the destination lose their path.
+        """
         old, new = normalise(path).casefold(), normalise(destination).casefold()
         with self._lock:
             for handle in self._handles:

@@ -17,9 +17,15 @@ MAX_PATH = 260
 
 https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
 """
+MAX_FOLDER = 248
+"""From this length on .NET Framework neither makes nor moves a folder: a file with an 8.3 name has to fit into it.
+
+Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
+"""
 MAX_NAME = 255
 _ILLEGAL = re.compile(r'[<>"|?*\x00-\x1f]')
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGNORECASE)
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE)
+"""Names of devices; digits may be superscript. With the prefix \\\\?\\ they are ordinary names."""
 
 
 def normalise(path: str) -> str:
@@ -70,7 +76,11 @@ def is_too_long(path: str) -> bool:
 
 
 def is_illegal(path: str) -> bool:
-    """Return whether no file can have the path: forbidden characters, the name of a device, a name that is too long."""
+    """Return whether no file can have the path.
+
+    The reasons: forbidden characters, the name of a device, or a name that is too long.
+    """
     text = path.removeprefix(LONG)
     names = re.split(r"[\\/]", text)
-    return bool(_ILLEGAL.search(text)) or any(_DEVICE.fullmatch(name) or len(name) > MAX_NAME for name in names)
+    device = text == path and any(_DEVICE.fullmatch(name) for name in names)
+    return device or bool(_ILLEGAL.search(text)) or any(len(name) > MAX_NAME for name in names)

@@ -56,6 +56,37 @@ def test_long_paths_are_powershells_own(make_machine: MachineFactory) -> None:
             assert (raised.value.category, raised.value.error_id) == ("NotSpecified", error_id)
 
 
+def test_folders_of_windows_powershell_end_at_248_characters(make_machine: MachineFactory) -> None:
+    folder = "C:\\" + "n" * 200 + "\\" + "x" * 44
+    assert len(folder) == 248
+    for powershell, is_refused in (("", True), ("7.6.5", False)):
+        machine = make_machine(name=f"win-{powershell or 5}", powershell=powershell)
+        net_files.create_directory(machine, folder[:-1])
+        if not is_refused:
+            net_files.create_directory(machine, folder)
+            net_files.move(machine, folder, "C:\\short")
+            continue
+        with pytest.raises(CmdletError) as made:
+            net_files.create_directory(machine, folder)
+        with pytest.raises(CmdletError) as moved:
+            net_files.move(machine, folder[:-1], folder)
+        assert made.value.error_id == moved.value.error_id == "PathTooLongException"
+        # An existing one is not made; the prefix turns the limit off.
+        machine.files.make_directory(folder)
+        net_files.create_directory(machine, folder)
+        net_files.create_directory(machine, f"\\\\?\\{folder}s")
+
+
+@pytest.mark.parametrize("name", ["CONIN$", "conout$", "COM\u00b9", "lpt\u00b3.txt", "nul"])
+def test_names_of_devices(machine: Machine, name: str) -> None:
+    machine.files.make_directory("C:\\k")
+    with pytest.raises(CmdletError):
+        net_files.write(machine, f"C:\\k\\{name}", b"x")
+    net_files.write(machine, f"\\\\?\\C:\\k\\{name}", b"x")
+    for allowed in ("com", "com0", "conin", "com\u2074"):
+        net_files.write(machine, f"C:\\k\\{allowed}", b"x")
+
+
 def test_what_nobody_foresaw_is_an_error_of_the_call(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def explode(*_: object) -> bool:
         raise RuntimeError("nobody foresaw it")

@@ -11,6 +11,7 @@ import pytest
 from simulator_tests.batches import observe
 from simulator_tests.machine.conftest import MachineFactory
 
+from simulator.machine.machine import ENVIRONMENT
 from simulator.machine.session import Session
 
 pytestmark = pytest.mark.waits
@@ -64,3 +65,95 @@ def test_what_others_have_open_is_tried_again_and_named(files: Session) -> None:
     assert run(files, "@commit-file", path=A, destination=B)["ok"]
     timer.join()
     assert store.read_text(B) == A
+
+
+def test_a_wrong_checksum_is_one_although_the_file_is_held(files: Session) -> None:
+    with files.machine.files.open.hold(A, "r", "rw"):
+        found = run(files, "@commit-file", path=A, destination=B, sha256="0" * 64)["error"]
+    assert (found["category"], found["id"]) == ("InvalidData", "ChecksumMismatch")
+    assert found["message"].endswith("; the file could not be deleted")
+    found = run(files, "@commit-file", path=A, destination=B, sha256="0" * 64)["error"]
+    assert found["message"].endswith("; the file was deleted")
+
+
+def test_who_keeps_a_folder_from_being_moved_is_named(files: Session) -> None:
+    machine = files.machine
+    machine.files.make_directory("C:\\f")
+    machine.files.write_text("C:\\f\\log", "x")
+    with machine.files.open.hold("C:\\f\\log", "w", "rwd", "kubelet.exe"):
+        held = run(files, "@move-path", path="C:\\f", destination="C:\\g")["error"]
+    assert (held["category"], held["id"]) == ("ResourceBusy", "FileInUse")
+    assert "held open by kubelet.exe" in held["message"]
+    image = machine.processes.begin("pause.exe", "SYSTEM", image="C:\\f\\pause.exe")
+    runs = run(files, "@move-path", path="C:\\f", destination="C:\\g")["error"]
+    assert (runs["category"], runs["id"]) == ("ResourceBusy", "FileInUse")
+    assert "held open by pause.exe" in runs["message"]
+    machine.processes.end(image)
+    assert run(files, "@move-path", path="C:\\f", destination="C:\\g")["ok"]
+
+
+def test_a_folder_without_rights_is_denied(files: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str, destination: str) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(files.machine.files, "move", refuse)
+    denied = error(files, "@move-path", path="C:\\k", destination="C:\\g")
+    assert denied == ("PermissionDenied", "UnauthorizedAccessException")
+
+
+def test_what_was_moved_aside_is_deleted_as_soon_as_it_can_be(files: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = files.machine.files
+    move, holds = store.move, []
+
+    def scan(path: str, destination: str) -> None:
+        move(path, destination)
+        if destination.endswith(".old"):
+            holds.append(store.open.hold(destination, "r", "rw"))
+            holds[-1].__enter__()
+            threading.Timer(0.1, holds[-1].__exit__, (None, None, None)).start()
+
+    monkeypatch.setattr(store, "move", scan)
+    found = run(files, "@move-path", path=A, destination=B)
+    assert found["ok"]
+    assert "warnings" not in found
+    assert len(holds) == 1
+    assert [entry.name for entry in store.listing("C:\\k")] == ["b"]
+
+
+def test_a_replacement_is_opened_without_sharing(files: Session) -> None:
+    store = files.machine.files
+    with store.open.hold(A, "r", "rwd"):
+        assert error(files, "@commit-file", path=A, destination=B) == ("ResourceBusy", "FileInUse")
+        assert run(files, "@commit-file", path=A, destination="C:\\k\\new")["ok"], "File.Move needs deletion only"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "stored"),
+    [
+        ("expandSTRING", "x", ("x", "ExpandString")),
+        ("2", "x", ("x", "ExpandString")),
+        (1, "x", ("x", "String")),
+        (0, "x", ("x", "String")),
+        ("Unknown", "x", ("x", "String")),
+        ("dword", "-1", (0xFFFFFFFF, "DWord")),
+        ("QWord", "7", (7, "QWord")),
+    ],
+)
+def test_any_kind_of_the_registry_is_taken(
+    files: Session, kind: object, value: str, stored: tuple[object, str]
+) -> None:
+    assert run(files, "@set-environment", name="FZ", value=value, kind=kind)["ok"]
+    found = files.machine.registry.get(ENVIRONMENT, "FZ")
+    assert found is not None
+    assert (found.data, found.kind) == stored
+
+
+def test_kinds_that_a_text_does_not_fit(files: Session) -> None:
+    for kind, value in (("Binary", "x"), ("MultiString", "x"), ("DWord", "x"), ("DWord", "2147483648"), ("None", "x")):
+        assert error(files, "@set-environment", name="FZ", value=value, kind=kind) == (
+            "InvalidArgument",
+            "ArgumentException",
+        )
+    found = error(files, "@set-environment", name="FZ", value="x", kind="REG_SZ")
+    assert found == ("NotSpecified", "MethodException")
+    assert files.machine.registry.get(ENVIRONMENT, "FZ") is None

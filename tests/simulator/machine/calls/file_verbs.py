@@ -149,8 +149,12 @@ def commit_file(
     algorithm, expected = checksums.expected(machine, parameters)
     actual = digest(machine, path, algorithm.lower())
     if expected is not None and actual != expected:
-        persist(machine, process, lambda: net_files.delete(machine, path), path)
-        message = f"wrong {algorithm} of {path}: expected {expected}, but it has {actual}; the file was deleted"
+        fate = "was deleted"
+        try:
+            persist(machine, process, lambda: net_files.delete(machine, path), path)
+        except CmdletError:
+            fate = "could not be deleted"
+        message = f"wrong {algorithm} of {path}: expected {expected}, but it has {actual}; the file {fate}"
         raise failure("InvalidData", "ChecksumMismatch", message)
     sha256 = digest(machine, path)
     size = machine.files.real(path).stat().st_size
@@ -202,11 +206,12 @@ def move_path(
     moved: list[object] = [OrderedDictionary(path=path, destination=destination)]
     if not replaced:
         return moved
-    if machine.processes.executing(aside) or machine.files.open.blocks(aside, "d"):
+    try:
+        persist(machine, process, lambda: net_files.remove(machine, aside), aside)
+    except CmdletError as error:
         # What runs may be renamed, not deleted: https://superuser.com/q/488127
-        said = f"Cannot remove item {aside}: Access to the path is denied."
+        said = f"Cannot remove item {aside}: {error.message}"
         return Warned(moved, f"what was at {destination} could not be deleted; it is at {aside}: {said}")
-    machine.files.delete(aside)
     return moved
 
 

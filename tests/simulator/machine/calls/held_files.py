@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from simulator.machine import net_files
@@ -22,7 +22,17 @@ TOO_LONG = "System.IO.PathTooLongException"
 
 
 def persist(machine: Machine, process: Process, action: Callable[[], None], *paths: str) -> None:
-    """Do something with files, again for ten of Windows' seconds while others have them open. Raises CmdletError."""
+    """Do something with files, again for ten of Windows' seconds while others have them open.
+
+    Args:
+        machine: where.
+        process: who does it.
+        action: raises CmdletError where it fails.
+        paths: the files. With a destination it is a move, and error 5 of a folder may come from what is open below it.
+
+    Raises:
+        CmdletError: it failed to the end, or not because of an open file.
+    """
     scale = machine.settings.time_scale
     end, pause = time.monotonic() + PATIENCE * scale, FIRST_PAUSE
     while True:
@@ -30,13 +40,17 @@ def persist(machine: Machine, process: Process, action: Callable[[], None], *pat
             action()
         except CmdletError as error:
             # What is open below a folder denies access to it.
-            below = error.exception_type == net_files.DENIED and machine.files.is_directory(paths[0])
+            denied = len(paths) > 1 and error.exception_type == net_files.DENIED
+            below = denied and machine.files.is_directory(paths[0])
             if not below and categorised(error, "").error_id != "FileInUse":
                 raise
             if time.monotonic() >= end:
-                if below:
+                holders = _holders(machine, paths[:1] if below else paths)
+                # Then rights may be missing.
+                if below and not holders:
                     raise
-                message = f"{' or '.join(paths)} is held open by {_holder(machine, paths)}: {error.message}"
+                who = ", ".join(holders) or "another process"
+                message = f"{' or '.join(paths)} is held open by {who}: {error.message}"
                 raise failure("ResourceBusy", "FileInUse", message) from None
         else:
             return
@@ -44,9 +58,10 @@ def persist(machine: Machine, process: Process, action: Callable[[], None], *pat
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _holder(machine: Machine, paths: tuple[str, ...]) -> str:
+def _holders(machine: Machine, paths: Sequence[str]) -> list[str]:
+    """Return who runs from paths, or from below them, and who has a file there open."""
     found = [image.rsplit("\\", 1)[-1] for path in paths if (image := machine.processes.executing(path))]
-    return ", ".join(found) or "another process"
+    return found + [name for path in paths for name in machine.files.open.holders(path)]
 
 
 def require_length(machine: Machine, parameters: Mapping[str, Any]) -> None:

@@ -62,8 +62,10 @@ def set_environment(
 ) -> list[object]:
     """Set or remove a variable of the machine."""
     name, value = text(parameters, "name"), parameters.get("value")
-    kind = text(parameters, "kind") or "String"
-    if kind not in ("String", "ExpandString"):
+    given_kind = parameters.get("kind")
+    kind = _kind(to_text(given_kind)) if given_kind else "String"
+    if kind is None:
+        kind = to_text(given_kind)
         message = f'Cannot convert argument "valueKind", with value: "{kind}", for "SetValue" to a registry kind.'
         exception = "System.Management.Automation.MethodException"
         raise failure("NotSpecified", "MethodArgumentConversionInvalidCastArgument", message, exception)
@@ -72,8 +74,26 @@ def set_environment(
     if value is None:
         machine.registry.delete(ENVIRONMENT, name)
     else:
-        machine.registry.set(ENVIRONMENT, name, to_text(value), kind)
+        machine.registry.set(ENVIRONMENT, name, _data(to_text(value), kind), "String" if kind == "Unknown" else kind)
     return []
+
+
+def _kind(given: str) -> str | None:
+    """Return .NET's name of a kind, given in any case or as its number; None where there is no such kind."""
+    return next((name for name, number in KINDS.items() if given.casefold() in (name.casefold(), str(number))), None)
+
+
+def _data(value: str, kind: str) -> object:
+    """Return a text as data of a kind, as RegistryKey.SetValue converts it. Raises CmdletError."""
+    low = {"DWord": 2**31, "QWord": 2**63}.get(kind)
+    if low is None and kind in ("String", "ExpandString", "Unknown"):
+        return value
+    number = int(value) if re.fullmatch(r"\s*[+-]?[0-9]{1,20}\s*", value) else None
+    if low is None or number is None or not -low <= number < low:
+        message = "The type of the value object did not match the specified RegistryValueKind or the object could not "
+        raise net_files.exception(net_files.ARGUMENT, message + "be properly converted.")
+    # The registry has unsigned numbers.
+    return number % (2 * low)
 
 
 def _seconds(parameters: Mapping[str, Any], default: float) -> float:
@@ -139,6 +159,17 @@ def port_pools(
     return [OrderedDictionary(reserved=len(found), ranges=[f"{first}-{last}" for first, last in found])]
 
 
+KINDS = {
+    "Unknown": 0,
+    "String": 1,
+    "ExpandString": 2,
+    "Binary": 3,
+    "DWord": 4,
+    "MultiString": 7,
+    "QWord": 11,
+    "None": -1,
+}
+"""https://learn.microsoft.com/dotnet/api/microsoft.win32.registryvaluekind"""
 HIVES = ("HKLM", "HKCU", "HKU", "HKCR")
 VERB_HANDLERS: Mapping[str, Handler] = {
     **file_verbs.HANDLERS,

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from simulator.machine import service_rules
 from simulator.machine.core import sc_text as text
 from simulator.machine.core.services import REFUSALS
 from simulator.machine.objects import Invocation, Program, ProgramResult
@@ -29,6 +30,7 @@ STARTS = {"boot": 0, "system": 1, "auto": 2, "demand": 3, "disabled": 4, "delaye
 CONTROLS = {"ignore": 0, "normal": 1, "severe": 2, "critical": 3}
 SID_TYPES = {"none": 0, "unrestricted": 1, "restricted": 3}
 INFINITE = 0xFFFFFFFF
+MAX_NAME = 256
 # https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
 DEFAULT_SDDL = (
     "D:(A;;CCLCSWRPWPDTLOCRRC;;;SY)(A;;CCDCLCSWRPWPDTLOCRSDRCWDWO;;;BA)(A;;CCLCSWLOCRRC;;;IU)(A;;CCLCSWLOCRRC;;;SU)"
@@ -95,6 +97,13 @@ def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
     return entries
 
 
+def _account_code(entries: Mapping[str, object], given: Mapping[str, list[str]]) -> int:
+    """Return 1057 for an ordinary account without a password, else 0; managed accounts (NAME$) have none."""
+    account = str(entries.get("ObjectName") or "LocalSystem").casefold()
+    without = account in service_rules.BUILT_IN or account.startswith("nt service\\") or account.endswith("$")
+    return 0 if without or "password=" in given else service_rules.INVALID_SERVICE_ACCOUNT
+
+
 def _number(machine: Machine, name: str, value: str, default: int = 0) -> int:
     data = machine.registry.data(f"{ROOT}\\{name}", value, default)
     return data if isinstance(data, int) else default
@@ -110,8 +119,11 @@ def create(machine: Machine, words: list[str]) -> ProgramResult:
     if "binpath=" not in given:
         raise UsageError("binpath=")
     entries = {key: value for key, value in _definition(given).items() if value is not None}
-    if "/" in name or "\\" in name:
+    # https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew
+    if "/" in name or "\\" in name or len(name) > MAX_NAME:
         return text.failed("CreateService", 123)
+    if code := _account_code(entries, given):
+        return text.failed("CreateService", code)
     path = str(entries.pop("ImagePath"))
     try:
         machine.services.create(name, path, **{"DisplayName": name, **entries})
@@ -126,6 +138,8 @@ def config(machine: Machine, words: list[str]) -> ProgramResult:
     entries = _definition(given)
     if not machine.services.exists(name):
         return text.failed("OpenService", 1060)
+    if "ObjectName" in entries and (code := _account_code(entries, given)):
+        return text.failed("ChangeServiceConfig", code)
     return _change(machine, name, "ChangeServiceConfig", entries)
 
 

@@ -73,6 +73,9 @@ def test_what_it_does_not_understand_is_refused(sc):
         (("stop", "mine"), 1062, "[SC] ControlService FAILED 1062:"),
         (("failure", "nope", "reset=", "1", "actions=", "restart/1"), 1060, "[SC] OpenService FAILED 1060:"),
         (("create", "a", "binpath=", "x", "obj=", r".\someone"), 1057, "[SC] CreateService FAILED 1057:"),
+        (("create", "a", "binpath=", "x", "obj=", r".\Administrator"), 1057, "[SC] CreateService FAILED 1057:"),
+        (("config", "mine", "obj=", r".\Administrator"), 1057, "[SC] ChangeServiceConfig FAILED 1057:"),
+        (("create", "n" * 257, "binpath=", "x"), 123, "[SC] CreateService FAILED 123:"),
         (
             ("create", "a", "binpath=", "x", "obj=", r"NOSUCH\user", "password=", "x"),
             1057,
@@ -86,6 +89,22 @@ def test_failures_have_the_code_of_windows(sc, words, code, said):
     result = sc(*words)
     assert result.exit_code == code
     assert result.stdout.startswith(said + "\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("account", "password"),
+    [
+        (r".\Administrator", ["password=", "x"]),
+        ("CONTOSO\\svc$", []),
+        ("LocalSystem", []),
+        (r"NT AUTHORITY\LocalService", []),
+        (r"NT SERVICE\mine", []),
+    ],
+)
+def test_accounts_that_need_a_password_and_those_that_have_none(sc, account, password):
+    assert sc("create", "n" * 256, "binpath=", "x", "obj=", account, *password).exit_code == 0
+    assert sc("config", "mine", "obj=", account, *password).exit_code == 0
+    assert sc.data("ObjectName") == account
 
 
 def test_start_and_stop(sc):
