@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from simulator.machine import net_files
 from simulator.machine.services import ServiceError
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class LogFile:
     def __init__(self, machine: Machine, path: str) -> None:
         self._files, self._path = machine.files, path
         if path:
+            if machine.files.open.blocks(path, "w", "rw"):
+                raise ServiceError(1053, f"open {path}: {net_files.used(path).message}")
             try:
                 self._append("")
             except OSError as error:

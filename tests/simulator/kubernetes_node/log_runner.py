@@ -106,6 +106,9 @@ class _Service:
         if found.program is None:
             raise ServiceError(1053, f"starting command: {found.path}: error {found.error}")
         process = machine.processes.begin(found.path.rpartition("\\")[2], service.account, image=normalise(found.path))
+        if path := flags.get("log-file"):
+            # Go's os.OpenFile shares reading and writing, not deleting: https://pkg.go.dev/syscall?GOOS=windows#Open
+            machine.files.open.hold_until_end(path, "w", "rw", process)
         inner = dataclasses.replace(service, argv=words)
         try:
             if isinstance(found.program, kubelet.KubeletService | kube_proxy.ProxyService):

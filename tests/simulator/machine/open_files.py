@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from simulator.machine.processes import Process
 from simulator.machine.windows_paths import normalise
 
 
@@ -25,12 +26,14 @@ class Handle:
         access: what its holder may do.
         share: what others may do meanwhile.
         holder: the name of the process that has it open.
+        process: the process, whose end closes it; None where a context does.
     """
 
     path: str | None
     access: frozenset[str]
     share: frozenset[str]
     holder: str
+    process: Process | None = None
 
 
 class OpenFiles:
@@ -60,6 +63,12 @@ class OpenFiles:
             with self._lock:
                 self._handles.remove(handle)
 
+    def hold_until_end(self, path: str, access: str, share: str, process: Process) -> None:
+        """Keep a file open until a process ends; the arguments are those of `hold`."""
+        key = normalise(path).casefold()
+        with self._lock:
+            self._handles.append(Handle(key, frozenset(access), frozenset(share), process.name, process))
+
     def blocks(self, path: str, access: str, share: str = "rwd") -> bool:
         """Return whether a handle of somebody else prevents a path from being opened.
 
@@ -71,6 +80,7 @@ class OpenFiles:
         key = normalise(path).casefold()
         wanted, shared = frozenset(access), frozenset(share)
         with self._lock:
+            self._close_ended()
             held = [handle for handle in self._handles if handle.path == key]
         return any(not wanted <= handle.share or not handle.access <= shared for handle in held)
 
@@ -104,7 +114,12 @@ class OpenFiles:
         """Return the handles of a file, or of the files below a folder."""
         start = normalise(path).casefold().rstrip("\\")
         with self._lock:
+            self._close_ended()
             return [handle for handle in self._handles if handle.path and f"{handle.path}\\".startswith(f"{start}\\")]
+
+    def _close_ended(self) -> None:
+        """Close the handles of processes that have ended."""
+        self._handles = [handle for handle in self._handles if handle.process is None or handle.process.alive]
 
     def moved(self, path: str, destination: str) -> None:
         """Follow a file or folder to its new name.

@@ -58,6 +58,20 @@ def test_the_kubelet_runs_behind_it_and_its_words_are_kept(node: Node) -> None:
     assert node.machine.files.read_text(LOG).startswith(before)
 
 
+def test_its_file_is_open_as_long_as_it_runs(node: Node) -> None:
+    node.machine.files.make_directory(r"C:\var\log\kubelet")
+    handles = node.machine.files.open
+    with handles.hold(LOG, "r", "r"):
+        with pytest.raises(ServiceError) as refused:
+            start(node, f"{RUNNER} -log-file={LOG} {STANDALONE}")
+        assert refused.value.code == 1053
+    assert start(node, f"{RUNNER} -log-file={LOG} {STANDALONE}") == "Running"
+    assert (handles.blocks(LOG, "d"), handles.blocks(LOG, "r"), handles.blocks(LOG, "w")) == (True, False, False)
+    assert handles.blocks_below(r"C:\var\log")
+    node.machine.services.stop("kubelet")
+    wait_for(lambda: not handles.blocks(LOG, "d"), "the file is closed")
+
+
 def test_a_kubelet_that_ends_ends_it_and_says_why(node: Node) -> None:
     node.machine.files.make_directory(r"C:\var\log\kubelet")
     start(node, f"{RUNNER} -log-file {LOG} {KUBELET}")

@@ -211,6 +211,35 @@ def test_a_full_disk_is_a_write_error(machine: Machine, server: ArtifactServer) 
     assert (result.exit_code, result.stderr) == (23, "curl: (23) Failure writing output to destination\n")
 
 
+def test_it_cannot_write_what_another_holds(machine: Machine, server: ArtifactServer) -> None:
+    machine.files.write_text(r"C:\x", "before")
+    with machine.files.open.hold(r"C:\x", "r", "r"):
+        assert curl(machine, "-sS", "-o", r"C:\x", server.url + FILE).exit_code == 23
+    assert machine.files.read_text(r"C:\x") == "before"
+
+
+def test_it_holds_its_file_while_it_writes(machine: Machine, server: ArtifactServer) -> None:
+    server.fault("slow", rate=20_000)
+    stop = threading.Event()
+
+    def download() -> None:
+        with pytest.raises(ProcessEndedError):
+            machine.programs.run("curl.exe", ["-s", "-o", r"C:\x", server.url + FILE], stop=stop)
+
+    thread = threading.Thread(target=download)
+    thread.start()
+    end = time.monotonic() + 30
+    while not machine.files.open.holders(r"C:\x"):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    files = machine.files.open
+    assert files.holders(r"C:\x") == ["curl.exe"]
+    assert (files.blocks(r"C:\x", "d"), files.blocks(r"C:\x", "r")) == (True, False)
+    stop.set()
+    thread.join()
+    assert files.holders(r"C:\x") == []
+
+
 def test_it_ends_with_its_process(machine: Machine, server: ArtifactServer) -> None:
     server.fault("slow", rate=1000)
     stop = threading.Event()

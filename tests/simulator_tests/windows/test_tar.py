@@ -194,3 +194,30 @@ def test_what_is_created_can_be_extracted(machine: Machine, arguments: tuple[str
     machine.files.make_directory(r"C:\out")
     assert tar(machine, "-xf", f"C:\\{name}", "-C", r"C:\out").exit_code == 0
     assert machine.files.read_text(r"C:\out\d\x.txt") == "one"
+
+
+def test_a_file_that_another_holds_is_not_replaced(machine: Machine) -> None:
+    path = put(machine, "a.tar.gz", {"held": b"new", "other": b"new"})
+    machine.files.make_directory(r"C:\out")
+    machine.files.write_text(r"C:\out\held", "old")
+    with machine.files.open.hold(r"C:\out\held", "r", "rw"):
+        result = tar(machine, "-xf", path, "-C", r"C:\out")
+    assert result.exit_code == 1
+    assert "held: Can't unlink already-existing object: Permission denied" in result.stderr
+    assert machine.files.read_text(r"C:\out\held") == "old"
+    assert machine.files.read_text(r"C:\out\other") == "new"
+
+
+def test_it_shares_nothing_of_what_it_writes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(machine, "a.tar.gz", {"x": b"new"})
+    machine.files.make_directory(r"C:\out")
+    append, seen = machine.files.append, []
+
+    def watch(*arguments: object) -> None:
+        seen.append((machine.files.open.holders(r"C:\out"), machine.files.open.blocks(r"C:\out\x", "r")))
+        append(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(machine.files, "append", watch)
+    assert tar(machine, "-xf", path, "-C", r"C:\out").exit_code == 0
+    assert seen == [(["tar.exe"], True)]
+    assert machine.files.open.holders(r"C:\out") == []

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import IO, TYPE_CHECKING
 from urllib.parse import SplitResult
@@ -16,6 +17,9 @@ from simulator.windows.curl.options import Config
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
+
+SHARED = "rw"
+"""What others may do with a file while curl writes it."""
 
 
 def path_of(config: Config, output: str | None, url: SplitResult, directory: str) -> str | None:
@@ -47,6 +51,7 @@ class Output:
         self._append = append
         self._modern = modern
         self._file: IO[bytes] | None = None
+        self._handles = contextlib.ExitStack()
         self.path = path
         self.printed = b""
         self.written = 0
@@ -78,14 +83,18 @@ class Output:
         assert self.path
         files = self._machine.files
         parent = self.path.rpartition("\\")[0]
-        if self._machine.processes.executing(self.path):
+        # fopen of Microsoft's C library shares reading and writing:
+        # https://learn.microsoft.com/cpp/c-runtime-library/reference/fsopen-wfsopen
+        if self._machine.processes.executing(self.path) or files.open.blocks(self.path, "w", SHARED):
             raise self._failed(size)
         try:
             if self._config.flag("create-dirs"):
                 files.make_directory(parent + "\\")
-            return files.real(self.path).open("ab" if self._append else "wb")
+            file = files.real(self.path).open("ab" if self._append else "wb")
         except OSError as error:
             raise self._failed(size) from error
+        self._handles.enter_context(files.open.hold(self.path, "w", SHARED, "curl.exe"))
+        return file
 
     def restart(self) -> None:
         """Forget what this transfer wrote, before it is tried again."""
@@ -112,5 +121,6 @@ class Output:
         if self._file is not None:
             self._file.close()
             self._file = None
+        self._handles.close()
             if self.path:
                 self._machine.files.written(self.path)

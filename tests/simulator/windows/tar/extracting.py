@@ -74,7 +74,7 @@ class Extractor:
         if files.is_file(path):
             if "k" in self._arguments.flags:
                 return
-            if self._machine.processes.executing(path):
+            if self._machine.processes.executing(path) or files.open.blocks(path, "d"):
                 raise Refused(f"{entry.name}: Can't unlink already-existing object: Permission denied")
             files.delete(path)
         elif files.is_directory(path):
@@ -87,7 +87,9 @@ class Extractor:
 
     def _write(self, entry: Entry, content: IO[bytes], path: str) -> None:
         real = self._machine.files.real(path)
-        with real.open("wb") as file:
+        # libarchive's CreateFileW shares nothing:
+        # https://github.com/libarchive/libarchive/blob/master/libarchive/archive_write_disk_windows.c
+        with self._machine.files.open.hold(path, "w", "", "tar.exe"), real.open("wb") as file:
             while data := content.read(_CHUNK):
                 if self._run.stop.is_set():
                     raise ProcessEndedError
