@@ -157,7 +157,7 @@ def exists(machine: Machine, name: str) -> bool:
 def describe(machine: Machine, name: str) -> contract.Contract | None:
     """Return what a cmdlet or function of the machine accepts, or None if there is none of that name."""
     own = machine.families.contracts.get(name.casefold())
-    return own or contract.find(name, machine.windows.contract)
+    return own or contract.find(name, machine.windows.contract, is_core=machine.windows.is_core)
 
 
 def run(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -96,8 +96,15 @@ def module_of(command: str) -> str:
 
 
 @cache
-def find(command: str, windows: str) -> Contract | None:
-    """Return a command's contract on a version of Windows (`2019`, `2022`, `2025`), or None if it has none there."""
+def find(command: str, windows: str, *, is_core: bool = False) -> Contract | None:
+    """Return a command's contract, or None if it has none there.
+
+    Args:
+        command: its name.
+        windows: the version of Windows: `2019`, `2022` or `2025`.
+        is_core: whether it is called by PowerShell 7. Its contract is Windows PowerShell's but for what
+            corrections.json says under `allow_empty_core`.
+    """
     name = _names().get(command.casefold())
     if name is None:
         return None
@@ -110,7 +117,9 @@ def find(command: str, windows: str) -> Contract | None:
             return None
     module = (reference or recorded)["module"]
     function = recorded["command_type"] == "Function" if recorded else _module_has_functions(module)
-    parameters = _parameters(name, reference, recorded, windows)
+    empty = [*corrections["allow_empty"].get(name, [])]
+    empty += corrections["allow_empty_core"].get(name, []) if is_core else []
+    parameters = _parameters(name, reference, recorded, windows, empty)
     return Contract(
         command=name,
         suffix=name if function else _class_name(name, module),
@@ -121,11 +130,13 @@ def find(command: str, windows: str) -> Contract | None:
 
 
 def _parameters(
-    name: str, reference: Mapping[str, Any] | None, recorded: Mapping[str, Any] | None, windows: str
+    name: str,
+    reference: Mapping[str, Any] | None,
+    recorded: Mapping[str, Any] | None,
+    windows: str,
+    empty: Sequence[str],
 ) -> dict[str, Parameter]:
-    corrections = _read("corrections.json")
-    sets_of_values = corrections["validate_sets"].get(name, {})
-    empty = corrections["allow_empty"].get(name, [])
+    sets_of_values = _read("corrections.json")["validate_sets"].get(name, {})
     found: dict[str, Parameter] = {}
     if reference is not None:
         differs = reference.get("differs", {}).get(windows, {})

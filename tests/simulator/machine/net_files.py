@@ -14,11 +14,12 @@ from pathlib import Path
 
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
-from simulator.machine.objects import CmdletError
+from simulator.machine.objects import CmdletError, NotModelled
 from simulator.machine.windows_paths import (
     LONG,
     MAX_FOLDER,
     is_illegal,
+    is_on_share,
     is_rooted,
     is_too_long,
     normalise,
@@ -88,7 +89,14 @@ def is_file(machine: Machine, path: str) -> bool:
 
 
 def _is_name(machine: Machine, path: str) -> bool:
+    _require_drive(path)
     return bool(path.strip()) and not is_illegal(path) and not _is_too_long(machine, path)
+
+
+def _require_drive(path: str) -> None:
+    """Refuse shares. Every Windows Server has C$, but what may be done there depends on rights and on the firewall."""
+    if is_on_share(path):
+        raise NotModelled(f"files on shares: {path}")
 
 
 def _is_too_long(machine: Machine, path: str) -> bool:
@@ -97,6 +105,7 @@ def _is_too_long(machine: Machine, path: str) -> bool:
 
 def require_legal(machine: Machine, path: str) -> None:
     """Refuse what Windows refuses in a path. Raises CmdletError."""
+    _require_drive(path)
     if not path or "\0" in path:
         raise exception(ARGUMENT, "The path is not of a legal form.")
     if _is_too_long(machine, path):

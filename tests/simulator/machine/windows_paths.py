@@ -64,6 +64,14 @@ def is_rooted(path: str) -> bool:
     return bool(re.search(r"[\\/:]", path))
 
 
+def is_on_share(path: str) -> bool:
+    """Return whether a path is on a share of a server (`\\\\SERVER\\SHARE\\...`)."""
+    slashed = path.replace("/", "\\")
+    if slashed.startswith((LONG, "\\\\.\\")):
+        return slashed.casefold().startswith(f"{LONG}unc\\")
+    return slashed.startswith("\\\\")
+
+
 def root(path: str) -> str:
     """Return the root of a path as .NET compares them: a prefix is a part of it."""
     prefix = LONG if path.startswith(LONG) else ""

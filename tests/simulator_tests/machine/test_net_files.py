@@ -116,3 +116,14 @@ def test_texts_of_numbers_and_properties() -> None:
         "5",
     ]
     assert (utf16_length("ab😀"), utf16_slice("ab😀cd", None, 3)) == (4, "ab\ufffd")
+
+
+def test_shares_are_not_modelled(session: Session) -> None:
+    for path in ("\\\\localhost\\c$\\x", "//server/share/x", "\\\\?\\UNC\\server\\share\\x"):
+        for verb, parameters in (
+            ("@write-file", {"path": path, "content": "x"}),
+            ("@read-file", {"paths": [path]}),
+            ("@move-path", {"path": path, "destination": "C:\\x"}),
+        ):
+            failed = call(session, verb, parameters=parameters)
+            assert failed["error"]["id"] == "SimulatorDoesNotModel", (verb, path)

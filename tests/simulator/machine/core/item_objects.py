@@ -81,6 +81,7 @@ def _file(machine: Machine, place: Place, short: bool) -> PSObject:
     modified = entry.modified if entry else datetime.fromtimestamp(real.lstat().st_mtime, UTC)
     name = place.path if len(place.path) == 3 else real.name
     path = place.path if len(place.path) == 3 else f"{place.parent.path.rstrip(chr(92))}\\{name}"
+    path = place.prefix + path
     base, dot, extension = name.rpartition(".")
     extension = dot + extension if dot else ""
     link = _link_kind(machine, place, real)
@@ -108,7 +109,7 @@ def _file(machine: Machine, place: Place, short: bool) -> PSObject:
         return FileItem("System.IO.DirectoryInfo", properties, name if short else path, width)
     properties |= {
         "Length": entry.size if entry else 0,
-        "DirectoryName": place.parent.path,
+        "DirectoryName": place.prefix + place.parent.path,
         "IsReadOnly": False,
         "VersionInfo": _version(machine, place, path),
     }

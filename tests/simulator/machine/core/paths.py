@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from simulator.machine import listeners, registry
 from simulator.machine.objects import Bound, CmdletError, PSObject
 from simulator.machine.session import Session
 from simulator.machine.text import to_text
-from simulator.machine.windows_paths import is_illegal, normalise
+from simulator.machine.windows_paths import LONG, is_illegal, normalise
 from simulator.windows import certificate_store
 from simulator.windows.common import any_match, has_wildcard, matches
 
@@ -32,6 +32,8 @@ class Place:
 
     provider: Provider
     path: str
+    prefix: str = field(default="", compare=False)
+    """How the path was given: with \\\\?\\, which .NET keeps in the names of files that it shows."""
 
     @property
     def name(self) -> str:
@@ -51,7 +53,7 @@ class Place:
         """Return an item below it."""
         below = name.replace("/", "\\").strip("\\")
         if self.provider == "FileSystem":
-            return Place("FileSystem", normalise(f"{self.path}\\{below}"))
+            return Place("FileSystem", normalise(f"{self.path}\\{below}"), self.prefix)
         return Place(self.provider, f"{self.path}\\{below}".strip("\\"))
 
     @property
@@ -59,7 +61,7 @@ class Place:
         """What it lies in."""
         head = self.path.rstrip("\\").rpartition("\\")[0]
         if self.provider == "FileSystem":
-            return Place("FileSystem", normalise(head + "\\") if head else self.path)
+            return Place("FileSystem", normalise(head + "\\") if head else self.path, self.prefix)
         return Place(self.provider, head)
 
 
@@ -124,7 +126,8 @@ def parse(machine: Machine, bound: Bound, text: str) -> Place:
     if drive and (len(drive[1]) > 1 or not machine.files.drive_exists(bare)):
         raise drive_not_found(drive[1])
     session = session_of(bound)
-    return Place("FileSystem", normalise(session.absolute(bare) if session else bare))
+    prefix = LONG if bare.startswith(LONG) else ""
+    return Place("FileSystem", normalise(session.absolute(bare) if session and not prefix else bare), prefix)
 
 
 def exists(machine: Machine, bound: Bound, place: Place) -> bool:
