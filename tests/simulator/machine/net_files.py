@@ -175,7 +175,7 @@ def add_parent(machine: Machine, path: str) -> None:
 
 
 def delete(machine: Machine, path: str) -> None:
-    """File.Delete: nothing happens where there is no file. Raises CmdletError."""
+    """Delete a file as File.Delete does, which ignores a missing file. Raises CmdletError."""
     require_legal(machine, path)
     if machine.files.is_directory(path):
         raise denied(path)
@@ -234,7 +234,7 @@ def _missing(path: str) -> CmdletError:
 
 
 def move(machine: Machine, path: str, destination: str) -> None:
-    """Directory.Move, which moves files as well, onto nothing that exists. Raises CmdletError."""
+    """Move a file or folder as Directory.Move does, to a path where nothing exists. Raises CmdletError."""
     files = machine.files
     require_legal(machine, destination)
     _require_folder(machine, path, destination)

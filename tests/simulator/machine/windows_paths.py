@@ -13,12 +13,14 @@ from pathlib import PureWindowsPath
 LONG = "\\\\?\\"
 """The prefix that turns off the limit of a path's length."""
 MAX_PATH = 260
-"""From this length on .NET Framework takes no path without the prefix.
+"""The shortest length that .NET Framework refuses for a path without the prefix.
 
 https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
 """
 MAX_FOLDER = 248
-"""From this length on .NET Framework neither makes nor moves a folder: a file with an 8.3 name has to fit into it.
+"""The shortest length of a folder's path that .NET Framework neither creates nor moves.
+
+A file with an 8.3 name has to fit into a folder.
 
 Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
 """

@@ -16,14 +16,20 @@ MISSING = object()
 
 
 def read(value: object, path: str) -> object:
-    """Return a property by its path (`Action.Execute`); None if it is missing. A list gives its members' properties."""
+    """Return a property by its path, such as `Action.Execute`.
+
+    A list without the property gives the properties of its members. A missing property is None.
+    """
     for name in path.split("."):
         value = _member(value, name)
     return value
 
 
 def _member(value: object, name: str) -> object:
-    """Return a property of one value; what is no list counts as one, and Count and Length say so."""
+    """Return a property of one value.
+
+    A value that is not a list has a Count and a Length of 1, as in PowerShell.
+    """
     found = _own(value, name)
     if found is not MISSING:
         return found

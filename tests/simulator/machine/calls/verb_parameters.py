@@ -27,7 +27,7 @@ def missing(path: str) -> CmdletError:
 
 
 def require_apart(path: str, destination: str) -> None:
-    """Refuse a file as its own destination: File.Replace would delete it."""
+    """Refuse a destination that is the file itself, which File.Replace would delete."""
     if _full(path) == _full(destination):
         raise failure("InvalidArgument", "SameFile", f"{path} and {destination} are the same file")
 
@@ -37,7 +37,7 @@ def _full(path: str) -> str:
 
 
 def text(parameters: Mapping[str, Any], name: str) -> str:
-    """Return a parameter as a string, as PowerShell casts it: empty where it is missing."""
+    """Return a parameter as a string, cast as PowerShell does; a missing one is empty."""
     return to_text(parameters.get(name))
 
 
@@ -69,7 +69,7 @@ def whole(parameters: Mapping[str, Any], name: str, default: int = 0, kind: str 
 
 
 def several(parameters: Mapping[str, Any], name: str) -> list[Any]:
-    """Return a parameter's values: none of null, one of what is no list."""
+    """Return a parameter as a list: empty for null, with one item for a single value."""
     value = parameters.get(name)
     if value is None:
         return []
@@ -77,7 +77,11 @@ def several(parameters: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def entries(parameters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return a list of objects that a verb takes. Raises CmdletError where one is none, as an index into it does."""
+    """Return a parameter that has to be a list of objects.
+
+    Raises:
+        CmdletError: an item is not an object. PowerShell reports this when it looks up a name in the item.
+    """
     found = several(parameters, name)
     for entry in found:
         if entry is None:
@@ -88,7 +92,11 @@ def entries(parameters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]
 
 
 def require_settable(value: object) -> None:
-    """Refuse what takes no value at a name, as an assignment to its index does. Raises CmdletError."""
+    """Refuse a value that is not an object, with the error that PowerShell gives when a name in it is assigned.
+
+    Raises:
+        CmdletError: it is not an object.
+    """
     if isinstance(value, list):
         raise NotModelled("an assignment to a name of a list")
     if not isinstance(value, Mapping):

@@ -121,6 +121,6 @@ class Output:
         if self._file is not None:
             self._file.close()
             self._file = None
-        self._handles.close()
             if self.path:
                 self._machine.files.written(self.path)
+        self._handles.close()

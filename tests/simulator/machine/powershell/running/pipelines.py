@@ -184,7 +184,11 @@ class Pipelines:
 
     @staticmethod
     def _place(stages: list[Stage], stop: StopUpstream) -> int:
-        """Return the index of the stage that stopped the pipeline; raise again if it is in another pipeline."""
+        """Return the position of the stage that stopped the pipeline.
+
+        Raises:
+            StopUpstream: the stage belongs to another pipeline.
+        """
         for at, stage in enumerate(stages):
             if stop.stage in (stage, getattr(stage, "inner", None)):
                 return at

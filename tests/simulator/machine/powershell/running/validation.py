@@ -57,7 +57,7 @@ def _mandatory(name: str, parameter: Parameter, attributes: dict[str, Attribute]
 
 
 def _complaint(run: Interpreter, attribute: Attribute, value: object) -> str:
-    """Return the error message of an attribute that does not allow a value; empty if it does."""
+    """Return why an attribute refuses a value; empty if it accepts the value."""
     each = value if isinstance(value, list) else [value]
     if attribute.name in ("validatenotnull", "validatenotnullorempty"):
         empty = attribute.name.endswith("empty") and (value == "" or value == [] or "" in each)
