@@ -178,8 +178,17 @@ class Builder:
         return found
 
     def _is(self, file: WantedFile, entry: Entry) -> bool:
-        """Whether what is there is what is wanted now."""
-        return file.checksum is None or file.checksum.algorithm != "SHA256" or file.checksum.digest == entry.sha256
+        """Whether what is there is what is expected now. The index has the SHA-256 only."""
+        if file.checksum is None:
+            return True
+        expected = file.checksum.digest.lower()
+        if file.checksum.algorithm == "SHA256":
+            return expected == entry.sha256
+        try:
+            with (self._directory / file.path).open("rb") as found:
+                return hashlib.file_digest(found, file.checksum.algorithm).hexdigest() == expected
+        except OSError:
+            return False
 
     def _one(self, file: WantedFile, source: Source, sums: Source | None) -> list[Entry]:
         """A file from one place, with its checksum file where it has one."""

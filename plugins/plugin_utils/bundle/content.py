@@ -92,7 +92,7 @@ class Wanted:
 def _one(mine: WantedFile, other: WantedFile) -> WantedFile:
     if mine.checksum is not None and other.checksum is not None and mine.checksum != other.checksum:
         raise BundleError(
-            f"{mine.name} {mine.version}: two hosts want different files of {mine.source}: "
+            f"{mine.name}: two hosts want different files of {mine.source}: "
             f"{mine.checksum.digest} and {other.checksum.digest}"
         )
     return mine if mine.checksum is not None or other.checksum is None else other

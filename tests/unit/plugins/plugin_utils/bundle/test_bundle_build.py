@@ -109,11 +109,15 @@ def test_a_file_that_is_not_what_was_signed_is_fetched_again(folder: pathlib.Pat
     assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
 
 
-def test_another_checksum_makes_it_another_file(folder: pathlib.Path) -> None:
+@pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
+def test_another_checksum_makes_it_another_file(folder: pathlib.Path, algorithm: str) -> None:
     servers = Servers({OWN: b"old"})
-    build(folder, servers, artifact(sha256=digest(b"old")))
+    pinned = {data: hashlib.new(algorithm, data).hexdigest() for data in (b"old", b"new")}
+    build(folder, servers, artifact(**{algorithm: pinned[b"old"]}))
+    build(folder, servers, artifact(**{algorithm: pinned[b"old"]}))
+    assert servers.asked == [OWN]
     servers[OWN] = b"new"
-    made = build(folder, servers, artifact(sha256=digest(b"new")))
+    made = build(folder, servers, artifact(**{algorithm: pinned[b"new"]}))
     assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
     assert made.entries["dl.example/v1/kubelet.exe"].sha256 == digest(b"new")
 
@@ -186,7 +190,7 @@ def test_a_patch_of_the_controller_is_copied(
 
 def test_hosts_that_contradict_each_other_are_refused() -> None:
     one, other, loose = artifact(sha256="a" * 64), artifact(sha256="b" * 64), artifact()
-    with pytest.raises(BundleError, match=rf"kubelet 1\.37\.1.*: two hosts want different files of {OWN}: a+ and b+"):
+    with pytest.raises(BundleError, match=rf"kubelet 1\.37\.1: two hosts want different files of {OWN}: a+ and b+"):
         one.joined(other)
     for joined in (one.joined(loose), loose.joined(one), one.joined(one)):
         assert joined.files["dl.example/v1/kubelet.exe"].checksum == Checksum(algorithm="SHA256", digest="a" * 64)
