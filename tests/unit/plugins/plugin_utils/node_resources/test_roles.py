@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resources of roles by the roles' own defaults, and what the cache keeps of what the others install."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from unit.roles.templates import templar
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import ROLES, of_role
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import Variables
+from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+
+INSTALLING = ("container_runtime", "cni", "kubernetes_node")
+HOST = {"groups": {}, "hostvars": {}, "inventory_hostname": "win1", "kube_version": "1.36.3"}
+
+
+def host(*roles: str, **more: t.Any) -> Variables:
+    found = templar(roles, {**HOST, **more})
+    return Variables(found.available_variables, found.template)
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role != "node_join"])
+def test_the_defaults_of_each_role_are_resources(role: str) -> None:
+    assert load(of_role(role, host(role)))
+
+
+def test_a_role_without_resources_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"role: expected one of windows_settings, .*, got 'sysprep'"):
+        of_role("sysprep", host("sysprep"))
+
+
+@pytest.mark.parametrize(
+    ("runtime", "kinds"), [("containerd", {"containerd"}), ("moby", {"moby", "cri-dockerd", "nssm"})]
+)
+def test_what_the_other_roles_install_stays_in_a_cache_that_is_pruned(runtime: str, kinds: set[str]) -> None:
+    known = host("image_cache", *INSTALLING, image_cache_prune_artifacts=True, container_runtime=runtime)
+    (pruned,) = [one for one in of_role("image_cache", known) if one["type"] == "ArtifactCache"]
+    installed = [one for role in INSTALLING for one in of_role(role, known) if one["type"] == "Artifact"]
+    assert pruned["keep"] == [one["path"] for one in installed]
+    assert kinds | {"kubernetes", "cni-plugins", "crictl"} <= {one["kind"] for one in installed}
+    # A play with the role image_cache alone installs nothing else.
+    (alone,) = [
+        one
+        for one in of_role("image_cache", host("image_cache", image_cache_prune_artifacts=True))
+        if one["type"] == "ArtifactCache"
+    ]
+    assert alone["keep"] == []
