@@ -41,11 +41,21 @@ def share() -> None:
             importlib.import_module(name)
     with contextlib.suppress(Exception):
         # One plugin of each file: the loaders keep the file.
-        for plugin in ("winkube.node.no_proxy", "ansible.builtin.combine", "ansible.builtin.urlsplit"):
+        for plugin in (
+            "winkube.node.no_proxy",
+            "winkube.node.artifacts_together",
+            "ansible.builtin.combine",
+            "ansible.builtin.urlsplit",
+        ):
             filter_loader.get(plugin)
         for plugin in ("ansible.builtin.defined", "ansible.builtin.file", "ansible.builtin.subset"):
             test_loader.get(plugin)
-        for plugin in ("ansible.builtin.env", "winkube.node.cluster_variable"):
+        for plugin in (
+            "ansible.builtin.env",
+            "winkube.node.cluster_variable",
+            "winkube.node.node_resources",
+            "winkube.node.pod_network",
+        ):
             lookup_loader.get(plugin)
     with contextlib.suppress(Exception):
         # NTLM seals with it; OpenSSL makes ready for that once in a process, 2 MB of it.
