@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from simulator_tests.batches import observe
 from simulator_tests.machine.conftest import MachineFactory
 
@@ -13,6 +14,8 @@ from simulator.machine.calls import detached
 from simulator.machine.machine import Machine
 from simulator.machine.processes import Process
 from simulator.machine.session import Session
+
+pytestmark = pytest.mark.waits
 
 LEFT = (r"C:\k\token.yaml~0a1b2c3d.part", "C:\\k\\other." + "0a" * 16 + ".part")
 KEPT = (r"C:\k\containerd.zip.part", r"C:\k\x.0a1b2c3d.part", r"C:\elsewhere\token.yaml~0a1b2c3d.part")

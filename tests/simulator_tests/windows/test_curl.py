@@ -15,6 +15,8 @@ from simulator.artifacts import ArtifactServer
 from simulator.machine.machine import Machine
 from simulator.machine.objects import ProcessEndedError, ProgramResult
 
+pytestmark = pytest.mark.waits
+
 MakeMachine = Callable[..., Machine]
 FILE = "/example.com/file.bin"
 CONTENT = bytes(range(256)) * 400
