@@ -12,7 +12,8 @@ from simulator.machine.machine import Machine
 
 # A bootstrap token, and the begin of a private key.
 _SECRET = re.compile(rb"\b[a-z0-9]{6}\.[a-z0-9]{16}\b|PRIVATE KEY")
-_PART = re.compile(r"\.[0-9a-f]{32}\.part$")
+# What is written beside its place: docs/wire.md.
+_PART = re.compile(r"~[0-9a-f]{8}\.part$")
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ STRICT = "?dryRun=All&fieldValidation=Strict"
 
 
 def objects(name: str) -> list[dict[str, t.Any]]:
-    return list(yaml.safe_load_all(comparison.path(f"manifests/{name}.yaml").read_text(encoding="utf-8")))
+    return list(yaml.safe_load_all(comparison.path(f"manifests/{name}.yaml.txt").read_text(encoding="utf-8")))
 
 
 def submit(admin: Client, item: dict[str, t.Any]) -> tuple[int, t.Any]:

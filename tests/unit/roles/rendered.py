@@ -165,9 +165,9 @@ def manifests() -> dict[str, str]:
         ("own-images", images),
     ):
         applied = task("cni", "cluster.yml")["kubernetes.core.k8s"]["definition"]
-        found[f"manifests/{name}.yaml"] = _manifests(node(**more), applied)
+        found[f"manifests/{name}.yaml.txt"] = _manifests(node(**more), applied)
     made = task("cni", "services.yml")["kubernetes.core.k8s"]["definition"]
-    found["manifests/docker.yaml"] = _manifests(node("docker"), made)
+    found["manifests/docker.yaml.txt"] = _manifests(node("docker"), made)
     return found
 
 
