@@ -92,7 +92,7 @@ def convert(value: object, kind: str, values: tuple[str, ...] = ()) -> object:
     simple = {
         "String": _string,
         "Boolean": _boolean,
-        "SwitchParameter": _boolean,
+        "SwitchParameter": _switch,
         "Double": _double,
         "Single": _double,
         "DateTime": _date,
@@ -118,6 +118,11 @@ def _string(value: object, kind: str) -> object:
     if isinstance(value, (list, tuple)):
         raise ConversionError("Cannot convert value to type System.String.")
     return iso_utc(value) if isinstance(value, datetime) else to_text(value)
+
+
+def _switch(value: object, kind: str) -> object:
+    """Null switches a cmdlet's switch on: HandleNullParameterForSpecialTypes in PowerShell's ParameterBinderBase.cs."""
+    return True if value is None else _boolean(value, kind)
 
 
 def _boolean(value: object, kind: str) -> object:

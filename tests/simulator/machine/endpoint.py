@@ -12,12 +12,14 @@ from simulator.machine import ansible_actions, ansible_wrapper, faults, status
 from simulator.machine.core.cmd import run_line
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, NotModelled, ProcessEndedError, ProgramResult
-from simulator.machine.powershell.host import Runspace, run_script
+from simulator.machine.powershell.host import RemoteCommand, Runspace, run_script
+from simulator.machine.powershell.running.streams import HostText
 from simulator.machine.processes import StopSignal
 from simulator.machine.session import Session
 from simulator.transport.host import (
     Account,
     Execution,
+    Information,
     NodePorts,
     Pipeline,
     ProcessResult,
@@ -62,10 +64,10 @@ class MachineHost:
         return winrm.wire_settings(self.machine)
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
-        """Run a WinRS command line."""
+        """Run a WinRS command line: cmd.exe gets it, and finds powershell.exe like any other program."""
         session = self._session("winrshost.exe", execution)
         try:
-            result = self._process(session, command_line, stdin)
+            result = run_line(session, command_line, execution.console or stdin)
         except ProcessEndedError:
             result = ProgramResult(1)
         except Exception as error:  # a fault of the simulator must reach whoever reads the answer
@@ -73,10 +75,6 @@ class MachineHost:
         finally:
             self.machine.processes.end(session.process)
         return ProcessResult(result.stdout.encode(), result.stderr.encode(), result.exit_code)
-
-    def _process(self, session: Session, line: str, stdin: bytes) -> ProgramResult:
-        # WinRS hands the line to cmd.exe, which finds powershell.exe like any other program.
-        return run_line(session, line, stdin)
 
     def run_script(self, pipeline: Pipeline, execution: Execution) -> ScriptResult:
         """Run a PSRP pipeline."""
@@ -101,13 +99,18 @@ class MachineHost:
             output = result.stdout.removesuffix("\r\n").split("\r\n") if result.stdout else []
             return ScriptResult(output, errors, exit_code=result.exit_code)
         runspace = self._runspaces.by_shell.setdefault(shell_id, Runspace())
+        runspace.enter(session)
         outcome = run_script(
             session,
             pipeline_text(pipeline),
             list(pipeline.input or ()),
             runspace=runspace,
-            commands=[(command.text, command.is_script, command.arguments) for command in pipeline.commands],
+            commands=[
+                RemoteCommand(command.text, command.is_script, command.arguments, command.ends_statement)
+                for command in pipeline.commands
+            ],
         )
+        runspace.leave(session)
         try:
             objects = outcome.serializable()
         except NotModelled as error:
@@ -119,7 +122,13 @@ class MachineHost:
             failure=_error(outcome.failure) if outcome.failure else None,
             warnings=outcome.warnings,
             verbose=outcome.verbose,
+            debug=outcome.debug,
+            information=[self._information(item, session.user) for item in outcome.information],
         )
+
+    def _information(self, item: HostText, user: str) -> Information:
+        from_host = item.source == "Write-Host"
+        return Information(item.text, user, self.name, shown=item.shown, from_host=from_host, newline=item.newline)
 
     def shell_closed(self, shell_id: str) -> None:
         """Drop a pool's variables."""

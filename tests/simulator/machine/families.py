@@ -51,7 +51,6 @@ NAMES = (
     "simulator.machine.core.small_cmdlets",
     "simulator.machine.core.small_programs",
     "simulator.machine.core.cmd",
-    "simulator.machine.core.batch_files",
     "simulator.machine.core.powershell",
     "simulator.machine.core.hosts",
     "simulator.windows.account_cmdlets",

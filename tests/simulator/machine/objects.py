@@ -210,6 +210,13 @@ class Bound(Mapping[str, object]):
         self.warnings.append(text)
 
 
+class ConsoleInput(Protocol):
+    """What a client types: a program that reads it waits for it."""
+
+    def read(self, *, to_exit: bool) -> bytes:
+        """Return all of it up to its end, or up to a line that is `exit`; waits until that has come."""
+
+
 @dataclass
 class Invocation:
     """One run of a program.

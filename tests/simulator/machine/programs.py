@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine import command_line, executables
-from simulator.machine.objects import Invocation, NotModelled, ProcessEndedError, Program, ProgramResult
+from simulator.machine.objects import ConsoleInput, Invocation, NotModelled, ProcessEndedError, Program, ProgramResult
 from simulator.machine.processes import StopSignal
 from simulator.machine.services import Resolved
+from simulator.machine.typed_input import typed
+from simulator.machine.unmodelled_programs import is_unmodelled
 from simulator.machine.windows_paths import normalise
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 BATCH_FILE = "batch file"
 """The identity of a .cmd or .bat, which CreateProcess gives to cmd.exe."""
+BATCH_ENDINGS = (".cmd", ".bat")
 
 
 class ProgramNotFoundError(Exception):
@@ -74,13 +77,15 @@ class Programs:
         return None
 
     def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> Found:
-        """Return the program of a name or path. Raises ProgramNotFoundError, NotExecutableError."""
+        """Return the program of a name or path. Raises ProgramNotFoundError, NotExecutableError, NotModelled."""
         path = self.locate(name, environment, directory)
+        if path is None and is_unmodelled(name):
+            raise NotModelled(f"the program {name}")
         if path is None:
             raise ProgramNotFoundError(name)
         if self._machine.files.open.is_infected(path):
             raise NotModelled("how Windows refuses to start what an antivirus is about to take away")
-        if path.casefold().endswith((".cmd", ".bat")):
+        if path.casefold().endswith(BATCH_ENDINGS):
             return Found(path, BATCH_FILE, "", self._machine.families.program(BATCH_FILE))
         with self._machine.files.real(path).open("rb") as file:
             identity = executables.identify(file.read(executables.HEAD_SIZE))
@@ -94,7 +99,7 @@ class Programs:
         name: str,
         arguments: Sequence[str] | str = (),
         *,
-        stdin: bytes = b"",
+        stdin: bytes | ConsoleInput = b"",
         environment: Mapping[str, str] | None = None,
         directory: str = "C:\\",
         stop: threading.Event | None = None,
@@ -109,6 +114,7 @@ class Programs:
             arguments: a list, or the text of a command line after the program.
             environment: the whole environment; by default the machine's.
             stop: ends it; the caller's process.
+            stdin: what it reads; of what a client types only those that read it take anything.
             timeout: seconds after which it is killed.
             logon: `batch` if the user is not logged on over the network.
 
@@ -124,7 +130,11 @@ class Programs:
         caller = stop or threading.Event()
         signal = StopSignal(caller)
         process = self._machine.processes.begin(found.path.rsplit("\\", 1)[-1], user, signal, normalise(found.path))
-        invocation = Invocation(argv, stdin, variables, directory, signal, found.path, found.version, user, line, logon)
+        data = stdin if isinstance(stdin, bytes) else typed(stdin, found.path.rpartition("\\")[2], argv)
+        if isinstance(data, ProgramResult):
+            self._machine.processes.end(process)
+            return data
+        invocation = Invocation(argv, data, variables, directory, signal, found.path, found.version, user, line, logon)
         late = threading.Event()
 
         def kill() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simulator.machine.machine import Machine
-from simulator.machine.objects import ProgramResult
+from simulator.machine.objects import ConsoleInput, ProgramResult
 from simulator.machine.processes import Process
 
 
@@ -52,7 +52,7 @@ class Session:
             return text
         return f"{self.directory.rstrip(chr(92))}\\{text}" if text not in (".", "") else self.directory
 
-    def run_program(self, name: str, arguments: list[str] | str, stdin: bytes = b"") -> ProgramResult:
+    def run_program(self, name: str, arguments: list[str] | str, stdin: bytes | ConsoleInput = b"") -> ProgramResult:
         """Run a program here. Raises as `Programs.run`."""
         return self.machine.programs.run(
             name,

@@ -46,6 +46,13 @@ class WinrmSettings:
     certificate: bytes = b""
 
 
+class ConsoleInput(Protocol):
+    """What a client types while a command runs."""
+
+    def read(self, *, to_exit: bool) -> bytes:
+        """Return all of it up to its end, or up to a line that is `exit`; waits until that has come."""
+
+
 @dataclass(frozen=True)
 class Execution:
     """One remote command while it runs.
@@ -57,6 +64,7 @@ class Execution:
         kind: `process` (WinRS) or `script` (PSRP).
         environment: variables that the client set for a WinRS shell.
         working_directory: of a WinRS shell, if the client named one.
+        console: of a WinRS command whose standard input is no pipe: what the client types.
         stopped: set when the client terminated the command, deleted its shell, or the node lost power. A slow command
             polls or waits on it, and returns soon after; its result is then thrown away.
     """
@@ -67,6 +75,7 @@ class Execution:
     kind: str
     environment: Mapping[str, str] = field(default_factory=dict)
     working_directory: str | None = None
+    console: ConsoleInput | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
 
 
@@ -87,11 +96,13 @@ class PipelineCommand:
         text: the script, or the command's name.
         is_script: whether `text` is a script.
         arguments: (parameter name or None, value) in the order given.
+        ends_statement: whether the next command begins a statement of its own.
     """
 
     text: str
     is_script: bool
     arguments: tuple[tuple[str | None, object], ...] = ()
+    ends_statement: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,25 @@ class ScriptError:
 
 
 @dataclass(frozen=True)
+class Information:
+    """A record of the information stream.
+
+    Parameters:
+        user, computer: who wrote it, and where.
+        shown: whether the client's host shows it.
+        from_host: whether Write-Host wrote it.
+        newline: whether a line ends after it.
+    """
+
+    text: str
+    user: str
+    computer: str
+    shown: bool = True
+    from_host: bool = False
+    newline: bool = True
+
+
+@dataclass(frozen=True)
 class ScriptResult:
     """What a pipeline left behind.
 
@@ -146,7 +176,7 @@ class ScriptResult:
         errors: non-terminating error records.
         exit_code: argument of `exit`, which reaches the client as the host call SetShouldExit; None without `exit`.
         failure: the terminating error; the pipeline's state is then Failed.
-        warnings, verbose: records of these streams.
+        warnings, verbose, debug, information: records of these streams.
     """
 
     output: Sequence[object] = ()
@@ -155,6 +185,8 @@ class ScriptResult:
     failure: ScriptError | None = None
     warnings: Sequence[str] = ()
     verbose: Sequence[str] = ()
+    debug: Sequence[str] = ()
+    information: Sequence[Information] = ()
 
 
 class NodePorts(Protocol):

@@ -11,6 +11,7 @@ from psrpcore import ServerPipeline
 from psrpcore.types import (
     CommandOrigin,
     CommandTypes,
+    DebugRecord,
     ErrorCategory,
     ErrorCategoryInfo,
     ErrorRecord,
@@ -18,10 +19,17 @@ from psrpcore.types import (
     InvocationInfo,
     NETException,
     PSInvocationState,
+    PSObject,
+    PSRPMessageType,
     SessionStateEntryVisibility,
+    VerboseRecord,
+    WarningRecord,
+    add_note_property,
 )
 
-from simulator.transport.host import Pipeline, PipelineCommand, ScriptError, ScriptResult
+from simulator.transport.host import Information, Pipeline, PipelineCommand, ScriptError, ScriptResult
+
+_INFORMATIONAL = ["System.Management.Automation.InformationalRecord", "System.Object"]
 
 
 def read_pipeline(pipeline: Any) -> Pipeline:
@@ -32,8 +40,9 @@ def read_pipeline(pipeline: Any) -> Pipeline:
                 command.command_text,
                 bool(command.is_script),
                 tuple((name, plain_value(value)) for name, value in command.parameters),
+                bool(command.end_of_statement) and position < len(pipeline.commands) - 1,
             )
-            for command in pipeline.commands
+            for position, command in enumerate(pipeline.commands)
         )
     )
 
@@ -59,9 +68,13 @@ def plain_value(value: Any) -> object:
 def write_result(pipeline: ServerPipeline, result: ScriptResult) -> None:
     """Write what a script left behind, and end the pipeline: Completed, or Failed with its terminating error."""
     for text in result.verbose:
-        pipeline.write_verbose(text)
+        _write_record(pipeline, VerboseRecord, PSRPMessageType.VerboseRecord, text)
+    for text in result.debug:
+        _write_record(pipeline, DebugRecord, PSRPMessageType.DebugRecord, text)
     for text in result.warnings:
-        pipeline.write_warning(text)
+        _write_record(pipeline, WarningRecord, PSRPMessageType.WarningRecord, text)
+    for item in result.information:
+        _write_information(pipeline, item)
     for value in result.output:
         pipeline.write_output(value)
     for error in result.errors:
@@ -80,6 +93,35 @@ def write_result(pipeline: ServerPipeline, result: ScriptResult) -> None:
     else:
         # psrpcore has no public way to fail a pipeline (stop() always says PipelineStopped).
         pipeline._change_state(PSInvocationState.Failed, error=_error_record(result.failure))
+
+
+def _write_record(pipeline: ServerPipeline, kind: Any, message_type: PSRPMessageType, text: str) -> None:
+    """Write a record of a stream together with its text, which psrpcore's own methods leave out."""
+    record = kind.ToPSObjectForRemoting(kind(Message=text))
+    record.PSObject.type_names = [f"System.Management.Automation.{kind.__name__}", *_INFORMATIONAL]
+    record.PSObject.to_string = text
+    pipeline.prepare_message(record, message_type=message_type)
+
+
+def _write_information(pipeline: ServerPipeline, record: Information) -> None:
+    """Write a record of the information stream, and let the client's host show it.
+
+    MshCommandRuntime.WriteInformation of PowerShell/PowerShell: unless the preference is Ignore the record goes into
+    the stream; Write-Host's, and any other if the preference is Continue, goes to the host as well.
+    """
+    place: dict[str, Any] = {"user": record.user, "computer": record.computer, "process_id": 0, "native_thread_id": 0}
+    if record.from_host:
+        message = PSObject()
+        add_note_property(message, "Message", record.text)
+        add_note_property(message, "NoNewLine", not record.newline)
+        message.PSObject.type_names = ["System.Management.Automation.HostInformationMessage", "System.Object"]
+        message.PSObject.to_string = record.text
+        pipeline.write_information(message, "Write-Host", tags=["PSHOST"], **place)
+    else:
+        pipeline.write_information(record.text, "Write-Information", **place)
+    if record.shown:
+        method = HostMethodIdentifier.WriteLine2 if record.newline else HostMethodIdentifier.Write1
+        pipeline.host_call(method, [record.text])
 
 
 def _error_record(error: ScriptError) -> ErrorRecord:

@@ -29,12 +29,39 @@ log = logging.getLogger(__name__)
 CONTROL_C_EXIT = 0xC000013A - (1 << 32)
 
 
+class Console:
+    """What a client types for a command whose standard input is a console."""
+
+    def __init__(self, changed: threading.Condition) -> None:
+        self._changed = changed
+        self._typed = bytearray()
+        self._ended = False
+        self.stopped = threading.Event()
+
+    def add(self, data: bytes, *, end: bool) -> None:
+        """Take a piece. The caller holds the lock."""
+        self._typed += data
+        self._ended = self._ended or end or b"\x1a" in data
+        self._changed.notify_all()
+
+    def read(self, *, to_exit: bool) -> bytes:
+        """Return all of it up to its end, or up to a line that is `exit`; waits until that has come."""
+        with self._changed:
+            while not self._ended and not self.stopped.is_set():
+                lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
+                if to_exit and b"exit" in lines:
+                    break
+                self._changed.wait(0.2)
+            return bytes(self._typed).partition(b"\x1a")[0]
+
+
 @dataclass
 class Command:
     """A command of a shell: what it was given, and what it has not handed out yet."""
 
     line: str
     execution: Execution
+    console: Console
     stdin: bytearray = field(default_factory=bytearray)
     started: bool = False
     done: bool = False
@@ -62,17 +89,22 @@ class WinrsShell(Shell):
             raise wsman.invalid_parameter("Command without a CommandLine.")
         arguments = [item.text or "" for item in line.iter(f"{{{wsman.SHELL}}}Arguments")]
         command_id = (line.get("CommandId") or str(uuid.uuid4())).upper()
-        execution = Execution(command_id, self.id, self.user, "process", self._environment, self._working_directory)
-        command = Command(" ".join([program.text or "", *arguments]), execution)
+        typed = request.options.get("WINRS_CONSOLEMODE_STDIN", "TRUE").upper() not in ("FALSE", "0")
+        console = Console(self.changed)
+        execution = Execution(
+            command_id, self.id, self.user, "process", self._environment, self._working_directory,
+            stopped=console.stopped, console=console if typed else None,
+        )  # fmt: skip
+        command = Command(" ".join([program.text or "", *arguments]), execution, console)
         with self.changed:
             self.require_open()
             self._commands[command_id] = command
-            if request.options.get("WINRS_CONSOLEMODE_STDIN", "TRUE").upper() not in ("FALSE", "0"):
+            if typed:
                 self._start(command)
         return f"<rsp:CommandResponse><rsp:CommandId>{command_id}</rsp:CommandId></rsp:CommandResponse>"
 
     def send(self, request: WsmanRequest) -> None:
-        """Take a piece of standard input; its end starts the command."""
+        """Take a piece of standard input: the end of a pipe starts the command, a console's is read while it runs."""
         command_id, data, end = input_stream(request)
         with self.changed:
             command = self._command(command_id)
@@ -80,6 +112,8 @@ class WinrsShell(Shell):
                 command.stdin += data
                 if end:
                     self._start(command)
+            elif command.execution.console is not None:
+                command.console.add(data, end=end)
 
     def signal(self, request: WsmanRequest) -> None:
         """End a command; `terminate` forgets it too."""

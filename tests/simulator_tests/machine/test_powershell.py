@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simulator.machine.core.cmd import run_line
-from simulator.machine.powershell.host import Outcome, Runspace, run_script, run_text
+from simulator.machine.powershell.host import Outcome, RemoteCommand, Runspace, run_script, run_text
 from simulator.machine.session import Session
 
 
@@ -288,7 +288,8 @@ def test_json(session: Session) -> None:
         ("if exist C:\\Windows echo yes", 0, "yes\r\n"),
         ("type C:\\nope", 1, ""),
         ("exit /b 7", 7, ""),
-        ("cmd /c exit 3 & echo %ERRORLEVEL%", 0, "%ERRORLEVEL%\r\n"),
+        # The line is expanded before any of it runs.
+        ("cmd /c exit 3 & echo %ERRORLEVEL%", 0, "0\r\n"),
     ],
 )
 def test_cmd(session: Session, line: str, code: int, text: str) -> None:
@@ -305,14 +306,20 @@ def test_testinfra_asks_what_kind_of_system_it_is(session: Session) -> None:
 
 
 def test_pipelines_of_commands_as_psrp_sends_them(session: Session) -> None:
-    commands = [("Get-Service", False, [("Name", "WinRM")]), ("Select-Object", False, [("ExpandProperty", "Status")])]
+    commands = [
+        RemoteCommand("Get-Service", False, [("Name", "WinRM")]),
+        RemoteCommand("Select-Object", False, [("ExpandProperty", "Status")]),
+    ]
     outcome = run_script(session, "Get-Service", [], commands=commands)
     assert [str(item) for item in outcome.output] == ["Running"]
     # pypsrp's execute_ps: what a script output before its exit still reaches Out-String.
-    commands = [("'before'; exit 3; 'after'", True, []), ("Out-String", False, [("Stream", True)])]
+    commands = [
+        RemoteCommand("'before'; exit 3; 'after'", True),
+        RemoteCommand("Out-String", False, [("Stream", True)]),
+    ]
     outcome = run_script(session, "", [], commands=commands)
     assert (outcome.output, outcome.exit_code) == (["before"], 3)
-    outcome = run_script(session, "", [], commands=[('param($a) "a=$a"', True, [("a", "z")])])
+    outcome = run_script(session, "", [], commands=[RemoteCommand('param($a) "a=$a"', True, [("a", "z")])])
     assert outcome.output == ["a=z"]
 
 

@@ -113,7 +113,13 @@ def test_files_on_the_console(script: Script, machine: Machine) -> None:
     assert re.fullmatch(r"d-----        [ \d/]{10}   ?\d{1,2}:\d\d [AP]M                ssh {66}", lines[7]), lines[7]
     machine.files.write_text(r"C:\ProgramData\ssh\config", "12345")
     assert "              5 config" in script(r"dir C:\ProgramData\ssh").stdout
-    assert "does not model" in script("dir C:\\ProgramData -Recurse", 1).stderr, "several folders"
+    machine.files.make_directory(r"C:\f\g")
+    machine.files.write_text(r"C:\f\g\h.txt", "1")
+    shown = [line.rstrip() for line in script("dir C:\\f -Recurse").stdout.split("\r\n")]
+    assert [line for line in shown if "Directory" in line] == [r"    Directory: C:\f", r"    Directory: C:\f\g"]
+    assert shown[7].endswith(" g")
+    assert shown[8:11] == ["", "", r"    Directory: C:\f\g"]
+    assert shown[15].endswith(" 1 h.txt")
 
 
 def test_mkdir_and_unblock_file(script: Script, machine: Machine) -> None:
@@ -141,9 +147,13 @@ def test_batch_files(script: Script, machine: Machine) -> None:
     machine.files.make_directory(r"C:\b c")
     machine.files.write_text(r"C:\b c\x.cmd", "\r\n".join(lines))
     assert script('& "C:\\b c\\x.cmd" first; $LASTEXITCODE').stdout == "3\r\n"
-    machine.files.write_text(r"C:\y.bat", "echo before\r\nfor %%i in (1 2) do echo %%i")
+    machine.files.write_text(r"C:\y.bat", "@echo off\r\nfor %%i in (1 2) do echo %%i%1")
+    assert script("C:\\y.bat x").stdout == "1x\r\n2x\r\n"
+    lines = ("@echo off", "echo done> C:\\made.txt", "if exist C:\\none.txt (", "  goto last", ")", "rem pause")
+    machine.files.write_text(r"C:\y.bat", "\r\n".join(lines))
     refused = script("C:\\y.bat", 1)
-    assert (refused.stdout, "does not model 'for %%i" in refused.stderr) == ("", True)
+    assert (refused.stdout, "does not model goto last of cmd.exe" in refused.stderr) == ("", True)
+    assert not machine.files.exists(r"C:\made.txt"), "it is refused before its first line"
 
 
 def test_windows_installer(script: Script, machine: Machine) -> None:

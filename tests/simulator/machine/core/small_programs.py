@@ -45,24 +45,36 @@ def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def findstr(machine: Machine, run: Invocation) -> ProgramResult:
-    """findstr.exe on its standard input, with /B, /I, /C: and plain words."""
-    begin, ignore, texts = False, False, []
-    for word in run.argv:
-        lower = word.casefold()
-        if lower == "/b":
-            begin = True
-        elif lower == "/i":
-            ignore = True
-        elif lower.startswith("/c:"):
-            texts.append(word[3:].strip('"'))
-        elif word.startswith("/"):
-            return ProgramResult(2, "", f"the simulator does not model findstr {word}\r\n")
-        else:
-            texts += word.split()
+    """findstr.exe over its standard input or files, with /B, /I, /V, /L, /C: and plain words.
+
+    https://learn.microsoft.com/windows-server/administration/windows-commands/findstr
+    """
+    switches = [word.casefold() for word in run.argv if word.startswith("/") and word[1:2].casefold() != "c"]
+    texts = [word[3:].strip('"') for word in run.argv if word.casefold().startswith("/c:")]
+    words = [word for word in run.argv if not word.startswith("/")]
+    unknown = [switch for switch in switches if switch not in ("/b", "/i", "/v", "/l")]
+    plain = bool(texts) or "/l" in switches
+    if not texts:
+        texts, words = words[0].split() if words else [], words[1:]
+    if not plain:
+        unknown += [
+            text for text in texts if any(char in text for char in "*^$[]\\") or (len(text) > 1 and "." in text)
+        ]
+    if unknown or not texts or len(words) > 1 or any("*" in word or "?" in word for word in words):
+        return ProgramResult(2, "", f"the simulator does not model findstr {run.command_line}\r\n")
+    data = run.stdin
+    if words:
+        path = words[0] if ":" in words[0] else f"{run.directory}\\{words[0]}"
+        if not machine.files.is_file(path):
+            return ProgramResult(1, "", f"FINDSTR: Cannot open {words[0]}\r\n")
+        data = machine.files.read_bytes(path)
+    ignore = "/i" in switches
+    wanted = [text.casefold() if ignore else text for text in texts]
     found = []
-    for line in run.stdin.decode(errors="replace").splitlines():
-        candidate, wanted = (line.casefold(), [text.casefold() for text in texts]) if ignore else (line, texts)
-        if any(candidate.startswith(text) if begin else text in candidate for text in wanted):
+    for line in data.decode(errors="replace").splitlines():
+        candidate = line.casefold() if ignore else line
+        holds = any(candidate.startswith(text) if "/b" in switches else text in candidate for text in wanted)
+        if holds != ("/v" in switches):
             found.append(line)
     return ProgramResult(0 if found else 1, "".join(f"{line}\r\n" for line in found))
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,10 +13,10 @@ from xml.sax.saxutils import escape
 from simulator.machine.objects import CmdletError, NotModelled, ProgramResult
 from simulator.machine.powershell.formatting import console
 from simulator.machine.powershell.parsing.parser import Parser
-from simulator.machine.powershell.parsing.syntax import Argument, Command, Literal, Node, Pipeline
+from simulator.machine.powershell.parsing.syntax import Argument, Block, Command, Literal, Node, Pipeline
 from simulator.machine.powershell.remoting import to_wire
 from simulator.machine.powershell.running import precheck
-from simulator.machine.powershell.running.binding import Arguments
+from simulator.machine.powershell.running.binding import PRESENT, Arguments
 from simulator.machine.powershell.running.flow import ExitFlow, FlowControl, ReturnFlow
 from simulator.machine.powershell.running.functions import Call
 from simulator.machine.powershell.running.interpreter import Interpreter
@@ -23,7 +24,7 @@ from simulator.machine.powershell.running.scope import Runspace
 from simulator.machine.powershell.running.streams import Emit, HostText
 from simulator.machine.session import Session
 
-__all__ = ["Outcome", "Runspace", "run_command_line", "run_script", "run_text"]
+__all__ = ["Outcome", "RemoteCommand", "Runspace", "run_command_line", "run_script", "run_text"]
 
 
 @dataclass
@@ -50,6 +51,21 @@ class Outcome:
         return [to_wire(item) for item in self.output]
 
 
+@dataclass(frozen=True)
+class RemoteCommand:
+    """A command of a PSRP client, as in `simulator.transport.host.PipelineCommand`."""
+
+    text: str
+    is_script: bool
+    arguments: Sequence[tuple[str | None, object]] = ()
+    ends_statement: bool = False
+
+    def bound(self) -> Arguments:
+        """Return its arguments as a function takes them."""
+        named = [(name, value) for name, value in self.arguments if name]
+        return Arguments(named, [value for name, value in self.arguments if not name])
+
+
 def run_script(
     session: Session,
     text: str,
@@ -57,7 +73,8 @@ def run_script(
     *,
     runspace: Runspace | None = None,
     variables: Mapping[str, object] | None = None,
-    commands: Sequence[tuple[str, bool, Sequence[tuple[str | None, object]]]] = (),
+    arguments: Arguments | None = None,
+    commands: Sequence[RemoteCommand] = (),
 ) -> Outcome:
     """Run a script.
 
@@ -65,7 +82,8 @@ def run_script(
         given: objects piped in (`$input`).
         runspace: keeps variables and functions between scripts.
         variables: values of the script's parameters by name.
-        commands: the commands of a PSRP pipeline as (text, is it a script, arguments); by default the script alone.
+        arguments: the script's arguments, instead of `variables`.
+        commands: the commands of a PSRP client; by default the script alone.
     """
     interpreter = Interpreter(session, runspace or Runspace())
     outcome = Outcome()
@@ -75,10 +93,10 @@ def run_script(
         interpreter.written.console.append(item)
 
     try:
-        if commands and not (len(commands) == 1 and commands[0][1] and not commands[0][2]):
-            _run_commands(interpreter, commands, list(given), outcome, emit)
+        if commands and not (len(commands) == 1 and commands[0].is_script and not commands[0].arguments):
+            _run_statements(interpreter, commands, list(given), outcome, emit)
         else:
-            _run_text(interpreter, text, list(given), dict(variables or {}), emit)
+            _run_text(interpreter, text, list(given), arguments or Arguments(list((variables or {}).items()), []), emit)
     except ExitFlow as flow:
         outcome.exit_code = flow.code
     except FlowControl:
@@ -108,49 +126,72 @@ def _complete(outcome: Outcome, interpreter: Interpreter) -> None:
         outcome.exit_code = written.exit_code
 
 
-def _run_text(
-    interpreter: Interpreter, text: str, given: list[object], variables: dict[str, object], emit: Emit
-) -> None:
+def _run_text(interpreter: Interpreter, text: str, given: list[object], arguments: Arguments, emit: Emit) -> None:
     """Run a script in the runspace's own scope; what it outputs before it fails or exits is kept."""
     block = Parser().script(text)
-    if block.parameters or block.process or (variables and block.advanced):
-        arguments = Arguments(list(variables.items()), [])
-        call = Call(interpreter, block, "", arguments, emit, piped=bool(given) or block.process is not None)
-        call.begin()
-        for item in given:
-            call.process(item)
-        call.end()
-        return
     known = {*interpreter.runspace.scope.functions, *interpreter.runspace.aliases}
-    precheck.check(interpreter.session.machine, block.body, known)
+    precheck.check(interpreter.session.machine, (*block.begin, *block.body, *(block.process or ()), *block.end), known)
+    if block.parameters or block.process or arguments.named or arguments.positional:
+        _call(interpreter, block, given, arguments, emit)
+        return
     interpreter.variables.set("input", given)
-    for name, value in variables.items():
-        interpreter.variables.set(name, value)
     with suppress(ReturnFlow):
         interpreter.run((*block.begin, *block.body, *block.end), emit)
 
 
-def _run_commands(
-    interpreter: Interpreter,
-    commands: Sequence[tuple[str, bool, Sequence[tuple[str | None, object]]]],
-    given: list[object],
-    outcome: Outcome,
-    emit: Emit,
+def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: Arguments, emit: Emit) -> None:
+    """Run a script that has parameters, arguments or phases: its variables stay, those of the call itself do not."""
+    scope = interpreter.runspace.scope
+    piped = bool(given) or block.process is not None
+    try:
+        call = Call(interpreter, block, "", arguments, emit, piped=piped, scope=scope)
+        call.begin()
+        for item in given:
+            call.process(item)
+        call.end()
+    finally:
+        for name in ("args", "input", "myinvocation", "psboundparameters", "pscmdlet"):
+            scope.variables.pop(name, None)
+
+
+def _run_statements(
+    interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: Outcome, emit: Emit
 ) -> None:
-    """Run the commands of a PSRP pipeline, each on what the one before it output."""
+    """Run the statements of a PSRP client one after the other, each a pipeline of its own."""
+    statement: list[RemoteCommand] = []
+    for position, command in enumerate(commands):
+        statement.append(command)
+        if not command.ends_statement and position < len(commands) - 1:
+            continue
+        try:
+            _run_commands(interpreter, statement, given, outcome, emit)
+        except NotModelled:
+            raise
+        except CmdletError as error:
+            if position == len(commands) - 1:
+                raise
+            # As in a script, the next statement runs unless the error ends it all.
+            interpreter.report(error)
+        statement, given = [], []
+
+
+def _run_commands(
+    interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: Outcome, emit: Emit
+) -> None:
+    """Run the commands of one pipeline, each on what the one before it output."""
     objects: list[object] = given
-    for position, (text, is_script, arguments) in enumerate(commands):
+    for position, remote in enumerate(commands):
         produced: list[object] = []
-        if is_script and not arguments and position == 0:
+        if remote.is_script and position == 0:
             try:
-                _run_text(interpreter, text, objects, {}, produced.append)
+                _run_text(interpreter, remote.text, objects, remote.bound(), produced.append)
             except ExitFlow as flow:
                 # What it output before still goes down the pipeline.
                 outcome.exit_code = flow.code
         else:
-            target: Node = Parser().script(text) if is_script else Literal(text)
-            listed = tuple(Argument(key, Literal(value)) for key, value in arguments)
-            command = Command("&" if is_script else "", target, listed)
+            target: Node = Parser().script(remote.text) if remote.is_script else Literal(remote.text)
+            listed = tuple(Argument(key, Literal(value)) for key, value in remote.arguments)
+            command = Command("&" if remote.is_script else "", target, listed)
             source = () if position == 0 and not given else (Literal(list(objects)),)
             interpreter.statement(Pipeline((*source, command)), produced.append)
         objects = produced
@@ -158,13 +199,26 @@ def _run_commands(
         emit(item)
 
 
-def run_text(session: Session, text: str, given: Sequence[object], *, clixml: bool = False) -> ProgramResult:
+def run_text(
+    session: Session,
+    text: str,
+    given: Sequence[object],
+    *,
+    clixml: bool = False,
+    arguments: Arguments | None = None,
+    path: str = "",
+) -> ProgramResult:
     """Run a script as powershell.exe does and return what it prints and its exit code.
 
     Parameters:
         clixml: whether errors are written as CLIXML, as with -EncodedCommand and a redirected standard error.
+        arguments: of the script.
+        path: of the script file.
     """
-    outcome = run_script(session, text, given)
+    runspace = Runspace()
+    if path:
+        runspace.variables.update(psscriptroot=path.rpartition("\\")[0], pscommandpath=path)
+    outcome = run_script(session, text, given, runspace=runspace, arguments=arguments)
     try:
         output = printed(outcome.console)
     except NotModelled as error:
@@ -206,10 +260,42 @@ def run_command_line(
                 "Provide the path to an existing '.ps1' file as an argument to the -File parameter.\r\n"
             )
             return ProgramResult(0xFFFD0000, "", message)
-        return run_text(session, session.machine.files.read_text(path), text.splitlines())
+        script_text = session.machine.files.read_text(path)
+        return run_text(session, script_text, text.splitlines(), arguments=_file_arguments(arguments), path=path)
     if script is None:
         return run_text(session, text, [])
     return run_text(session, script, text.splitlines(), clixml=True)
+
+
+def _file_arguments(words: Sequence[str]) -> Arguments:
+    """Return what stands behind `-File script.ps1`: texts, of which those that begin with `-` name parameters.
+
+    https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_powershell_exe
+    """
+    found = Arguments([], [])
+    pending = ""
+    for word in words:
+        name = re.match(r"-([A-Za-z_]\w*)(?::(.*))?$", word, re.DOTALL)
+        if pending and not name:
+            found.loose.append((pending, len(found.positional)))
+            found.positional.append(word)
+            pending = ""
+            continue
+        if pending:
+            found.named.append((pending, PRESENT))
+        pending = name[1] if name and name[2] is None else ""
+        if name and name[2] is not None:
+            found.named.append((name[1], _file_value(name[2])))
+        elif not name:
+            found.positional.append(word)
+    if pending:
+        found.named.append((pending, PRESENT))
+    return found
+
+
+def _file_value(text: str) -> object:
+    """Return the value of `-Name:value`: `$true` and `$false` are what they say, all else is text."""
+    return {"$true": True, "$false": False}.get(text.casefold(), text)
 
 
 def _error_text(error: CmdletError) -> str:

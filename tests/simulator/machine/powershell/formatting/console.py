@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from simulator.machine.objects import CUSTOM_OBJECT, ErrorRecord, NotModelled, PSObject
+from simulator.machine.powershell.formatting.dates import long_date
 from simulator.machine.powershell.formatting.file_table import FileItem, file_table
 from simulator.machine.powershell.formatting.tables import listing, rows_of, table
 from simulator.machine.powershell.members.objects import ScriptMember
@@ -55,19 +56,14 @@ _NO_VIEW = (
 TABLE_COLUMNS = 4
 
 
-def lines(objects: Sequence[object], *, files: bool = False) -> list[str]:
-    """Return the lines that a console would show. Raises NotModelled for what has a view that is not modelled.
-
-    Parameters:
-        files: whether files and folders have theirs: powershell.exe's, which is not PowerShell 7's.
-    """
+def lines(objects: Sequence[object]) -> list[str]:
+    """Return the lines that a console would show. Raises NotModelled for what has a view that is not modelled."""
     found: list[str] = []
     flat = list(_flattened(objects))
     position, groups, ended = 0, 0, False
     while position < len(flat):
         item = flat[position]
-        listed = isinstance(item, FileItem) and files
-        columns = () if listed else columns_of(item)
+        columns = () if isinstance(item, FileItem) else columns_of(item)
         if columns is None:
             if groups and item is not None:
                 ended = True
@@ -77,7 +73,7 @@ def lines(objects: Sequence[object], *, files: bool = False) -> list[str]:
         if groups or ended:
             raise NotModelled("objects of several kinds on one console")
         group: list[PSObject] = []
-        if listed:
+        if isinstance(item, FileItem):
             items = list(itertools.takewhile(lambda each: isinstance(each, FileItem), flat[position:]))
             found += file_table([each for each in items if isinstance(each, FileItem)])
             position, groups = position + len(items), groups + 1
@@ -117,7 +113,7 @@ def _alike(item: object, first: object) -> bool:
 
 def text(objects: Sequence[object]) -> str:
     """Return the lines as one text, each with its line end."""
-    return "".join(f"{line}\r\n" for line in lines(objects, files=True))
+    return "".join(f"{line}\r\n" for line in lines(objects))
 
 
 def columns_of(item: object) -> tuple[str, ...] | None:
@@ -142,7 +138,7 @@ def _plain(item: object) -> list[str]:
     if item is None:
         return []
     if isinstance(item, datetime):
-        raise NotModelled("a date on the console, where it depends on the culture")
+        return ["", long_date(item), ""]
     if isinstance(item, (timedelta, TypeValue, ErrorRecord)):
         raise NotModelled(f"{type(item).__name__} on the console")
     if isinstance(item, PSObject) and item.type_name.endswith("Exception"):

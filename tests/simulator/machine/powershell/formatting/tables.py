@@ -60,8 +60,7 @@ def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = T
     names = [_spelled(rows[0], column) for column in columns]
     if fixed:
         widths = [max(width, 0) for width in fixed]
-        if any(len(cell) > width > 0 for row in cells for cell, width in zip(row, widths, strict=True)):
-            raise NotModelled("a value that is wider than its column")
+        cells = [[_cut(cell, width) for cell, width in zip(row, widths, strict=True)] for row in cells]
     else:
         heads = [len(name) if headers else 0 for name in names]
         widths = [max(head, *(len(row[index]) for row in cells)) for index, head in enumerate(heads)]
@@ -79,6 +78,11 @@ def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = T
     if headers:
         found += [line(names), line(["-" * len(name) for name in names])]
     return [*found, *(line(row) for row in cells), ""]
+
+
+def _cut(text: str, width: int) -> str:
+    """Return a cell of a column whose width is fixed: Windows PowerShell 5.1 ends what is cut with three dots."""
+    return text if len(text) <= width or not width else text[: width - 3] + "..."
 
 
 def _spelled(row: PSObject, column: str) -> str:

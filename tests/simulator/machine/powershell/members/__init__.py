@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from simulator.machine.conversion import net_type
 from simulator.machine.objects import CmdletError, Enumeration, NotModelled, PSObject
-from simulator.machine.powershell.members import collections, objects, regexes, texts, times
+from simulator.machine.powershell.members import collections, objects, reflection, regexes, texts, times
 from simulator.machine.powershell.members.table import Members
 from simulator.machine.powershell.running.errors import failure, method_failure, null_method
 from simulator.machine.powershell.types.arithmetic import integer
@@ -171,6 +171,8 @@ def call(value: object, name: str, arguments: list[object]) -> object:
         return method(*arguments)
     if lower == "gettype" and not arguments:
         return TypeValue(net_type(value))
+    if isinstance(value, TypeValue) and lower in ("getproperty", "getfield"):
+        return reflection.member(value.full_name, lower.removeprefix("get"), arguments)
     members = _members(value)
     if members is None:
         raise NotModelled(f"{net_type(value)}.{name}()")

@@ -22,6 +22,7 @@ from simulator.machine.powershell.running.errors import failure
 from simulator.machine.powershell.types.compare import compare
 from simulator.machine.powershell.types.convert import VERSION
 from simulator.machine.powershell.types.kinds import SwitchValue, TypedArray, TypeValue
+from simulator.machine.powershell.types.names import AUTOMATION
 from simulator.machine.powershell.types.plain_text import to_text
 
 # Properties that the .NET type has and the simulator does not model.
@@ -36,6 +37,21 @@ UNMODELLED = {
         "IsClass IsEnum IsGenericType IsInterface IsPrimitive IsPublic IsSealed IsValueType Module Namespace "
         "TypeHandle UnderlyingSystemType GenericTypeArguments MemberType DeclaringType"
     ),
+    f"{AUTOMATION}Internal.Host.InternalHost": words(
+        "CurrentCulture CurrentUICulture DebuggerEnabled InstanceId IsRunspacePushed PrivateData Runspace UI"
+    ),
+    "System.Text.ASCIIEncoding": words(
+        "BodyName CodePage DecoderFallback EncoderFallback EncodingName HeaderName IsBrowserDisplay IsBrowserSave "
+        "IsMailNewsDisplay IsMailNewsSave IsReadOnly IsSingleByte WindowsCodePage"
+    ),
+    f"{AUTOMATION}EngineIntrinsics": words("Events Host InvokeCommand InvokeProvider"),
+    f"{AUTOMATION}SessionState": words(
+        "Applications Drive InvokeCommand InvokeProvider LanguageMode Module Provider PSVariable Scripts "
+        "UseFullLanguageModeInDebugger"
+    ),
+    f"{AUTOMATION}PathIntrinsics": words("CurrentFileSystemLocation CurrentLocation"),
+    "System.IO.FileStream": words("CanSeek CanTimeout Handle IsAsync ReadTimeout SafeFileHandle WriteTimeout"),
+    "System.IO.StreamReader": words("BaseStream CurrentEncoding"),
     "System.Text.RegularExpressions.Regex": words("Options RightToLeft MatchTimeout"),
 }
 _EXCEPTION = words(

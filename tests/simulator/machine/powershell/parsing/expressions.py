@@ -11,7 +11,7 @@ import re
 from typing import Protocol
 
 from simulator.machine.powershell.parsing import strings
-from simulator.machine.powershell.parsing.scanner import Scanner
+from simulator.machine.powershell.parsing.scanner import ParseError, Scanner
 from simulator.machine.powershell.parsing.syntax import (
     ArrayLiteral,
     Binary,
@@ -139,7 +139,11 @@ class Expressions:
             and (scanner.peek() in "$@'\"([{-!+," or scanner.peek().isdigit())
             and not scanner.see(r"-[A-Za-z]+")
         ):
-            return Cast(found[1], self.unary(scanner))
+            operand = self.unary(scanner)
+            if found[1].casefold() == "ordered" and not isinstance(operand, HashLiteral):
+                message = "The ordered attribute can be specified only on a hash literal node."
+                raise ParseError(message, "OrderedAttributeOnlyOnHashLiteralNode")
+            return Cast(found[1], operand)
         scanner.position = start
         return self.postfix(scanner, TypeLiteral(found[1]))
 

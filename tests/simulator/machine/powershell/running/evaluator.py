@@ -296,6 +296,8 @@ class Evaluator:
         if lower == "setshouldexit":
             self._run.written.exit_code = arithmetic.integer(arguments[0])
             return None
+        if lower == "gettype":
+            return NotImplemented
         raise NotModelled(f"$Host.{name}()")
 
     def _each(self, target: object, name: str, arguments: list[object]) -> object:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulator.machine import commands
-from simulator.machine.objects import CmdletError
+from simulator.machine.objects import CmdletError, NotModelled
 from simulator.machine.powershell.parsing.parser import Parser
 from simulator.machine.powershell.running.flow import ExitFlow
 from simulator.machine.powershell.running.functions import Call
@@ -15,6 +15,7 @@ from simulator.machine.powershell.running.scope import Scope
 from simulator.machine.powershell.running.steps import Step
 from simulator.machine.powershell.running.streams import Emit
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
+from simulator.machine.unmodelled_programs import is_unmodelled
 
 if TYPE_CHECKING:
     from simulator.machine.powershell.running.interpreter import Interpreter
@@ -32,10 +33,10 @@ class ProgramStage:
 
     def begin(self) -> None:
         """Look whether there is such a program."""
-        if (
-            self._run.session.machine.programs.locate(self._name, self._run.session.environment) is None
-            and "\\" not in self._name
-        ):
+        session = self._run.session
+        if session.machine.programs.locate(self._name, session.environment) is None and "\\" not in self._name:
+            if is_unmodelled(self._name):
+                raise NotModelled(f"the program {self._name}")
             raise commands.not_found(self._name)
 
     def process(self, item: object) -> None:

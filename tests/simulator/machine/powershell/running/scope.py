@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simulator.machine.objects import CmdletError, NotModelled, PSObject, ScriptBlock
+from simulator.machine.powershell.members.reflection import HOST
 from simulator.machine.powershell.parsing.syntax import Block
 from simulator.machine.powershell.running.errors import failure
 from simulator.machine.powershell.types.convert import cast, metadata_error, version
 from simulator.machine.powershell.types.kinds import EMPTY, ArrayList, Hashtable
 from simulator.machine.powershell.types.plain_text import to_text
 from simulator.machine.session import Session
+from simulator.machine.windows_paths import normalise
 
-HOST = "System.Management.Automation.Internal.Host.InternalHost"
 # Variables that PowerShell 7 has, or whose value is not modelled.
 _NOT_MODELLED = frozenset(
     [
@@ -24,7 +25,6 @@ _NOT_MODELLED = frozenset(
         "ismacos",
         "iscoreclr",
         "psstyle",
-        "executioncontext",
         "enabledexperimentalfeatures",
         "profile",
         "myinvocation",
@@ -79,6 +79,23 @@ class Runspace:
     aliases: dict[str, str] = field(default_factory=dict)
     errors: ArrayList = field(default_factory=ArrayList)
     last_exit_code: int | None = None
+    directory: str = ""
+    environment: dict[str, str] | None = None
+
+    def enter(self, session: Session) -> None:
+        """Let a pipeline of a pool begin where the one before it ended; the first begins in the Documents folder.
+
+        HandleRunspaceCreated in ServerRunspacePoolDriver.cs of PowerShell/PowerShell.
+        """
+        documents = session.variable("USERPROFILE", "C:") + "\\Documents"
+        exists = session.machine.files.is_directory(documents)
+        session.directory = self.directory or (documents if exists else session.directory)
+        if self.environment is not None:
+            session.environment = dict(self.environment)
+
+    def leave(self, session: Session) -> None:
+        """Keep what a pipeline changed of its process: the current folder and the environment."""
+        self.directory, self.environment = session.directory, dict(session.environment)
 
     @property
     def variables(self) -> dict[str, object]:
@@ -221,7 +238,6 @@ class Variables:
         return 0
 
     def _automatic(self, name: str) -> object:
-        machine = self.session.machine
         if name in ("true", "false"):
             return name == "true"
         if name == "?":
@@ -237,6 +253,8 @@ class Variables:
         if name == "pwd":
             directory = self.session.directory
             return PSObject("System.Management.Automation.PathInfo", {"Path": directory}, directory)
+        if name == "executioncontext":
+            return self._context()
         fixed: Mapping[str, object] = {
             "erroractionpreference": "Continue",
             "warningpreference": "Continue",
@@ -255,11 +273,32 @@ class Variables:
             "pscommandpath": "",
             "shellid": "Microsoft.PowerShell",
             "nestedpromptlevel": 0,
-            "host": PSObject(HOST, {"Name": "ConsoleHost", "Version": version(machine.windows.powershell)}),
+            "host": self._host(),
+            "outputencoding": PSObject("System.Text.ASCIIEncoding", {"WebName": "us-ascii"}),
         }
         if name in ("args", "input", "psboundparameters"):
             return Hashtable() if name == "psboundparameters" else []
         return fixed.get(name)
+
+    def _host(self) -> PSObject:
+        """Return `$Host`: the console's, or the one that stands for a remote client."""
+        remote = self.session.process.name.casefold() == "wsmprovhost.exe"
+        name = "ServerRemoteHost" if remote else "ConsoleHost"
+        return PSObject(HOST, {"Name": name, "Version": version(self.session.machine.windows.powershell)})
+
+    def _context(self) -> PSObject:
+        """Return `$ExecutionContext`, as far as paths go."""
+
+        def full_path(text: object) -> str:
+            path = to_text(text)
+            if path.startswith("~") or "::" in path or (":" in path and path[1:2] != ":"):
+                raise NotModelled(f"the provider's path of {path}")
+            return normalise(self.session.absolute(path))
+
+        prefix = "System.Management.Automation."
+        path = PSObject(f"{prefix}PathIntrinsics", {"GetUnresolvedProviderPathFromPSPath": full_path})
+        state = PSObject(f"{prefix}SessionState", {"Path": path})
+        return PSObject(f"{prefix}EngineIntrinsics", {"SessionState": state})
 
     def _versions(self) -> object:
         windows = self.session.machine.windows

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import ntpath
 import socket
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from simulator.machine.files import DiskFullError
 from simulator.machine.machine import ENVIRONMENT
 from simulator.machine.objects import CmdletError, Enumeration, NotModelled, PSObject
 from simulator.machine.powershell.running.errors import method_failure
+from simulator.machine.powershell.statics import file_streams
 from simulator.machine.powershell.statics.numbers import octets
 from simulator.machine.powershell.types.arithmetic import number
 from simulator.machine.powershell.types.convert import items, version
@@ -152,24 +152,44 @@ def _make_folder(session: Session, given: list[object]) -> object:
 
 
 def _hasher(name: str) -> Method:
-    def compute(session: Session, given: list[object]) -> object:
-        def hash_of(data: object) -> object:
-            content = octets(data.get("content")) if isinstance(data, PSObject) else octets(data)
-            return byte_array(hashlib.new(name, content, usedforsecurity=False).digest())
+    return lambda _, __: file_streams.HashAlgorithm(name)
 
-        properties: dict[str, object] = {"ComputeHash": hash_of, "Dispose": lambda: None}
-        return PSObject(f"System.Security.Cryptography.{name.upper()}", properties)
 
-    return compute
+def _create(session: Session, given: list[object]) -> object:
+    _written(session, given, "Create", b"")
+    return file_streams.FileStream(session, session.absolute(to_text(given[0])), b"", writable=True)
+
+
+def _open_write(session: Session, given: list[object]) -> object:
+    before = _before(session, given)
+    _written(session, given, "OpenWrite", before)
+    return file_streams.FileStream(session, session.absolute(to_text(given[0])), before, writable=True)
 
 
 def open_file(session: Session, given: list[object]) -> object:
-    """Return a FileStream that only hashing reads."""
+    """Return a FileStream to read."""
     if len(given) > 1 and to_text(given[1]).casefold() != "open":
         raise NotModelled("[IO.File]::Open() to write")
-    path = _file(session, given, "Open")
-    properties: dict[str, object] = {"Name": path, "content": session.machine.files.read_bytes(path)}
-    return PSObject("System.IO.FileStream", {**properties, "Dispose": lambda: None, "Close": lambda: None})
+    path = _file(session, given, "Open" if len(given) > 1 else "OpenRead")
+    return file_streams.FileStream(session, path, session.machine.files.read_bytes(path), writable=False)
+
+
+def _open_text(session: Session, given: list[object]) -> object:
+    return file_streams.reader(session, _file(session, given, "OpenText"))
+
+
+def _move(session: Session, given: list[object]) -> object:
+    path = _file(session, given, "Move")
+    target = session.absolute(to_text(given[1]))
+    files = session.machine.files
+    if files.exists(target):
+        why = "Cannot create a file when that file already exists."
+        raise method_failure("Move", 2, "System.IO.IOException", why)
+    if not files.is_directory(ntpath.dirname(target)):
+        why = f"Could not find a part of the path '{target}'."
+        raise method_failure("Move", 2, "System.IO.DirectoryNotFoundException", why)
+    files.move(path, target)
+    return None
 
 
 def _combine(session: Session, given: list[object]) -> object:
@@ -239,6 +259,11 @@ METHODS: Mapping[str, tuple[int, int, Method]] = {
     "System.IO.File.delete": (1, 1, _delete),
     "System.IO.File.open": (2, 4, open_file),
     "System.IO.File.openread": (1, 1, open_file),
+    "System.IO.File.opentext": (1, 1, _open_text),
+    "System.IO.File.openwrite": (1, 1, _open_write),
+    "System.IO.File.create": (1, 1, _create),
+    "System.IO.File.move": (2, 2, _move),
+    "System.IO.Path.gettempfilename": (0, 0, lambda session, _: file_streams.temporary_file(session)),
     "System.IO.Path.combine": (1, 9, _combine),
     "System.IO.Path.getfilename": (1, 1, _path(ntpath.basename)),
     "System.IO.Path.getfilenamewithoutextension": (1, 1, _path(_stem)),
@@ -256,8 +281,11 @@ METHODS: Mapping[str, tuple[int, int, Method]] = {
     "System.GC.collect": (0, 0, lambda _, __: None),
     "System.Threading.Thread.sleep": (1, 1, _sleep),
     "Security.Cryptography.SHA1.create": (0, 0, _hasher("sha1")),
+    "Security.Cryptography.SHA1CRYPTOSERVICEPROVIDER.create": (0, 0, _hasher("sha1")),
     "Security.Cryptography.SHA256.create": (0, 0, _hasher("sha256")),
+    "Security.Cryptography.SHA256CRYPTOSERVICEPROVIDER.create": (0, 0, _hasher("sha256")),
     "Security.Cryptography.MD5.create": (0, 0, _hasher("md5")),
+    "Security.Cryptography.MD5CRYPTOSERVICEPROVIDER.create": (0, 0, _hasher("md5")),
 }  # fmt: skip
 
 
@@ -338,4 +366,4 @@ def tcp_client(given: list[object]) -> object:
 
 def hasher(name: str) -> object:
     """Return a hash algorithm."""
-    return _hasher(name)(None, [])  # type: ignore[arg-type]
+    return file_streams.HashAlgorithm(name)

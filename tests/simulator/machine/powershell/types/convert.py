@@ -335,7 +335,7 @@ def _enumeration(value: object, kind: str) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return names.by_number(kind, int(value))
     if isinstance(value, str):
-        found = names.member(kind, value)
+        found = names.member(kind, value) or names.flags(kind, value)
         if found:
             return found
         if "," in value or value.strip().isdigit() or not value.strip():

@@ -205,6 +205,16 @@ ENUMERATIONS: Mapping[str, Mapping[str, int]] = {
         "Normal": 128,
         "ReparsePoint": 1024,
     },
+    "System.Reflection.BindingFlags": {
+        "Default": 0,
+        "IgnoreCase": 1,
+        "DeclaredOnly": 2,
+        "Instance": 4,
+        "Static": 8,
+        "Public": 16,
+        "NonPublic": 32,
+        "FlattenHierarchy": 64,
+    },
     "System.IO.SearchOption": _numbered("TopDirectoryOnly", "AllDirectories"),
     "System.Net.SecurityProtocolType": {"SystemDefault": 0, "Tls": 192, "Tls11": 768, "Tls12": 3072, "Tls13": 12288},
     "System.ServiceProcess.ServiceControllerStatus": {
@@ -218,6 +228,8 @@ ENUMERATIONS: Mapping[str, Mapping[str, int]] = {
     },
 }
 _FULL |= {name.casefold(): name for name in ENUMERATIONS}
+# Those whose members are bits, and may be given together.
+_FLAGS = ("System.Reflection.BindingFlags",)
 
 
 def resolve(name: str) -> str:
@@ -268,6 +280,19 @@ def member(full_name: str, text: str) -> Enumeration | None:
         if name.casefold() == text.strip().casefold():
             return Enumeration(name, number, full_name)
     return None
+
+
+def flags(full_name: str, text: str) -> Enumeration | None:
+    """Return several members of an enumeration of bits by their names with commas between, or None."""
+    found = [member(full_name, name) for name in text.split(",")] if full_name in _FLAGS else [None]
+    known = [item for item in found if item is not None]
+    if len(known) < len(found):
+        return None
+    known.sort(key=lambda item: item.number)
+    number = 0
+    for item in known:
+        number |= item.number
+    return Enumeration(", ".join(item.name for item in known), number, full_name)
 
 
 def by_number(full_name: str, number: int) -> Enumeration:

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What `for` runs over: words, files, numbers, the fields of lines.
+
+https://learn.microsoft.com/windows-server/administration/windows-commands/for
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from simulator.machine.cmd.errors import CmdNotModelledError
+from simulator.machine.session import Session
+from simulator.windows.common import matches
+
+
+def words(session: Session, text: str) -> Iterator[str]:
+    """Yield the words of a set; one with wildcards is the names of the files that it matches."""
+    for word in re.findall(r'(?:"[^"]*"|[^\s,;="])+', text):
+        if "*" not in word and "?" not in word:
+            yield word
+            continue
+        folder, backslash, pattern = word.strip('"').rpartition("\\")
+        if "*" in folder or "?" in folder:
+            raise CmdNotModelledError(f"for over {word}")
+        place = session.absolute(folder or ".")
+        for entry in session.machine.files.listing(place) if session.machine.files.is_directory(place) else ():
+            if not entry.is_directory and matches(pattern, entry.name):
+                yield f"{folder}{backslash}{entry.name}"
+
+
+def numbers(text: str) -> Iterator[str]:
+    """Yield the numbers of `/l (start, step, end)`."""
+    parts = [int(part) for part in re.split(r"[\s,;]+", text.strip()) if re.fullmatch(r"[+-]?\d+", part)]
+    if len(parts) != 3 or parts[1] == 0:
+        raise CmdNotModelledError(f"for /l over ({text})")
+    start, step, end = parts
+    yield from map(str, range(start, end + (1 if step > 0 else -1), step))
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The options of `/f`: which fields of a line are taken, and how they are parted."""
+
+    tokens: tuple[int, ...] = (1,)
+    remainder: bool = False
+    delimiters: str = " \t"
+    skip: int = 0
+    comment: str = ";"
+
+    def of(self, line: str, letter: str) -> dict[str, str] | None:
+        """Return the variables that a line gives, the first in `letter`; None if it is left out."""
+        if not line or (self.comment and line.startswith(self.comment)):
+            return None
+        pattern = f"[{re.escape(self.delimiters)}]+" if self.delimiters else r"(?!)"
+        bare = line.lstrip(self.delimiters) if self.delimiters else line
+        parts = re.split(pattern, bare)
+        values = [parts[place - 1] if place <= len(parts) else "" for place in self.tokens]
+        if self.remainder:
+            last = self.tokens[-1] if self.tokens else 0
+            left = re.split(pattern, bare, maxsplit=last)
+            values.append(left[last] if len(left) > last else "")
+        if not parts[0] or (self.tokens and not values[0]):
+            return None
+        return {chr(ord(letter) + offset): value for offset, value in enumerate(values)}
+
+
+def fields(options: str) -> Fields:
+    """Read the options of `/f`. Raises CmdNotModelledError."""
+    found = re.fullmatch(
+        r"\s*(?:(?:skip=(?P<skip>\d+)|eol=(?P<eol>\S)|tokens=(?P<tokens>[\d,\-*]+)|delims=(?P<delims>.*$|\S*))\s*)*",
+        options,
+    )
+    if found is None:
+        raise CmdNotModelledError(f'for /f "{options}"')
+    tokens: list[int] = []
+    text = found["tokens"] or "1"
+    remainder = text.endswith("*")
+    for part in filter(None, text.removesuffix("*").split(",")):
+        first, dash, last = part.partition("-")
+        tokens += range(int(first), int(last) + 1) if dash else [int(first)]
+    delimiters = found["delims"] if found["delims"] is not None else " \t"
+    return Fields(tuple(tokens), remainder, delimiters, int(found["skip"] or 0), found["eol"] or ";")

@@ -1,0 +1,24 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Programs that every Windows Server has and the simulator does not model: they are refused, and never "not found".
+
+https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
+"""
+
+from __future__ import annotations
+
+_NAMES = """
+arp attrib auditpol bcdboot bitsadmin cacls certreq chkdsk chkntfs choice cipher clip cmdkey comp compact convert
+cscript defrag diskpart doskey driverquery esentutl eventcreate expand fc find fltmc forfiles ftp getmac gpresult
+gpupdate klist label lodctr logman logoff makecab mode more mountvol msg nbtstat net net1 netstat nltest notepad
+nslookup openfiles pathping ping pnputil print query quser qwinsta recover regedit regini regsvr32 replace robocopy
+route rundll32 runas schtasks secedit setx sfc sort subst takeown timeout tracerpt tracert tree typeperf vssadmin
+waitfor wecutil winrm winrs wmic wscript xcopy
+"""
+UNMODELLED = frozenset(_NAMES.split())
+
+
+def is_unmodelled(name: str) -> bool:
+    """Return whether a name without a folder is that of such a program."""
+    bare = name.strip('"').casefold()
+    return bare in UNMODELLED or (bare.rpartition(".")[0] in UNMODELLED and bare.endswith((".exe", ".com", ".cmd")))

@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A simulated server for other people's clients."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import pytest
+from simulator_tests.clients.server import Server
+
+from simulator.fleet import Fleet
+from simulator.machine.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A Windows Server 2022 as it is after installation, over real sockets."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw") or 0)
+    address = f"127.{150 + worker}.{os.getpid() % 250 + 1}.9"
+    settings = Settings.read({"name": "win-a", "address": address, "reboot_seconds": 0.2, "time_scale": 1})
+    fleet = Fleet([settings], tmp_path_factory.mktemp("fleet"))
+    fleet.start()
+    yield Server(fleet.machine("win-a"))
+    fleet.stop()
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy of this machine between a client and the server."""
+    for name, case in itertools.product(("http_proxy", "https_proxy", "all_proxy"), (str.lower, str.upper)):
+        monkeypatch.delenv(case(name), raising=False)
