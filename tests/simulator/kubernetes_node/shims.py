@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from simulator.kubernetes_node.mounts import Mount, MountedFiles
-from simulator.machine.objects import ProcessEndedError, ProgramResult
+from simulator.machine.objects import NotModelled, ProcessEndedError, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, Programs
 from simulator.machine.windows_paths import normalise
@@ -171,6 +171,10 @@ def start(machine: Machine, container: Container, command: Command, ended: Calla
     directory = _mount_point(command.directory, command.rootfs) or command.rootfs
     try:
         view.programs.find(argv[0], variables, directory)
+    except NotModelled as error:
+        container.message = error.message
+        _exit(container, 128, "StartError")
+        return
     except (ProgramNotFoundError, NotExecutableError) as error:
         said = (
             "is not a valid Win32 application"

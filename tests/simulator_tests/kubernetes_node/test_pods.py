@@ -270,16 +270,21 @@ def test_without_the_sandbox_image_no_pod_begins(
     waiting(read, "ContainerCreating")
 
 
-def test_a_program_that_is_not_there_crashes_the_container(node: Node, cluster: Admin) -> None:
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [(r"C:\no\such.exe", "cannot find the file specified"), ("robocopy", "does not model the program robocopy")],
+)
+def test_a_program_that_cannot_be_started(node: Node, cluster: Admin, program: str, why: str) -> None:
     join(node, cluster)
-    container = {"name": "c", "image": manifests.BASE, "command": [r"C:\no\such.exe"]}
+    container = {"name": "c", "image": manifests.BASE, "command": [program]}
 
     read = create(cluster, manifests.host_process(f"crash-{node.name}", node.name, [container]))
 
     waiting(read, "CrashLoopBackOff")
     state = statuses(read())[0]
     assert state["restartCount"] >= 1
-    assert state["lastState"]["terminated"]["reason"] == "StartError"
+    ended = state["lastState"]["terminated"]
+    assert (ended["reason"], why in ended["message"]) == ("StartError", True)
 
 
 def test_a_kubelet_with_a_resolv_conf_makes_no_pod(node: Node, cluster: Admin) -> None:
