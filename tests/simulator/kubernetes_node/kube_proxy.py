@@ -308,7 +308,9 @@ class _Running:
         self.exit_code = 0
         self._machine, self._invocation, self._stderr = machine, invocation, stderr
         self._proxy = Proxy(machine, invocation, settings)
-        self._thread = threading.Thread(target=self._run, name=f"kube-proxy-{machine.name}", daemon=True)
+        self._thread = threading.Thread(
+            target=machine.acting.carried(self._run), name=f"kube-proxy-{machine.name}", daemon=True
+        )
         self._thread.start()
 
     def _run(self) -> None:

@@ -189,7 +189,9 @@ class _Running:
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr) -> None:
         self.kubelet = Kubelet(machine, settings, stderr)
-        self._thread = threading.Thread(target=self.kubelet.run, name=f"kubelet-{machine.name}", daemon=True)
+        self._thread = threading.Thread(
+            target=machine.acting.carried(self.kubelet.run), name=f"kubelet-{machine.name}", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -238,7 +240,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     except KubeletError as error:
         return ProgramResult(1, "", f"E1121 00:00:00.000000    1000 run.go:72] {_failed(error)}\n")
     kubelet = Kubelet(machine, settings)
-    thread = threading.Thread(target=kubelet.run, name=f"kubelet-{machine.name}", daemon=True)
+    thread = threading.Thread(target=machine.acting.carried(kubelet.run), name=f"kubelet-{machine.name}", daemon=True)
     thread.start()
     while thread.is_alive() and not invocation.stop.wait(0.2):
         pass

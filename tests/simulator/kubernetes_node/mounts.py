@@ -38,6 +38,10 @@ class MountedFiles(Files):
         self._host = host
         pairs = [(normalise(mount.target), normalise(mount.source)) for mount in mounts]
         self._mounts = sorted(pairs, key=lambda pair: len(pair[0]), reverse=True)
+        self.guard = host.guard.following(self.followed)
+
+    def _key(self, path: str) -> str:
+        return super()._key(self.host_path(path))
 
     def real(self, path: str) -> Path:
         """Return where a path of the container lies."""

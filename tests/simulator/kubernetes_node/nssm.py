@@ -69,7 +69,9 @@ class _Running:
         self.exit_code = 0
         self._check()
         self._logs = {path: LogFile(machine, path) for path in set(self._application.logs.values()) if path}
-        self._thread = threading.Thread(target=self._run, name=f"nssm-{service.name}-{machine.name}", daemon=True)
+        self._thread = threading.Thread(
+            target=machine.acting.carried(self._run), name=f"nssm-{service.name}-{machine.name}", daemon=True
+        )
         self._thread.start()
 
     def _check(self) -> None:

@@ -16,6 +16,7 @@ from simulator.kubernetes_node.mounts import Mount, MountedFiles
 from simulator.machine.objects import NotModelled, ProcessEndedError, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, Programs
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.windows_paths import normalise
 
 if TYPE_CHECKING:
@@ -170,12 +171,13 @@ def start(machine: Machine, container: Container, command: Command, ended: Calla
     argv = [_mount_point(word, command.rootfs) for word in command.argv]
     directory = _mount_point(command.directory, command.rootfs) or command.rootfs
     try:
-        view.programs.find(argv[0], variables, directory)
+        with machine.acting.as_account(command.user):
+            view.programs.find(argv[0], variables, directory)
     except NotModelled as error:
         container.message = error.message
         _exit(container, 128, "StartError")
         return
-    except (ProgramNotFoundError, NotExecutableError) as error:
+    except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
         said = (
             "is not a valid Win32 application"
             if isinstance(error, NotExecutableError)
@@ -184,7 +186,9 @@ def start(machine: Machine, container: Container, command: Command, ended: Calla
         container.message = (
             f"failed to create containerd task: failed to create shim task: failed to start job container: "
             f"failed to start process {argv[0]!r}: The system {said}."
-            if "cannot" in said
+            if "cannot" in said and not isinstance(error, AccessDeniedError)
+            else f"failed to start process {argv[0]!r}: Access is denied."
+            if isinstance(error, AccessDeniedError)
             else f"{argv[0]} {said}."
         )
         _exit(container, 128, "StartError")
@@ -199,7 +203,7 @@ def start(machine: Machine, container: Container, command: Command, ended: Calla
             result = view.programs.run(
                 argv[0], argv[1:], environment=variables, directory=directory, stop=process.stop, user=command.user
             )
-        except (ProgramNotFoundError, NotExecutableError) as error:
+        except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
             result = ProgramResult(1, "", str(error))
         except ProcessEndedError:
             return

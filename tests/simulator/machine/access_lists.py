@@ -8,46 +8,19 @@ https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PureWindowsPath
 
-TRUSTED_INSTALLER = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
-CREATOR_OWNER = "CO"
+from simulator.machine.rights import defaults
 
-# Windows Server's C:\, which all folders made there inherit. icacls of Server 2019, 2022 and 2025:
-# https://github.com/moby/buildkit/issues/4731, https://github.com/microsoft/Windows-Containers/issues/539
-DRIVE = (
-    f"O:{TRUSTED_INSTALLER}G:{TRUSTED_INSTALLER}D:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)"
-    "(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)(A;;0x1200a9;;;WD)"
-)
-# icacls C:\ProgramData: (CI)(WD,AD,WEA,WA) lets Users make files and folders in all of it, which are theirs then.
-# https://github.com/aelassas/servy/issues/357
-_PROGRAM_DATA = "O:SYG:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;0x116;;;BU)"
-# Its entries below hold for what is made there, with generic rights: https://github.com/p0dalirius/smbclient-ng/pull/118
-_PROGRAM_FILES = (
-    f"O:{TRUSTED_INSTALLER}G:{TRUSTED_INSTALLER}D:PAI(A;;FA;;;{TRUSTED_INSTALLER})(A;CIIO;GA;;;{TRUSTED_INSTALLER})"
-    "(A;;0x1301bf;;;SY)(A;OICIIO;GA;;;SY)(A;;0x1301bf;;;BA)(A;OICIIO;GA;;;BA)(A;;0x1200a9;;;BU)(A;OICIIO;GXGR;;;BU)"
-    "(A;OICIIO;GA;;;CO)"
-)
-# Windows' own folders: ordinary users read them.
-_SYSTEM = (
-    f"O:{TRUSTED_INSTALLER}G:{TRUSTED_INSTALLER}D:PAI(A;OICI;FA;;;{TRUSTED_INSTALLER})(A;OICI;FA;;;SY)"
-    "(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;OICIIO;FA;;;CO)"
-)
-WINDOWS_OWN = {
-    "c:\\programdata": _PROGRAM_DATA,
-    "c:\\windows": _SYSTEM,
-    "c:\\program files": _PROGRAM_FILES,
-    "c:\\program files (x86)": _PROGRAM_FILES,
-    "c:\\users": _SYSTEM,
-}
-"""What Windows' own folders have, by lower-case path."""
+CREATOR_OWNER = "CO"
 
 MADE_BY_ADMINISTRATORS = "BA"
 """The owner of what administrators and SYSTEM make."""
-TRUSTED = frozenset({"SY", "BA", TRUSTED_INSTALLER})
+TRUSTED = frozenset({"SY", "BA", defaults.TRUSTED_INSTALLER})
 
 _MASKS = {
     "FA": 0x1F01FF, "FR": 0x120089, "FW": 0x120116, "FX": 0x1200A0, "GA": 0x1F01FF, "GR": 0x120089, "GW": 0x120116,
@@ -57,9 +30,12 @@ _MASKS = {
 _GENERIC = ("GA", "GR", "GW", "GX")
 # MS-DTYP 2.5.1.1: ace-flag-string, sid-token.
 _FLAGS = frozenset({"CI", "OI", "NP", "IO", "ID", "SA", "FA", "TP", "CR"})
-_TRUSTEES = (
-    "DA DG DU ED DD DC BA BG BU LA LG AO BO PO SO AU PS CO CG SY PU WD RE IU NU SU RC WR AN SA CA RS EA PA RU LS NS RD "
-    "NO MU LU IS CY OW ER RO CD AC RA ES MS UD HA CN AA RM LW ME MP HI SI"
+_TRUSTEES = frozenset(
+    re.findall(
+        "..",
+        "DADGDUEDDDDCBABGBULALGAOBOPOSOAUPSCOCGSYPUWDREIUNUSURCWRANSACARSEAPARULSNSRDNOMULUISCYOWERROCDACRAESMSUDHACN"
+        "AARMLWMEMPHISI",
+    )
 )
 READ = 0x1
 """FILE_READ_DATA, of a folder FILE_LIST_DIRECTORY."""
@@ -147,7 +123,7 @@ def _ace(text: str) -> Ace:
 
 
 def _is_trustee(text: str) -> bool:
-    return text in _TRUSTEES.split() or re.fullmatch(r"S-1(-\d+){2,16}", text) is not None
+    return text in _TRUSTEES or re.fullmatch(r"S-1(-\d+){2,16}", text) is not None
 
 
 def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, ...]:
@@ -200,24 +176,46 @@ class AccessLists:
         self._own: dict[str, Descriptor] = {}
         # Inherited entries of what was moved: it keeps them until a list above it is set.
         self._kept: dict[str, tuple[Ace, ...]] = {}
+        # What was worked out, and whether it is a folder's; a change of a folder's list makes all of it void.
+        self._worked_out: dict[str, tuple[Descriptor, bool]] = {}
+        self._changes = 0
+        self._of_children: dict[tuple[int, bool, str], tuple[Descriptor, tuple[Ace, ...]]] = {}
 
     def descriptor(self, path: str) -> Descriptor:
-        """Return owner and list, with the inherited entries."""
-        own = self._own.get(path)
-        if own is None and (len(path) == 3 or path in WINDOWS_OWN):
-            return parse(WINDOWS_OWN.get(path, DRIVE))
-        own = own or Descriptor()
+        """Return owner and list, with the inherited entries: the same object until one of them changes."""
+        found = self._worked_out.get(path)
+        if found is None:
+            changes, folder = self._changes, self._is_folder(path)
+            found = (self._work_out(path, folder), folder)
+            # Another thread may have changed a list meanwhile.
+            if changes == self._changes:
+                self._worked_out[path] = found
+        return found[0]
+
+    def _work_out(self, path: str, folder: bool) -> Descriptor:
+        own = self._base(path)
+        own = own or _PLAIN
         owner, entries = own.owner or MADE_BY_ADMINISTRATORS, own.entries or ()
         if not own.protected:
-            entries = (*entries, *self._inherited(path, owner))
+            entries = (*entries, *self._inherited(path, owner, folder))
         return Descriptor(owner, own.group or "SY", own.protected, entries)
 
-    def _inherited(self, path: str, owner: str) -> tuple[Ace, ...]:
+    def _base(self, path: str) -> Descriptor | None:
+        """Return what somebody set, or what Windows' own folders have."""
+        own = self._own.get(path)
+        return _windows_own(path) if own is None else own
+
+    def _inherited(self, path: str, owner: str, folder: bool) -> tuple[Ace, ...]:
         kept = self._kept.get(path)
-        if kept is not None:
-            return kept
+        if kept is not None or len(path) == 3:
+            return kept or ()
         above = self.descriptor(str(PureWindowsPath(path).parent))
-        return inherited(above.entries or (), folder=self._is_folder(path), owner=owner)
+        key = (id(above), folder, owner)
+        known = self._of_children.get(key)
+        if known is None or known[0] is not above:
+            known = (above, inherited(above.entries or (), folder=folder, owner=owner))
+            self._of_children[key] = known
+        return known[1]
 
     def set(self, path: str, sddl: str) -> None:
         """Set what the SDDL names. Raises ValueError.
@@ -225,16 +223,37 @@ class AccessLists:
         What is below inherits it at once, as with SetNamedSecurityInfo:
         https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
         """
-        given, old = parse(sddl), self._own.get(path, Descriptor())
+        given, old = parse(sddl), self._base(path) or _PLAIN
         owner, group = given.owner or old.owner, given.group or old.group
         if given.entries is None:
-            self._own[path] = Descriptor(owner, group, old.protected, old.entries)
+            self._put(path, Descriptor(owner, group, old.protected, old.entries))
             return
         # What is inherited is worked out anew.
         entries = tuple(ace for ace in given.entries if "ID" not in ace.flags)
-        self._own[path] = Descriptor(owner, group, given.protected, entries)
         for below in _below(self._kept, path):
             del self._kept[below]
+        self._put(path, Descriptor(owner, group, given.protected, entries))
+
+    def own(self, path: str, owner: str) -> None:
+        """Note who owns something new."""
+        self._put(path, Descriptor(owner))
+
+    def is_system_file(self, path: str) -> None:
+        """Note that a file is one of Windows' own, which only TrustedInstaller changes."""
+        self._put(path, _SYSTEM_FILE)
+
+    def _put(self, path: str, own: Descriptor) -> None:
+        self._own[path] = own
+        self._changed(path)
+
+    def _changed(self, path: str) -> None:
+        """Forget what was worked out for a path, and below it if it is a folder."""
+        self._changes += 1
+        known = self._worked_out.pop(path, None)
+        # Whoever inherited of it made it known.
+        if known is not None and known[1]:
+            self._worked_out = {}
+            self._of_children = {}
 
     def deleted(self, path: str) -> None:
         """Forget a path and all below it."""
@@ -242,6 +261,7 @@ class AccessLists:
             del self._own[key]
         for key in _below(self._kept, path):
             del self._kept[key]
+        self._changed(path)
 
     def moved(self, path: str, destination: str, before: Descriptor) -> None:
         """Note a move, which keeps the list that it had before.
@@ -253,14 +273,29 @@ class AccessLists:
             self._own[destination + key[len(path) :]] = self._own.pop(key)
         for key in _below(self._kept, path):
             self._kept[destination + key[len(path) :]] = self._kept.pop(key)
+        self._changed(path)
         if before.entries != self.descriptor(destination).entries:
             self._kept[destination] = tuple(ace for ace in before.entries or () if "ID" in ace.flags)
+            self._changed(destination)
 
     def copy_from(self, other: AccessLists) -> None:
         """Become a copy."""
         self._own, self._kept = dict(other._own), dict(other._kept)
+        self._worked_out, self._of_children = {}, {}
+
+
+@functools.cache
+def _windows_own(path: str) -> Descriptor | None:
+    """Return what one of Windows' own folders, or a drive, has."""
+    sddl = defaults.FOLDERS.get(path, defaults.DRIVE if len(path) == 3 else None)
+    return parse(sddl) if sddl else None
 
 
 def _below(known: Mapping[str, object], path: str) -> list[str]:
     """Return the keys of a path and of all below it."""
-    return [name for name in known if name == path or name.startswith(path.rstrip("\\") + "\\")]
+    start = path.rstrip("\\") + "\\"
+    return [name for name in known if name == path or name.startswith(start)]
+
+
+_PLAIN = Descriptor()
+_SYSTEM_FILE = parse(defaults.SYSTEM_FILE)

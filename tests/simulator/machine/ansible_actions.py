@@ -108,7 +108,8 @@ def _become(session: Session, manifest: Manifest, action: Action) -> ProgramResu
     session.machine.part(Elevations).runs.append(user)
     name = "SYSTEM" if short.casefold() == "localsystem" else short
     other = Session(session.machine, session.process, name, {}, "C:\\Windows", "batch")
-    return _run(other, replace(manifest, actions=manifest.actions[1:], input=()))
+    with session.machine.acting.as_account(name):
+        return _run(other, replace(manifest, actions=manifest.actions[1:], input=()))
 
 
 def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResult:

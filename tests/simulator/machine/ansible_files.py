@@ -12,6 +12,7 @@ import json
 from simulator.machine.ansible_wrapper import Action, Manifest, ManifestError
 from simulator.machine.files import DiskFullError
 from simulator.machine.objects import ProgramResult
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.session import Session
 
 
@@ -26,6 +27,8 @@ def put(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
         session.machine.files.write_bytes(path, data)
     except FileNotFoundError:
         return ProgramResult(1, "", f'Exception calling "Create": "Could not find a part of the path \'{path}\'."\r\n')
+    except AccessDeniedError as error:
+        return ProgramResult(1, "", f'Exception calling "Create": "{error}"\r\n')
     except DiskFullError as error:
         return ProgramResult(1, "", f'Exception calling "Write": "{error.strerror}"\r\n')
     digest = hashlib.sha1(data, usedforsecurity=False).hexdigest()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine import executables
 from simulator.machine.registry import Value
+from simulator.machine.rights import defaults
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -99,6 +100,7 @@ def files(machine: Machine) -> None:
         machine.files.make_directory(folder)
         own = machine.windows.curl if name.casefold() == "curl.exe" else version
         machine.files.write_bytes(f"{folder}\\{name}", executables.make(name, own))
+        machine.files.is_system_file(f"{folder}\\{name}")
     machine.files.write_text(r"C:\Windows\System32\drivers\etc\hosts", "# Copyright (c) 1993-2009 Microsoft Corp.\r\n")
 
 
@@ -182,6 +184,7 @@ def make_users(machine: Machine) -> None:
     """Make the administrator's profile."""
     for folder in (r"AppData\Local\Temp", r"AppData\Roaming", "Desktop", "Documents"):
         machine.files.make_directory(f"C:\\Users\\{machine.settings.user}\\{folder}")
+    machine.files.set_sddl(f"C:\\Users\\{machine.settings.user}", defaults.profile(f"{machine.sid}-500"))
 
 
 def at_logon(machine: Machine) -> None:

@@ -13,6 +13,9 @@ from simulator.machine import contract
 from simulator.machine.binding import bind
 from simulator.machine.files import DiskFullError
 from simulator.machine.objects import Bound, CmdletError, NotModelled, PSObject
+from simulator.machine.registry import RegistryDeniedError
+from simulator.machine.rights import cmdlet_errors
+from simulator.machine.rights.guard import AccessDeniedError
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -201,6 +204,12 @@ def run(
         raise
     except CmdletError as error:
         bound.errors.append(error)
+    except AccessDeniedError as error:
+        wants_folder = bound.text("ItemType").casefold() in ("directory", "container")
+        folder = wants_folder or machine.files.is_directory(error.path)
+        bound.errors.append(cmdlet_errors.denied(description.command, error, folder=folder))
+    except RegistryDeniedError as error:
+        bound.errors.append(cmdlet_errors.key_denied(error))
     except DiskFullError as error:
         bound.errors.append(CmdletError("WriteError", "System.IO.IOException", str(error.strerror), IO_EXCEPTION))
     for written in bound.errors:

@@ -67,7 +67,8 @@ class MachineHost:
         """Run a WinRS command line: cmd.exe gets it, and finds powershell.exe like any other program."""
         session = self._session("winrshost.exe", execution)
         try:
-            result = run_line(session, command_line, execution.console or stdin)
+            with self.machine.acting.as_account(session.user):
+                result = run_line(session, command_line, execution.console or stdin)
         except ProcessEndedError:
             result = ProgramResult(1)
         except Exception as error:  # a fault of the simulator must reach whoever reads the answer
@@ -80,7 +81,8 @@ class MachineHost:
         """Run a PSRP pipeline."""
         session = self._session("wsmprovhost.exe", execution)
         try:
-            return self._script(session, pipeline, execution.shell_id)
+            with self.machine.acting.as_account(session.user):
+                return self._script(session, pipeline, execution.shell_id)
         except ProcessEndedError:
             return ScriptResult(failure=ScriptError("The pipeline has been stopped.", "OperationStopped"))
         except Exception as error:  # a fault of the simulator must reach whoever reads the answer

@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
@@ -17,6 +17,10 @@ from typing import IO
 from simulator.machine import access_lists
 from simulator.machine.access_lists import AccessLists, Descriptor
 from simulator.machine.open_files import OpenFiles
+from simulator.machine.real_files import child, link_target, total_size
+from simulator.machine.rights import check, trees
+from simulator.machine.rights.acting import Acting
+from simulator.machine.rights.guard import AccessDeniedError, Guard
 from simulator.machine.windows_paths import ancestry, normalise
 
 GIGABYTE = 1 << 30
@@ -49,13 +53,17 @@ class Files:
         root: the private folder; drive C: is its subfolder `c`.
         capacity: size of each drive in bytes.
         drives: the drives that exist, as letters.
+        acting: who acts, whom the access lists hold for; without it they hold for nobody.
     """
 
-    def __init__(self, root: Path, capacity: int, drives: tuple[str, ...] = ("C",)) -> None:
+    def __init__(
+        self, root: Path, capacity: int, drives: tuple[str, ...] = ("C",), acting: Acting | None = None
+    ) -> None:
         self._root = root
         self._capacity = capacity
         self._drives = {letter.upper() for letter in drives}
         self._access = AccessLists(self.is_directory)
+        self.guard = Guard(self._access, acting, self.followed)
         self._lock = threading.RLock()
         self._reserved = 12 * GIGABYTE
         # By how much drive C: has grown since the machine was set up.
@@ -92,8 +100,15 @@ class Files:
         place = self._root / normal[0].lower()
         for part in normal[3:].split("\\"):
             if part:
-                place = _child(place, part)
+                place = child(place, part)
         return place
+
+    def followed(self, path: str) -> str:
+        """Return the key of the place that a path leads to once the links on it are followed."""
+        target = link_target(self._root, self.real(path))
+        if target is not None and target != Path():
+            return self._key(self.windows(self._root / target))
+        return self._key(path)
 
     def windows(self, real: Path) -> str:
         """Return the Windows path of a place in the private folder."""
@@ -124,7 +139,8 @@ class Files:
         return Entry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a file's content. Raises FileNotFoundError."""
+        """Return a file's content. Raises FileNotFoundError, AccessDeniedError."""
+        self.require(path, check.READ_DATA)
         return self.real(path).read_bytes()
 
     def read_text(self, path: str) -> str:
@@ -135,12 +151,16 @@ class Files:
         return data.decode("utf-8-sig", errors="replace")
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file, over one that is there; its folder must exist. Raises FileNotFoundError, DiskFullError."""
+        """Write a file, over one that is there; its folder must exist.
+
+        Raises: FileNotFoundError, AccessDeniedError, DiskFullError
+        """
         real = self.real(path)
         if not real.parent.is_dir():
             raise FileNotFoundError(f"Could not find a part of the path '{path}'.")
         if real.is_dir():
-            raise PermissionError(f"Access to the path '{path}' is denied.")
+            raise AccessDeniedError(path)
+        self.require_write(path)
         with self._lock:
             self.check_space(len(data) - (real.stat().st_size if real.exists() else 0))
             # Beside and over: readers (and hard links of the images' store) never see half a file.
@@ -163,16 +183,24 @@ class Files:
 
         https://learn.microsoft.com/dotnet/api/system.io.directory.createdirectory
         """
-        missing = [place for place in ancestry(normalise(path)) if sddl and not self.exists(place)]
+        missing = [place for place in ancestry(normalise(path)) if not self.exists(place)]
+        if missing:
+            self.guard.require_child(missing[0], folder=True)
         self.real(path).mkdir(parents=True, exist_ok=True)
         for place in missing:
-            self.set_sddl(place, sddl or "")
+            self.guard.made(self._key(place))
+            if sddl:
+                self._access.set(self._key(place), sddl)
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with all that is in it. Raises FileNotFoundError."""
+        """Delete a file, or a folder with all that is in it. Raises FileNotFoundError, AccessDeniedError."""
         real = self.real(path)
         if not real.exists() and not real.is_symlink():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
+        kept = trees.undeletable(self, path)
+        if kept:
+            trees.delete_others(self, path, kept)
+            raise AccessDeniedError(kept[0])
         with self._lock:
             if real.is_dir() and not real.is_symlink():
                 shutil.rmtree(real)
@@ -182,8 +210,12 @@ class Files:
         self.open.deleted(path)
 
     def move(self, path: str, destination: str) -> None:
-        """Move a file or folder, over a file that is there. Raises FileNotFoundError."""
+        """Move a file or folder, over a file that is there. Raises FileNotFoundError, AccessDeniedError."""
         source, target = self.real(path), self.real(destination)
+        self.guard.require_delete(path)
+        if target.exists() and normalise(path).casefold() != normalise(destination).casefold():
+            self.guard.require_delete(destination)
+        self.guard.require_child(destination, folder=source.is_dir())
         before = self.descriptor(path)
         with self._lock:
             if target.exists() and source.is_file() and target.is_file():
@@ -200,18 +232,24 @@ class Files:
         https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
         """
         if self.is_directory(destination):
-            raise PermissionError(f"Access to the path '{destination}' is denied.")
-        kept = self.sddl(destination) if self.exists(destination) else None
+            raise AccessDeniedError(destination)
+        kept = None
+        if self.exists(destination):
+            # Both are opened to be read and deleted; the list that goes on is written by the system.
+            self.guard.require(destination, check.GENERIC_READ)
+            self.guard.require(path, check.GENERIC_READ)
+            kept = str(self.descriptor(destination))
         self.move(path, destination)
         if kept is not None:
-            self.set_sddl(destination, kept)
+            self._access.set(self._key(destination), kept)
 
     def copy(self, path: str, destination: str) -> None:
         """Copy a file or a folder with all that is in it. Raises FileNotFoundError, DiskFullError."""
         source, target = self.real(path), self.real(destination)
         if not source.exists():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
-        self.check_space(_size(source))
+        trees.require_copy(self, path, destination)
+        self.check_space(total_size(source))
         if source.is_dir():
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
@@ -222,6 +260,7 @@ class Files:
         real = self.real(path)
         if not real.is_dir():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
+        self.require(path, check.LIST)
         entries = [self.entry(self.windows(child)) for child in real.iterdir()]
         return sorted((entry for entry in entries if entry), key=lambda entry: entry.name.casefold())
 
@@ -241,15 +280,46 @@ class Files:
         """Return owner and access list of a file or folder, with the inherited entries."""
         return self._access.descriptor(self._key(path))
 
-    def sddl(self, path: str) -> str:
-        """Return owner and access list of a file or folder, in SDDL."""
+    def sddl(self, path: str, enabled: Collection[str] = ()) -> str:
+        """Return owner and access list of a file or folder, in SDDL. Raises AccessDeniedError.
+
+        Parameters:
+            enabled: privileges that the program has enabled.
+        """
+        self.guard.require(path, check.READ_CONTROL, enabled)
         return str(self.descriptor(path))
 
-    def set_sddl(self, path: str, sddl: str) -> None:
-        """Set what the SDDL names, owner or access list, of a file or folder. Raises FileNotFoundError, ValueError."""
+    def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
+        """Set what the SDDL names, owner or access list, of a file or folder.
+
+        Parameters:
+            enabled: privileges that the program has enabled.
+
+        Raises: FileNotFoundError, ValueError, AccessDeniedError, InvalidOwnerError
+        """
         if not self.exists(path):
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
+        self.guard.require_change(path, sddl, enabled)
         self._access.set(self._key(path), sddl)
+
+    def is_system_file(self, path: str) -> None:
+        """Note that a file is Windows' own, which only TrustedInstaller changes."""
+        self._access.is_system_file(self._key(path))
+
+    def require(self, path: str, rights: int) -> None:
+        """Raise AccessDeniedError unless whoever acts has rights on what there is at a path."""
+        if self.guard.token is not None and self.exists(path):
+            self.guard.require(path, rights)
+
+    def require_write(self, path: str) -> None:
+        """Raise AccessDeniedError unless whoever acts may write a file; a new one will be his."""
+        if self.guard.token is None:
+            return
+        if self.exists(path):
+            self.guard.require(path, check.WRITE_DATA)
+        else:
+            self.guard.require_child(path, folder=False)
+            self.guard.made(self._key(path))
 
     def link_on(self, path: str) -> str | None:
         """Return the first junction or symbolic link on a path; None where there is none."""
@@ -291,7 +361,7 @@ class Files:
     def free_space(self, drive: str = "C") -> int:
         """Return the free bytes of a drive."""
         used = self.reserved if drive[:1].upper() == "C" else 0
-        return max(0, self.size(drive) - used - _size(self._root / drive[:1].lower()))
+        return max(0, self.size(drive) - used - total_size(self._root / drive[:1].lower()))
 
     def check_space(self, needed: int, drive: str = "C") -> None:
         """Raise DiskFullError unless that many bytes, which are about to be written, are free."""
@@ -322,33 +392,9 @@ class Files:
 
     def copy_from(self, other: Files) -> None:
         """Become a copy of another machine's drives."""
-        for letter in self._drives & other._drives:
-            shutil.copytree(
-                other._root / letter.lower(), self._root / letter.lower(), dirs_exist_ok=True, symlinks=True
-            )
+        for drive in (letter.lower() for letter in self._drives & other._drives):
+            shutil.copytree(other._root / drive, self._root / drive, dirs_exist_ok=True, symlinks=True)
         self._access.copy_from(other._access)
 
     def _key(self, path: str) -> str:
         return normalise(path).casefold()
-
-
-def _child(folder: Path, name: str) -> Path:
-    """Return a child by its name, whatever its case; a path that does not exist keeps the given case."""
-    exact = folder / name
-    if exact.exists() or not folder.is_dir():
-        return exact
-    wanted = name.casefold()
-    return next((child for child in folder.iterdir() if child.name.casefold() == wanted), exact)
-
-
-def _size(place: Path) -> int:
-    if place.is_file():
-        return place.stat().st_size
-    total = 0
-    for folder, _, names in os.walk(place):
-        for name in names:
-            try:
-                total += Path(folder, name).lstat().st_size
-            except FileNotFoundError:  # deleted by another thread while we looked
-                continue
-    return total

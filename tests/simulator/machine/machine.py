@@ -23,6 +23,8 @@ from simulator.machine.power import Power
 from simulator.machine.processes import Processes
 from simulator.machine.programs import Programs
 from simulator.machine.registry import Registry
+from simulator.machine.rights.acting import Acting
+from simulator.machine.rights.tokens import token
 from simulator.machine.services import Services
 from simulator.machine.settings import Settings
 from simulator.machine.versions import VERSIONS, WindowsVersion
@@ -60,12 +62,14 @@ class Machine:
         self.families = families if families is not None else load()
         drives = settings.option("drives", ["C"])
         letters = tuple(str(letter)[0] for letter in drives) if isinstance(drives, list) else ("C",)
-        self.files = Files(folder, int(settings.disk_gb * GIGABYTE), letters)
-        self.registry = Registry()
+        self.sid = ""
+        self.acting = Acting(lambda account: token(account, self.sid, settings.user))
+        self.files = Files(folder, int(settings.disk_gb * GIGABYTE), letters, self.acting)
+        self.registry = Registry(self.acting)
         self.network = Network()
         offset = settings.option("clock_offset", 0)
         self.clock = WallClock(float(offset) if isinstance(offset, (int, float)) else 0.0)
-        self.processes = Processes()
+        self.processes = Processes(self.acting)
         self.files.on_move.append(self.processes.moved)
         self.programs = Programs(self)
         self.services = Services(
@@ -75,7 +79,6 @@ class Machine:
         self.power = Power(self.registry, self._go_down, self._come_up, settings.reboot_seconds, settings.time_scale)
         self._parts: dict[type, object] = {}
         self._lock = threading.RLock()
-        self.sid = ""
         # What a fresh machine's registry holds: the status shows what differs.
         self.fresh_registry = Registry()
         if source is None:

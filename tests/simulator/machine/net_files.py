@@ -15,6 +15,7 @@ from pathlib import Path
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, NotModelled
+from simulator.machine.rights import check
 from simulator.machine.windows_paths import (
     LONG,
     MAX_FOLDER,
@@ -74,18 +75,21 @@ def as_exceptions(path: str) -> Iterator[None]:
 
 
 def exists(machine: Machine, path: str) -> bool:
-    """Return whether File.Exists or Directory.Exists is true; both are false for a path that no file can have."""
-    return _is_name(machine, path) and machine.files.exists(path)
+    """Return whether File.Exists or Directory.Exists is true.
+
+    Both are false for a path that no file can have, and for what the caller may not know of.
+    """
+    return _is_name(machine, path) and machine.files.exists(path) and machine.files.guard.sees(path)
 
 
 def is_directory(machine: Machine, path: str) -> bool:
     """Directory.Exists."""
-    return _is_name(machine, path) and machine.files.is_directory(path)
+    return _is_name(machine, path) and machine.files.is_directory(path) and machine.files.guard.sees(path)
 
 
 def is_file(machine: Machine, path: str) -> bool:
     """File.Exists."""
-    return _is_name(machine, path) and machine.files.is_file(path)
+    return _is_name(machine, path) and machine.files.is_file(path) and machine.files.guard.sees(path)
 
 
 def _is_name(machine: Machine, path: str) -> bool:
@@ -127,6 +131,8 @@ def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
         if not machine.files.is_directory(parent(path)):
             raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
         raise exception(NO_FILE, f"Could not find file '{path}'.")
+    with as_exceptions(path):
+        machine.files.require(path, check.READ_DATA)
     _require_clean(machine, path)
     if machine.files.open.blocks(path, "r", share):
         raise used(path)
@@ -140,6 +146,8 @@ def write(machine: Machine, path: str, data: bytes) -> None:
         raise denied(path)
     if not machine.files.is_directory(parent(path)):
         raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+    with as_exceptions(path):
+        machine.files.require(path, check.WRITE_DATA)
     if machine.files.open.blocks(path, "w", ""):
         raise used(path)
     with as_exceptions(path):
@@ -181,6 +189,8 @@ def delete(machine: Machine, path: str) -> None:
         raise denied(path)
     if not machine.files.is_file(path):
         return
+    if not machine.files.guard.may_delete(path):
+        raise denied(path)
     if machine.files.open.blocks(path, "d"):
         raise used(path)
     if machine.processes.executing(path):
@@ -218,8 +228,12 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
         raise exception(IO, "Cannot create a file when that file already exists.")
     if not machine.files.is_directory(parent(destination)):
         raise exception(NO_FOLDER, f"Could not find a part of the path '{destination}'.")
-    with as_exceptions(path):
-        machine.files.replace(path, destination)
+    try:
+        with as_exceptions(path):
+            machine.files.replace(path, destination)
+    except CmdletError as error:
+        # ReplaceFile and MoveFile do not say which of the two it was.
+        raise exception(DENIED, "Access to the path is denied.") if error.exception_type == DENIED else error from None
 
 
 def _require_clean(machine: Machine, path: str) -> None:
@@ -255,8 +269,15 @@ def move(machine: Machine, path: str, destination: str) -> None:
     # Error 5: https://github.com/isaacs/node-graceful-fs/blob/main/polyfills.js ("A/V software can lock the directory")
     if files.is_directory(path) and (files.open.blocks_below(path) or machine.processes.executing(path)):
         raise denied(path)
-    with as_exceptions(path):
+    try:
         files.move(path, destination)
+    except PermissionError:
+        # Not the exception that all other methods throw: "We can't change it for backcomp."
+        # https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
+        raise exception(IO, f"Access to the path '{path}' is denied.") from None
+    except OSError as error:
+        with as_exceptions(path):
+            raise error
 
 
 def _key(path: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from simulator.machine.objects import ProcessEndedError
+from simulator.machine.rights.acting import Acting
 from simulator.machine.windows_paths import normalise
 
 
@@ -67,9 +68,14 @@ class Process:
 
 
 class Processes:
-    """The processes of one machine."""
+    """The processes of one machine.
 
-    def __init__(self) -> None:
+    Parameters:
+        acting: the tokens of its threads.
+    """
+
+    def __init__(self, acting: Acting) -> None:
+        self._acting = acting
         self._ids = itertools.count(1000, 4)
         self._running: dict[int, Process] = {}
         self._lock = threading.Lock()
@@ -93,7 +99,8 @@ class Processes:
 
         def run() -> None:
             try:
-                work(process)
+                with self._acting.as_account(user):
+                    work(process)
             except ProcessEndedError:
                 pass
             finally:

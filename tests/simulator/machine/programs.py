@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine import command_line, executables
 from simulator.machine.objects import ConsoleInput, Invocation, NotModelled, ProcessEndedError, Program, ProgramResult
 from simulator.machine.processes import StopSignal
+from simulator.machine.rights import check
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.services import Resolved
 from simulator.machine.typed_input import typed
 from simulator.machine.unmodelled_programs import is_unmodelled
@@ -20,6 +23,7 @@ from simulator.machine.windows_paths import normalise
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
+ACCESS_DENIED = 5
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 BATCH_FILE = "batch file"
 """The identity of a .cmd or .bat, which CreateProcess gives to cmd.exe."""
@@ -77,12 +81,16 @@ class Programs:
         return None
 
     def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> Found:
-        """Return the program of a name or path. Raises ProgramNotFoundError, NotExecutableError, NotModelled."""
+        """Return the program of a name or path.
+
+        Raises: ProgramNotFoundError, NotExecutableError, AccessDeniedError, NotModelled.
+        """
         path = self.locate(name, environment, directory)
         if path is None and is_unmodelled(name):
             raise NotModelled(f"the program {name}")
         if path is None:
             raise ProgramNotFoundError(name)
+        self._machine.files.require(path, check.EXECUTE)
         if self._machine.files.open.is_infected(path):
             raise NotModelled("how Windows refuses to start what an antivirus is about to take away")
         if path.casefold().endswith(BATCH_ENDINGS):
@@ -103,7 +111,7 @@ class Programs:
         environment: Mapping[str, str] | None = None,
         directory: str = "C:\\",
         stop: threading.Event | None = None,
-        user: str = SYSTEM,
+        user: str | None = None,
         timeout: float | None = None,
         logon: str = "",
     ) -> ProgramResult:
@@ -115,6 +123,7 @@ class Programs:
             environment: the whole environment; by default the machine's.
             stop: ends it; the caller's process.
             stdin: what it reads; of what a client types only those that read it take anything.
+            user: the account that runs it; by default SYSTEM, with the token of whoever runs it.
             timeout: seconds after which it is killed.
             logon: `batch` if the user is not logged on over the network.
 
@@ -129,12 +138,15 @@ class Programs:
         argv = command_line.split(arguments) if isinstance(arguments, str) else list(arguments)
         caller = stop or threading.Event()
         signal = StopSignal(caller)
-        process = self._machine.processes.begin(found.path.rsplit("\\", 1)[-1], user, signal, normalise(found.path))
+        name, account = found.path.rsplit("\\", 1)[-1], user or SYSTEM
+        process = self._machine.processes.begin(name, account, signal, normalise(found.path))
         data = stdin if isinstance(stdin, bytes) else typed(stdin, found.path.rpartition("\\")[2], argv)
         if isinstance(data, ProgramResult):
             self._machine.processes.end(process)
             return data
-        invocation = Invocation(argv, data, variables, directory, signal, found.path, found.version, user, line, logon)
+        invocation = Invocation(
+            argv, data, variables, directory, signal, found.path, found.version, account, line, logon
+        )
         late = threading.Event()
 
         def kill() -> None:
@@ -146,7 +158,8 @@ class Programs:
             killer.daemon = True
             killer.start()
         try:
-            return self._finish(found.program, invocation, caller, late)
+            with self._machine.acting.as_account(user) if user else nullcontext():
+                return self._finish(found.program, invocation, caller, late)
         finally:
             if killer:
                 killer.cancel()
@@ -160,6 +173,8 @@ class Programs:
             if caller.is_set():
                 raise ProcessEndedError
             result = program(self._machine, invocation)
+        except AccessDeniedError as error:
+            result = ProgramResult(ACCESS_DENIED, "", f"{error.path}: Access is denied.\r\n")
         except ProcessEndedError:
             if caller.is_set():
                 raise

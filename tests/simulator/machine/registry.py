@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from simulator.machine.rights.acting import Acting
+
 KINDS = ("String", "ExpandString", "MultiString", "DWord", "QWord", "Binary", "None")
 
 _ROOTS = {
@@ -24,6 +26,17 @@ _ROOTS = {
     "hkcc": "HKCC",
     "hkey_current_config": "HKCC",
 }
+
+
+class RegistryDeniedError(PermissionError):
+    """ERROR_ACCESS_DENIED. `path` is the key that may not be written."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(13, "Requested registry access is not allowed.")
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.strerror)
 
 
 @dataclass(frozen=True)
@@ -71,9 +84,14 @@ def full_name(path: str) -> str:
 
 
 class Registry:
-    """The registry of one machine. All paths as `split` takes them."""
+    """The registry of one machine. All paths as `split` takes them.
 
-    def __init__(self) -> None:
+    Parameters:
+        acting: who acts, whom the keys' rights hold for; without it they hold for nobody.
+    """
+
+    def __init__(self, acting: Acting | None = None) -> None:
+        self._acting = acting
         self._roots = {name: _Key(name) for name in ("HKLM", "HKCU", "HKU", "HKCR", "HKCC")}
         self._lock = threading.RLock()
 
@@ -100,9 +118,14 @@ class Registry:
             return self._find(path) is not None
 
     def create_key(self, path: str, *, volatile: bool = False) -> bool:
-        """Make a key and its parents; a volatile one is gone after a reboot. Returns whether it was made."""
+        """Make a key and its parents; a volatile one is gone after a reboot. Returns whether it was made.
+
+        Raises: RegistryDeniedError
+        """
         with self._lock:
             names = split(path)
+            if not self.key_exists(path):
+                self._require_write(names)
             key = self._roots[names[0]]
             made = False
             for name in names[1:]:
@@ -118,6 +141,7 @@ class Registry:
         """Delete a key with all below it; returns whether it was there."""
         with self._lock:
             names = split(path)
+            self._require_write(names)
             parent = self._find("\\".join(names[:-1])) if len(names) > 1 else None
             return parent is not None and parent.subkeys.pop(names[-1].casefold(), None) is not None
 
@@ -134,10 +158,11 @@ class Registry:
         return default if value is None else value.data
 
     def set(self, path: str, name: str, data: object, kind: str = "String") -> None:
-        """Write a value; its key is made. Raises ValueError for an unknown kind."""
+        """Write a value; its key is made. Raises ValueError for an unknown kind, RegistryDeniedError."""
         if kind not in KINDS:
             raise ValueError(f"unknown kind of registry value: {kind}")
         with self._lock:
+            self._require_write(split(path))
             self.create_key(path)
             key = self._find(path)
             assert key is not None
@@ -145,10 +170,20 @@ class Registry:
             key.values[name.casefold()] = (old[0] if old else name, Value(data, kind))
 
     def delete(self, path: str, name: str) -> bool:
-        """Delete a value; returns whether it was there."""
+        """Delete a value; returns whether it was there. Raises RegistryDeniedError."""
         with self._lock:
+            self._require_write(split(path))
             key = self._find(path)
             return key is not None and key.values.pop(name.casefold(), None) is not None
+
+    def _require_write(self, names: list[str]) -> None:
+        """Let only SYSTEM and administrators write what is not a user's own: Users read HKEY_LOCAL_MACHINE.
+
+        https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
+        """
+        token = self._acting.token if self._acting else None
+        if token is not None and not token.administrative and names[0] != "HKCU":
+            raise RegistryDeniedError("\\".join(names))
 
     def values(self, path: str) -> dict[str, Value]:
         """Return the values of a key by their names; empty if there is no such key."""

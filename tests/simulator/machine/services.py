@@ -5,58 +5,37 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from simulator.machine import service_rules
 from simulator.machine.failure_actions import failure_action, make_failure_actions
 from simulator.machine.objects import RunningService, ServiceProgram
 from simulator.machine.processes import Process, Processes
 from simulator.machine.registry import Registry, Value
+from simulator.machine.rights import check
 from simulator.machine.service_errors import ERRORS, ServiceError
+from simulator.machine.service_parts import Resolved, Service, State
 from simulator.machine.service_rules import ROOT
 from simulator.machine.windows_paths import normalise
 
-__all__ = ["ERRORS", "ROOT", "Service", "ServiceError", "Services", "failure_action", "make_failure_actions"]
+__all__ = [
+    "ERRORS",
+    "ROOT",
+    "Resolved",
+    "Service",
+    "ServiceError",
+    "Services",
+    "failure_action",
+    "make_failure_actions",
+]
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-State = Literal["Stopped", "StartPending", "StopPending", "Running"]
 START = {"boot": 0, "system": 1, "auto": 2, "demand": 3, "disabled": 4}
-
-
-@dataclass(frozen=True)
-class Service:
-    """A service's definition as the registry has it now, and its state.
-
-    Parameters:
-        command_line: ImagePath with its variables expanded.
-        argv: the command line split by the Win32 rules, the program first.
-        environment: the service's own variables (its `Environment` value).
-        dependencies: names of services that must run before it.
-    """
-
-    name: str
-    display_name: str
-    description: str
-    image_path: str
-    command_line: str
-    argv: list[str]
-    start: int
-    delayed: bool
-    account: str
-    dependencies: list[str]
-    environment: Mapping[str, str]
-    state: State
-    process_id: int
-    exit_code: int
-
-    @property
-    def start_mode(self) -> str:
-        """`Boot`, `System`, `Automatic`, `Manual` or `Disabled`, as PowerShell says it."""
-        return ("Boot", "System", "Automatic", "Manual", "Disabled")[self.start]
 
 
 @dataclass
@@ -74,16 +53,6 @@ class HungServices:
     """Names (lower case) of services that do not come up: set by a fault."""
 
     names: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """What a service's command line names: the executable and its arguments, or the error that Windows gives."""
-
-    argv: list[str]
-    path: str
-    program: ServiceProgram | None
-    error: int = 0
 
 
 class Services:
@@ -157,9 +126,9 @@ class Services:
     def create(self, name: str, image_path: str, **entries: object) -> None:
         """Define a service. `entries` are registry values (`Start`, `DisplayName`, `DependOnService`, `ObjectName` …).
 
-        Raises ServiceError: 1073 if it exists, or what `service_rules` says.
+        Raises ServiceError: 5, 1073 if it exists, or what `service_rules` says.
         """
-        with self._lock:
+        with self._changing():
             if self.exists(name):
                 raise ServiceError(1072 if self._state(name).deleted else 1073)
             service_rules.check(self.machine, name, entries)
@@ -177,8 +146,11 @@ class Services:
             self._runtime[name.casefold()] = _Runtime()
 
     def configure(self, name: str, **entries: object) -> None:
-        """Change values of a definition; None removes one. Raises ServiceError: 87, 1057, 1059, 1060, 1072."""
-        with self._lock:
+        """Change values of a definition; None removes one.
+
+        Raises ServiceError: 5, 87, 1057, 1059, 1060, 1072.
+        """
+        with self._changing():
             self._require(name)
             service_rules.check(self.machine, name, entries)
             for value, data in entries.items():
@@ -189,8 +161,8 @@ class Services:
                     self._registry.write(f"{ROOT}\\{name}", {value: kept})
 
     def delete(self, name: str) -> None:
-        """Delete a service; one that runs goes when it stops. Raises ServiceError: 1060, 1072."""
-        with self._lock:
+        """Delete a service; one that runs goes when it stops. Raises ServiceError: 5, 1060, 1072."""
+        with self._changing():
             self._require(name)
             if self._state(name).state == "Running":
                 self._state(name).deleted = True
@@ -200,18 +172,18 @@ class Services:
     def start(self, name: str, *, arguments: list[str] | None = None) -> None:
         """Start a service and first what it depends on; returns when it runs.
 
-        Raises ServiceError: 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or what its program says.
+        Raises ServiceError: 5, 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or what its program says.
         """
-        with self._lock:
+        with self._changing():
             self._require(name)
             self._start(name, ())
 
     def stop(self, name: str, *, force: bool = False) -> None:
         """Stop a service; `force` stops what depends on it first.
 
-        Raises ServiceError: 1060, 1062, 1051, or 1053 if it does not obey.
+        Raises ServiceError: 5, 1060, 1062, 1051, or 1053 if it does not obey.
         """
-        with self._lock:
+        with self._changing():
             self._require(name)
             runtime = self._state(name)
             if runtime.state != "Running":
@@ -302,7 +274,8 @@ class Services:
             found.path.rsplit("\\", 1)[-1], service.account, image=normalise(found.path)
         )
         try:
-            runtime.running = found.program.start(self.machine, service)
+            with self.machine.acting.as_account(service.account):
+                runtime.running = self._run(found, found.program, service)
         except BaseException as error:
             self._processes.end(runtime.process)
             runtime.state = "Stopped"
@@ -313,6 +286,30 @@ class Services:
             raise
         runtime.exit_code = 0
         runtime.state = "Running"
+
+    def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
+        """Start a program, which ends before it reports to the service manager where it may not read its files."""
+        try:
+            self.machine.files.require(found.path, check.EXECUTE)
+        except PermissionError:
+            raise ServiceError(5, found.path) from None
+        try:
+            return program.start(self.machine, service)
+        except PermissionError as error:
+            raise ServiceError(1053, str(error)) from error
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Only SYSTEM and administrators may change, start and stop services.
+
+        https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
+        """
+        token = self.machine.acting.token
+        if token is not None and not token.administrative:
+            raise ServiceError(5)
+        # What the service manager writes into the registry, it writes itself.
+        with self._lock, self.machine.acting.as_windows():
+            yield
 
     def _hangs(self, name: str) -> bool:
         return name.casefold() in self.machine.part(HungServices).names

@@ -15,6 +15,7 @@ from simulator.machine import command_line
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
 from simulator.machine.processes import Process
 from simulator.machine.programs import SYSTEM, NotExecutableError, ProgramNotFoundError
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.services import ServiceError
 from simulator.windows import page_file, wql
 from simulator.windows.cim_classes import CLASSES
@@ -218,6 +219,8 @@ def _create_process(machine: Machine, bound: Bound, line: str) -> PSObject:
         machine.programs.find(program)
     except ProgramNotFoundError:
         return _result(9, ProcessId=None)
+    except AccessDeniedError:
+        return _result(2, ProcessId=None)
     except NotExecutableError:
         return _result(8, ProcessId=None)
 

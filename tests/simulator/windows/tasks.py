@@ -16,6 +16,7 @@ from simulator.machine import command_line
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows.common import any_match, cim, has_wildcard, objects
 from simulator.windows.task_parts import (
     NAMESPACE,
@@ -184,6 +185,8 @@ def _execute(machine: Machine, action: PSObject, process: Process, user: str) ->
         return 0x80070002
     except NotExecutableError:
         return 0x800700C1
+    except AccessDeniedError:
+        return 0x80070005
     except NotModelled:
         return 0x80004001
     return result.exit_code & 0xFFFFFFFF

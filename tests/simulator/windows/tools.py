@@ -1,15 +1,19 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs of Windows: powercfg.exe, icacls.exe, as far as roles use them."""
+"""Small programs of Windows: powercfg.exe, icacls.exe, takeown.exe, as far as roles use them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from simulator.machine.access_lists import parse
 from simulator.machine.objects import Invocation, Program, ProgramResult
+from simulator.machine.rights import check
+from simulator.machine.rights.guard import InvalidOwnerError
+from simulator.machine.rights.tokens import RESTORE, TAKE_OWNERSHIP
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -27,6 +31,7 @@ _TRUSTEES = {
     "*s-1-5-18": "SY", "users": "BU", "builtin\\users": "BU", "*s-1-5-32-545": "BU", "everyone": "WD", "*s-1-1-0": "WD",
     "authenticated users": "AU", "nt authority\\authenticated users": "AU", "*s-1-5-11": "AU",
 }  # fmt: skip
+_NOT_OWNER = "This security ID may not be assigned as the owner of this object."
 _RIGHTS = {"F": "FA", "M": "0x1301bf", "RX": "0x1200a9", "R": "FR", "W": "FW", "D": "SD"}
 
 
@@ -64,23 +69,38 @@ def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def icacls(machine: Machine, run: Invocation) -> ProgramResult:
-    """icacls.exe PATH, with /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /remove WHO."""
+    """icacls.exe PATH, with /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /deny WHO:RIGHTS, /remove WHO,
+    /setowner WHO."""
     if not run.argv:
         return ProgramResult(87, "", "ICACLS name /save aclfile [/T] [/C] [/L] [/Q]\r\n")
     path, words = run.argv[0], list(run.argv[1:])
     if not machine.files.exists(path):
         text = f"{path}: The system cannot find the file specified.\r\n"
         return ProgramResult(2, "Successfully processed 0 files; Failed processing 1 files\r\n", text)
-    sddl = machine.files.sddl(path)
+    try:
+        return _icacls(machine, path, words)
+    except PermissionError as error:
+        foreign = isinstance(error, InvalidOwnerError)
+        text = f"{path}: {_NOT_OWNER if foreign else 'Access is denied.'}\r\n"
+        said = "Successfully processed 0 files; Failed processing 1 files\r\n"
+        return ProgramResult(1307 if foreign else 5, said, text)
+
+
+def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
+    sddl = before = machine.files.sddl(path)
     mode = ""
     for word in words:
         low = word.casefold()
         if low.startswith("/inheritance:"):
             sddl = _inheritance(sddl, low[-1])
-        elif low.startswith(("/grant", "/remove")):
+        elif low.startswith(("/grant", "/deny", "/remove", "/setowner")):
             mode = low
         elif low in ("/t", "/c", "/q", "/l"):
             continue
+        elif mode == "/setowner" and low in _TRUSTEES:
+            # It forces nothing (`icacls /?`); with that right, an administrator makes anybody the owner.
+            machine.files.guard.require(path, check.WRITE_OWNER)
+            machine.files.set_sddl(path, f"O:{_TRUSTEES[low]}", {RESTORE})
         elif mode:
             changed = _change(sddl, mode, word)
             if changed is None:
@@ -90,8 +110,41 @@ def icacls(machine: Machine, run: Invocation) -> ProgramResult:
             sddl = changed
         else:
             return ProgramResult(87, "", f'Invalid parameter "{word}"\r\n')
-    machine.files.set_sddl(path, sddl)
+    if sddl != before:
+        changed_list = parse(sddl)
+        # "icacls preserves the canonical order of ACE entries":
+        # https://learn.microsoft.com/windows-server/administration/windows-commands/icacls
+        ordered = replace(changed_list, owner=None, group=None, entries=check.canonical(changed_list.entries or ()))
+        machine.files.set_sddl(path, str(ordered))
     return ProgramResult(0, f"processed file: {path}\r\nSuccessfully processed 1 files; Failed processing 0 files\r\n")
+
+
+def takeown(machine: Machine, run: Invocation) -> ProgramResult:
+    """takeown.exe /f PATH [/a] [/r [/d y]]: whoever acts, or Administrators, becomes the owner.
+
+    https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
+    """
+    words = [word.casefold() for word in run.argv]
+    token = machine.files.guard.token
+    if "/f" not in words[:-1] or set(words) - {"/f", "/a", "/r", "/d", "y", words[words.index("/f") + 1]}:
+        return ProgramResult(1, "", 'ERROR: Invalid syntax.\r\nType "TAKEOWN /?" for usage.\r\n')
+    path, group = run.argv[words.index("/f") + 1], "/a" in words
+    if not machine.files.exists(path):
+        return ProgramResult(1, "", "ERROR: The system cannot find the file specified.\r\n")
+    # With /r it gives itself the right to list the folders that it owns by then.
+    with machine.acting.as_windows():
+        inside = [entry.path for entry in machine.files.walk(path)] if "/r" in words else []
+    owner = "BA" if group or token is None else token.user
+    named = "the administrators group" if group else f'user "{machine.name}\\{run.user.rpartition(chr(92))[2]}"'
+    said = ""
+    for place in dict.fromkeys([path, *inside]):
+        try:
+            machine.files.set_sddl(place, f"O:{owner}", {TAKE_OWNERSHIP})
+        except PermissionError:
+            text = "ERROR: The current logged on user does not have ownership privileges on the file (or folder)"
+            return ProgramResult(1, said, f'{text} "{place}".\r\n')
+        said += f'\r\nSUCCESS: The file (or folder): "{place}" now owned by {named}.\r\n'
+    return ProgramResult(0, said)
 
 
 def _entries(sddl: str) -> tuple[str, list[str]]:
@@ -113,15 +166,15 @@ def _inheritance(sddl: str, letter: str) -> str:
 
 def _change(sddl: str, mode: str, word: str) -> str | None:
     head, entries = _entries(sddl)
-    who, _, rights = word.rpartition(":") if mode.startswith("/grant") else (word, "", "")
+    who, _, rights = word.rpartition(":") if mode.startswith(("/grant", "/deny")) else (word, "", "")
     trustee = _TRUSTEES.get(who.casefold())
     if trustee is None:
         return None
-    replace = mode.startswith("/remove") or mode.endswith(":r")
+    replaces = mode.startswith("/remove") or mode.endswith(":r")
     kept = [
         entry
         for entry in entries
-        if not (replace and entry.endswith(f";{trustee})") and "ID" not in entry.split(";")[1])
+        if not (replaces and entry.endswith(f";{trustee})") and "ID" not in entry.split(";")[1])
     ]
     if mode.startswith("/remove"):
         return head + "".join(kept)
@@ -129,7 +182,8 @@ def _change(sddl: str, mode: str, word: str) -> str | None:
     simple = re.sub(r"\((?:OI|CI|IO|NP)\)", "", rights).strip("()")
     if simple not in _RIGHTS:
         return None
-    return head + f"(A;{flags};{_RIGHTS[simple]};;;{trustee})" + "".join(kept)
+    kind = "D" if mode.startswith("/deny") else "A"
+    return head + f"({kind};{flags};{_RIGHTS[simple]};;;{trustee})" + "".join(kept)
 
 
-PROGRAMS: Mapping[str, Program] = {"powercfg.exe": powercfg, "icacls.exe": icacls}
+PROGRAMS: Mapping[str, Program] = {"powercfg.exe": powercfg, "icacls.exe": icacls, "takeown.exe": takeown}

@@ -50,11 +50,12 @@ def one(session: Session, verb: str, **parameters: object) -> dict[str, Any]:
 
 def test_files_by_verb(session: Session) -> None:
     wanted = hashlib.sha256(b"hello").hexdigest()
-    written = one(session, "@write-file", path=r"C:\k\a\x.txt", content="hello", sddl="D:P(A;;FA;;;SY)")["first"]
+    closed = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
+    written = one(session, "@write-file", path=r"C:\k\a\x.txt", content="hello", sddl=closed)["first"]
     assert (written["sha256"], written["size"]) == (wanted, 5)
     looked = one(session, "@read-file", paths=[r"c:\K\A\X.TXT"], hash=True, content=True, acl=True)["first"]
     assert (looked["exists"], looked["type"], looked["content"]) == (True, "file", "hello")
-    assert (looked["sddl"], looked["link"], looked["sha256"]) == ("O:BAG:SYD:PAI(A;;FA;;;SY)", None, wanted)
+    assert (looked["sddl"], looked["link"], looked["sha256"]) == ("O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)", None, wanted)
     missing = one(session, "@read-file", paths=[r"C:\nope"], hash=True)["first"]
     assert (missing["exists"], missing["type"], missing["sha256"]) == (False, None, None)
     one(session, "@write-file", path=r"C:\k\b", content="AAEC", encoding="base64")

@@ -11,6 +11,10 @@ from simulator.machine import net_files
 from simulator.machine.calls.verb_parameters import failure, missing, text
 from simulator.machine.machine import Machine
 from simulator.machine.processes import Process
+from simulator.machine.rights.guard import AccessDeniedError, InvalidOwnerError
+
+UNAUTHORIZED = "Attempted to perform an unauthorized operation."
+"""SetAccessControl enables no privilege: dotnet/runtime, NativeObjectSecurity.Persist."""
 
 
 def require_no_link(machine: Machine, path: str) -> None:
@@ -28,6 +32,10 @@ def set_security(machine: Machine, path: str, sddl: str) -> None:
         machine.files.set_sddl(path, sddl)
     except ValueError as error:
         raise net_files.exception(net_files.ARGUMENT, str(error)) from None
+    except InvalidOwnerError as error:
+        raise net_files.exception("System.InvalidOperationException", str(error)) from None
+    except AccessDeniedError:
+        raise net_files.exception(net_files.DENIED, UNAUTHORIZED) from None
 
 
 def set_acl(

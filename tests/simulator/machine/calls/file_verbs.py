@@ -32,6 +32,7 @@ from simulator.machine.calls.verb_parameters import (
     text,
     whole,
 )
+from simulator.machine.core.acls import read_sddl
 from simulator.machine.files import Entry
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, OrderedDictionary
@@ -81,7 +82,7 @@ def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> Ord
         if parameters.get("content"):
             found["content"] = _content(machine, entry, parameters)
     if parameters.get("acl"):
-        found["sddl"] = machine.files.sddl(path)
+        found["sddl"] = read_sddl(machine, path)
     return found
 
 
@@ -121,7 +122,8 @@ def write_file(
                 for place in (part, path):
                     if machine.files.is_file(place):
                         set_security(machine, place, str(parameters["sddl"]))
-            with net_files.as_exceptions(part):
+            # The file has been open since before it had that list.
+            with machine.acting.as_windows(), net_files.as_exceptions(part):
                 machine.files.write_bytes(part, data)
         process.check()
         persist(machine, process, lambda: net_files.move_over(machine, part, path), part, path)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simulator.machine import net_files
 from simulator.machine.calls.net_failures import categorised
 from simulator.machine.calls.verb_parameters import failure, several, text
 from simulator.machine.machine import Machine
@@ -40,7 +39,7 @@ def persist(machine: Machine, process: Process, action: Callable[[], None], *pat
             action()
         except CmdletError as error:
             # What is open below a folder denies access to it.
-            denied = len(paths) > 1 and error.exception_type == net_files.DENIED
+            denied = len(paths) > 1 and error.message.endswith(" is denied.")
             below = denied and machine.files.is_directory(paths[0])
             if not below and categorised(error, "").error_id != "FileInUse":
                 raise

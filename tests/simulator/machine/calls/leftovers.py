@@ -14,6 +14,7 @@ from simulator.machine.calls.held_files import persist
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
+from simulator.machine.rights.guard import RightsError
 
 FOLDER = r"C:\ProgramData\winkube\batches"
 """Where notes lie, beside the files of keys."""
@@ -62,9 +63,9 @@ def _note_of(part: str) -> str | None:
 
 
 def remove(machine: Machine, folder: str) -> None:
-    """Delete the parts in a folder."""
-    if machine.files.is_directory(folder):
-        for entry in machine.files.listing(folder):
+    """Delete the parts in a folder, if it may be listed."""
+    with contextlib.suppress(RightsError):
+        for entry in machine.files.listing(folder) if machine.files.is_directory(folder) else ():
             _remove_part(machine, entry.path)
 
 

@@ -14,6 +14,7 @@ from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
+from simulator.machine.rights.guard import RightsError
 from simulator.machine.text import iso_utc
 
 
@@ -32,14 +33,15 @@ def run(machine: Machine, text: object, process: Process, user: str, environment
         batch = parse(text)
     except BatchError as error:
         return {"failed": True, "changed": False, "msg": str(error)}
-    detached.forget(machine, batch.forget)
     try:
-        observation = (
-            _collect(machine, batch, process)
-            if batch.mode == "collect"
-            else _run(machine, batch, process, user, environment)
-        )
-    except DiskFullError as error:
+        with machine.acting.as_account(user):
+            detached.forget(machine, batch.forget)
+            observation = (
+                _collect(machine, batch, process)
+                if batch.mode == "collect"
+                else _run(machine, batch, process, user, environment)
+            )
+    except (DiskFullError, RightsError) as error:
         return {"failed": True, "changed": False, "msg": str(error.strerror)}
     except CmdletError as error:
         # Somebody holds the file that the result goes to.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.machine import commands, language, module_imports
+from simulator.machine import commands, language, module_imports, net_files
 from simulator.machine.calls import groups, net_failures, properties
 from simulator.machine.calls.batch import Call
 from simulator.machine.calls.file_verbs import Warned
@@ -22,6 +22,9 @@ from simulator.machine.module_imports import Imported
 from simulator.machine.objects import CmdletError, NotModelled, OrderedDictionary, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, ProgramTimeoutError
+from simulator.machine.registry import RegistryDeniedError
+from simulator.machine.rights import cmdlet_errors
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.text import to_text, utf16_length, utf16_slice
 
 Progress = Callable[[Sequence[Call], int, int], None]
@@ -185,6 +188,11 @@ class Runner:
                 # Neither an alias nor a piece of script is a command here.
                 raise commands.not_found(call.command)
             output = self._cmdlet(call, parameters, pipeline)
+        except AccessDeniedError as error:
+            denied = net_failures.categorised(net_files.denied(error.path), call.command)
+            return Attempt(error=describe(denied))
+        except RegistryDeniedError as error:
+            return Attempt(error=describe(cmdlet_errors.key_denied(error)))
         except CmdletError as error:
             return Attempt(error=describe(net_failures.categorised(error, call.command) if call.is_verb else error))
         except LateError:
@@ -233,7 +241,7 @@ class Runner:
         """Run a cmdlet for so long at most; the import of its module, in Windows' seconds, is a part of that time."""
         scale = self.machine.settings.time_scale
         if cost < limit:
-            return self.runspaces.run(run, limit - cost + cost * scale)
+            return self.runspaces.run(self.machine.acting.carried(run), limit - cost + cost * scale)
         module_imports.wait(self.machine, limit, self.process.stop)
         raise LateError
 
@@ -252,6 +260,8 @@ class Runner:
             return Attempt(error=describe(commands.not_found(call.command)))
         except NotExecutableError:
             return Attempt(error=describe(_not_executable(call.command)))
+        except AccessDeniedError:
+            return Attempt(error=describe(_not_started(call.command, "Access is denied")))
         except ProgramTimeoutError as error:
             late = _late("ProgramTimeout", f"{call.command} did not end within {call.limit:g} s")
             # It has no exit code of its own.
@@ -317,10 +327,14 @@ def describe(error: CmdletError) -> dict[str, object]:
 
 
 def _not_executable(program: str) -> CmdletError:
+    return _not_started(program, "The specified executable is not a valid application for this OS platform.")
+
+
+def _not_started(program: str, reason: str) -> CmdletError:
     return CmdletError(
         "ResourceUnavailable",
         "NativeCommandFailed",
-        f"Program '{program}' failed to run: The specified executable is not a valid application for this OS platform.",
+        f"Program '{program}' failed to run: {reason}",
         "System.Management.Automation.ApplicationFailedException",
     )
 

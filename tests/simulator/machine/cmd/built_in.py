@@ -172,6 +172,7 @@ def _mklink(session: Session, rest: str) -> ProgramResult:
         return ProgramResult(1, "", "Cannot create a file when that file already exists.\r\n")
     if not link.parent.is_dir():
         return ProgramResult(1, "", "The system cannot find the path specified.\r\n")
+    files.guard.require_child(paths[0], folder=not switches)
     if "/h" in switches:
         link.hardlink_to(target)
     else:

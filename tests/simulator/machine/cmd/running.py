@@ -18,6 +18,7 @@ from simulator.machine.cmd.expansion import expand, substitute
 from simulator.machine.cmd.parsing import For, Group, If, Node, Redirection, Simple, Step, parse
 from simulator.machine.objects import ConsoleInput, NotModelled, ProgramResult
 from simulator.machine.programs import BATCH_ENDINGS, NotExecutableError, ProgramNotFoundError
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.session import Session
 
 Input = bytes | ConsoleInput
@@ -100,6 +101,13 @@ class Shell:
 
     def run(self, node: Node, output: Output, stdin: Input) -> int:
         """Run one command; returns its exit code."""
+        try:
+            return self._run(node, output, stdin)
+        except AccessDeniedError:
+            output.stderr.append("Access is denied.\r\n")
+            return 1
+
+    def _run(self, node: Node, output: Output, stdin: Input) -> int:
         if isinstance(node, Simple):
             return self._redirected(node.redirections, output, stdin, lambda out, given: self._simple(node, out, given))
         if isinstance(node, Group):

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine.core import paths
-from simulator.machine.objects import Bound, Cmdlet, Enumeration, NotModelled, PSObject
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject
+from simulator.machine.rights.guard import AccessDeniedError, InvalidOwnerError
+from simulator.machine.rights.tokens import BACKUP, RESTORE
 from simulator.machine.text import to_text
 
 if TYPE_CHECKING:
@@ -57,12 +59,30 @@ def _rule(entry: str) -> PSObject:
     )
 
 
+def read_sddl(machine: Machine, path: str) -> str:
+    """Return what Get-Acl reads; it enables SeBackupPrivilege, and so an administrator may read every list.
+
+    FileSystemSecurity.cs in https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation
+
+    Raises: CmdletError
+    """
+    try:
+        return machine.files.sddl(path, {BACKUP})
+    except AccessDeniedError:
+        raise _unauthorized("NotSpecified") from None
+
+
+def _unauthorized(category: str) -> CmdletError:
+    kind = "System.UnauthorizedAccessException"
+    return CmdletError(category, kind, "Attempted to perform an unauthorized operation.", kind)
+
+
 def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
     """Return access lists."""
     for place in paths.selected(machine, bound, default=paths.directory(bound)):
         if place.provider != "FileSystem":
             raise NotModelled("access lists of registry keys")
-        sddl = machine.files.sddl(place.path)
+        sddl = read_sddl(machine, place.path)
         owner, group = re.search(r"O:([A-Z]{2}|S-[\d-]+)", sddl), re.search(r"G:([A-Z]{2}|S-[\d-]+)", sddl)
         rules = [_rule(entry) for entry in re.findall(r"\(([^)]*)\)", sddl)]
         shown = [
@@ -94,7 +114,16 @@ def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
     for place in paths.selected(machine, bound):
         if place.provider != "FileSystem":
             raise NotModelled("access lists of registry keys")
-        machine.files.set_sddl(place.path, sddl)
+        # The cmdlet enables this privilege.
+        try:
+            machine.files.set_sddl(place.path, sddl, {RESTORE})
+        except AccessDeniedError:
+            bound.write_error(_unauthorized("PermissionDenied"))
+            continue
+        except InvalidOwnerError as error:
+            kind = "System.InvalidOperationException"
+            bound.write_error(CmdletError("InvalidOperation", kind, str(error), kind))
+            continue
         if bound.flag("Passthru"):
             yield wanted
 

@@ -164,6 +164,7 @@ def _new_link(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
         machine.files.delete(place.path)
     if not machine.files.is_directory(place.parent.path):
         machine.files.make_directory(place.parent.path)
+    machine.files.guard.require_child(place.path, folder=False)
     real, aim = machine.files.real(place.path), machine.files.real(target.path)
     if kind == "HardLink":
         real.hardlink_to(aim)

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from simulator.machine import net_files
 from simulator.machine.core import acls, item_changes, paths
 from simulator.machine.core.item_objects import item
 from simulator.machine.core.paths import Place
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
+from simulator.machine.rights import cmdlet_errors
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows.common import has_wildcard
 
 if TYPE_CHECKING:
@@ -45,6 +48,9 @@ def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
                     bound.write_error(CmdletError("InvalidArgument", "ItemExistsArgumentError", _NULL, _ARGUMENT))
                     continue
                 found = [place] if paths.exists(machine, bound, place) else []
+                if found and place.provider == "FileSystem" and not _seen(machine, place.path):
+                    bound.write_error(CmdletError("PermissionDenied", _UNSEEN_ID, "Access is denied", net_files.DENIED))
+                    found = []
         except CmdletError:
             yield False
             continue
@@ -52,6 +58,13 @@ def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
         if kind != "any":
             found = [place for place in found if paths.is_container(machine, place) == (kind == "container")]
         yield bool(found)
+
+
+_UNSEEN_ID = "ItemExistsUnauthorizedAccessError"
+
+
+def _seen(machine: Machine, path: str) -> bool:
+    return path.startswith("\\\\") or machine.files.real(path).is_symlink() or machine.files.guard.sees(path)
 
 
 def get_item(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -75,7 +88,12 @@ def get_child_item(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _below(machine: Machine, bound: Bound, place: Place, depth: int) -> Iterator[Place]:
-    inner = paths.children(machine, bound, place)
+    try:
+        inner = paths.children(machine, bound, place)
+    except AccessDeniedError as error:
+        # The other folders are listed.
+        bound.write_error(cmdlet_errors.denied(bound.command, error, folder=True))
+        return
     yield from inner
     if depth <= 0:
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from simulator.machine import listeners, registry
 from simulator.machine.objects import Bound, CmdletError, PSObject
+from simulator.machine.rights import check
 from simulator.machine.session import Session
 from simulator.machine.text import to_text
 from simulator.machine.windows_paths import LONG, is_illegal, normalise
@@ -165,6 +166,7 @@ def children(machine: Machine, bound: Bound, place: Place) -> list[Place]:
     if place.provider == "FileSystem":
         if not machine.files.is_directory(place.path):
             return []
+        machine.files.require(place.path, check.LIST)
         # A link into nothing is an entry of its folder, too.
         real = machine.files.real(place.path)
         # Folders first, each kind in the order of the volume.

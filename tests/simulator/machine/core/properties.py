@@ -19,6 +19,7 @@ from simulator.machine.core.item_objects import item, provider_properties
 from simulator.machine.core.paths import Place
 from simulator.machine.objects import CUSTOM_OBJECT, Bound, Cmdlet, CmdletError, NotModelled, PSObject
 from simulator.machine.registry import KINDS, Value
+from simulator.machine.rights import check
 from simulator.machine.text import to_text
 from simulator.windows.common import has_wildcard, items, matches
 
@@ -186,6 +187,7 @@ def _set_of_file(machine: Machine, place: Place, name: str, value: object) -> No
     if name.casefold() in ("lastwritetime", "lastwritetimeutc"):
         moment = convert(value, "DateTime")
         assert isinstance(moment, datetime)
+        machine.files.require(place.path, check.WRITE_ATTRIBUTES)
         os.utime(machine.files.real(place.path), (moment.timestamp(), moment.timestamp()))
         return
     known = item(machine, place).find(name)

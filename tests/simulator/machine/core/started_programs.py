@@ -16,6 +16,7 @@ from simulator.machine.core import paths
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Invocation, Program, ProgramResult, PSObject
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.services import ServiceError
 from simulator.windows.common import items
 
@@ -36,8 +37,10 @@ def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
     arguments, path = " ".join(bound.texts("ArgumentList")), bound.text("FilePath")
     try:
         found = machine.programs.find(path, environment, directory)
-    except (ProgramNotFoundError, NotExecutableError) as error:
+    except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
         reason = "The system cannot find the file specified."
+        if isinstance(error, AccessDeniedError):
+            reason = "Access is denied."
         if isinstance(error, NotExecutableError):
             reason = "%1 is not a valid Win32 application."
         message = f"This command cannot be run due to the error: {reason}"

@@ -34,6 +34,8 @@ from simulator.machine.modules import (
 from simulator.machine.modules.argument_checks import INTERNAL, Checks, NoCheckModeError, masked
 from simulator.machine.modules.arguments import ArgumentError, Arguments, Module
 from simulator.machine.modules.specification import Rules
+from simulator.machine.registry import RegistryDeniedError
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.session import Session
 
 MODULES: Mapping[str, Module] = {
@@ -134,8 +136,9 @@ def _legacy(session: Session, module: Module, name: str, text: str, arguments: M
 
 def _run(session: Session, module: Module, arguments: Arguments) -> dict[str, Any]:
     try:
-        return module(session, arguments)
-    except ArgumentError as error:
+        with session.machine.acting.as_account(session.user):
+            return module(session, arguments)
+    except (ArgumentError, AccessDeniedError, RegistryDeniedError) as error:
         return _failed(str(error))
 
 

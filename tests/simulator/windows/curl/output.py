@@ -90,6 +90,7 @@ class Output:
         try:
             if self._config.flag("create-dirs"):
                 files.make_directory(parent + "\\")
+            files.require_write(self.path)
             file = files.real(self.path).open("ab" if self._append else "wb")
         except OSError as error:
             raise self._failed(size) from error

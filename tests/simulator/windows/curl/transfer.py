@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from simulator.machine.objects import Invocation, ProcessEndedError
+from simulator.machine.rights import check
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows.curl import errors, http
 from simulator.windows.curl.errors import CurlError, Version
 from simulator.windows.curl.http import Head
@@ -158,7 +160,7 @@ class Transfer:
 
     def _file(self, url: SplitResult, output: Output, offset: int) -> None:
         path = url.path.lstrip("/").replace("/", "\\")
-        if not self._machine.files.is_file(path):
+        if not self._machine.files.is_file(path) or not self._readable(path):
             raise CurlError(errors.FILE_COULDNT_READ_FILE, f"Couldn't open file {url.path.lstrip('/')}")
         with self._machine.files.real(path).open("rb") as file:
             file.seek(offset)
@@ -166,6 +168,13 @@ class Transfer:
                 if self._run.stop.is_set():
                     raise ProcessEndedError
                 output.write(data)
+
+    def _readable(self, path: str) -> bool:
+        try:
+            self._machine.files.require(path, check.READ_DATA)
+        except AccessDeniedError:
+            return False
+        return True
 
     def _follow(self, url: SplitResult, output: Output, offset: int, limits: Limits, outcome: Outcome) -> None:
         """Send requests until there is an answer that is no redirect, and take its body."""

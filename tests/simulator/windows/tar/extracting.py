@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from simulator.machine.files import DiskFullError
 from simulator.machine.objects import Invocation, ProcessEndedError
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows.tar.arguments import Arguments
 from simulator.windows.tar.reading import Entry
 
@@ -64,7 +65,12 @@ class Extractor:
         place = self.place(entry.name)
         if not place:
             return
-        path = f"{self._folder.rstrip(chr(92))}\\{place}"
+        try:
+            self._unpack(entry, content, f"{self._folder.rstrip(chr(92))}\\{place}")
+        except AccessDeniedError as error:
+            raise Refused(f"{entry.name}: Can't create '{error.path}': Permission denied") from error
+
+    def _unpack(self, entry: Entry, content: IO[bytes] | None, path: str) -> None:
         files = self._machine.files
         if entry.kind == "folder":
             if files.is_file(path):
@@ -86,6 +92,7 @@ class Extractor:
             self._write(entry, content, path)
 
     def _write(self, entry: Entry, content: IO[bytes], path: str) -> None:
+        self._machine.files.require_write(path)
         real = self._machine.files.real(path)
         # libarchive's CreateFileW shares nothing:
         # https://github.com/libarchive/libarchive/blob/master/libarchive/archive_write_disk_windows.c

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.files import DiskFullError
 from simulator.machine.objects import Invocation, ProgramResult
+from simulator.machine.rights import check
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.windows_paths import normalise
 from simulator.windows.tar import reading
 from simulator.windows.tar.arguments import Arguments, UsageError, parse
@@ -142,6 +144,11 @@ def _create(machine: Machine, invocation: Invocation, arguments: Arguments) -> P
         path = _absolute(folder, name)
         if not machine.files.exists(path):
             errors.append(f"tar: {name}: Couldn't visit directory: No such file or directory")
+            continue
+        try:
+            machine.files.require(path, check.READ_DATA)
+        except AccessDeniedError:
+            errors.append(f"tar: {name}: Couldn't open {name}: Permission denied")
             continue
         base = machine.files.real(path)
         stored = name.replace("\\", "/").rstrip("/").removeprefix("C:").lstrip("/") or "."

@@ -22,6 +22,8 @@ from simulator.machine.powershell.running.binding import PRESENT, Arguments, mis
 from simulator.machine.powershell.types.convert import items
 from simulator.machine.powershell.types.kinds import SwitchValue
 from simulator.machine.powershell.types.plain_text import to_text
+from simulator.machine.rights.cmdlet_errors import denied
+from simulator.machine.rights.guard import AccessDeniedError
 
 if TYPE_CHECKING:
     from simulator.machine.powershell.running.interpreter import Interpreter
@@ -193,5 +195,8 @@ def write_file(run: Interpreter, path: str, objects: list[object], *, append: bo
     full = run.session.absolute(path)
     text = "".join(f"{line}\r\n" for line in lines(objects))
     files = run.session.machine.files
-    before = files.read_text(full) if append and files.is_file(full) else ""
-    files.write_bytes(full, b"\xff\xfe" + (before + text).encode("utf-16-le"))
+    try:
+        before = files.read_text(full) if append and files.is_file(full) else ""
+        files.write_bytes(full, b"\xff\xfe" + (before + text).encode("utf-16-le"))
+    except AccessDeniedError as error:
+        raise denied("Out-File", error, folder=False) from None

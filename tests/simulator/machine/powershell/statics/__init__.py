@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import CUSTOM_OBJECT, CmdletError, NotModelled, PSObject
-from simulator.machine.powershell.running.errors import exception, failure
+from simulator.machine.powershell.running.errors import exception, failure, method_failure
 from simulator.machine.powershell.statics import file_streams, numbers, system, values
 from simulator.machine.powershell.types import names
 from simulator.machine.powershell.types.arithmetic import integer
@@ -25,6 +25,7 @@ from simulator.machine.powershell.types.kinds import (
     TypedArray,
 )
 from simulator.machine.powershell.types.plain_text import to_text
+from simulator.machine.rights.guard import AccessDeniedError
 
 if TYPE_CHECKING:
     from simulator.machine.session import Session
@@ -73,6 +74,8 @@ def call(session: Session, type_name: str, name: str, given: list[object]) -> ob
         raise NotModelled(f"[{type_name}]::{name}() with {len(given)} arguments")
     try:
         return reaching[2](session, given) if reaching else table[lower][2](*given)
+    except AccessDeniedError as error:
+        raise method_failure(name, len(given), "System.UnauthorizedAccessException", str(error)) from None
     except (TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
         raise NotModelled(f"[{type_name}]::{name}() with these arguments ({error})") from None
     except CmdletError as error:

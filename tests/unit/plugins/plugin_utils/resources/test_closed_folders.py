@@ -223,12 +223,12 @@ def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkey
         files.write_text(rf"C:\ProgramData\winkube\cache\{name}", "x")
     sddl = Files.sddl
 
-    def asked(files: Files, path: str) -> str:
+    def asked(files: Files, path: str, *enabled: t.Collection[str]) -> str:
         if path.endswith("passing") and files.exists(path):
             files.delete(path)
         if path.endswith("hidden") or not files.exists(path):
             raise CmdletError("PermissionDenied", "GetAcl_UnauthorizedAccessException", "unauthorized", "System.X")
-        return sddl(files, path)
+        return sddl(files, path, *enabled)
 
     monkeypatch.setattr(Files, "sddl", asked)
     outcome = converge(DirectNode(machine), *CACHE, check_mode=True)

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The private folder behind a drive: names whatever their case, sizes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def child(folder: Path, name: str) -> Path:
+    """Return a child by its name, whatever its case; a path that does not exist keeps the given case."""
+    exact = folder / name
+    if exact.exists() or not folder.is_dir():
+        return exact
+    wanted = name.casefold()
+    return next((child for child in folder.iterdir() if child.name.casefold() == wanted), exact)
+
+
+def link_target(root: Path, place: Path) -> Path | None:
+    """Return where the links on a place lead to, below the root; None without links, or if they lead out of it."""
+    at = root
+    for part in place.relative_to(root).parts:
+        at = at / part
+        if at.is_symlink():
+            target, top = Path(os.path.realpath(place)), Path(os.path.realpath(root))
+            return target.relative_to(top) if target.is_relative_to(top) else None
+    return None
+
+
+def total_size(place: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder."""
+    if place.is_file():
+        return place.stat().st_size
+    total = 0
+    for folder, _, names in os.walk(place):
+        for name in names:
+            try:
+                total += Path(folder, name).lstat().st_size
+            except FileNotFoundError:  # deleted by another thread while we looked
+                continue
+    return total

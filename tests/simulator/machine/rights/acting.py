@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Who acts in a thread. A thread has the token of its process, or it impersonates somebody; Windows itself has none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import ParamSpec, TypeVar
+
+from simulator.machine.rights.tokens import Token
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class Acting:
+    """The tokens of a machine's threads.
+
+    Parameters:
+        token_of: returns the token of an account.
+    """
+
+    def __init__(self, token_of: Callable[[str], Token]) -> None:
+        self._token_of = token_of
+        self._thread = threading.local()
+
+    @property
+    def token(self) -> Token | None:
+        """Who acts here; None: Windows itself, or a test, to whom nothing is closed."""
+        found: Token | None = getattr(self._thread, "token", None)
+        return found
+
+    def as_account(self, account: str) -> AbstractContextManager[None]:
+        """Act as an account: `with acting.as_account("SYSTEM"):`."""
+        return self._switch(self._token_of(account))
+
+    def as_windows(self) -> AbstractContextManager[None]:
+        """Act as Windows itself, which does on its own what a user asked it for."""
+        return self._switch(None)
+
+    @contextmanager
+    def _switch(self, token: Token | None) -> Iterator[None]:
+        before = self.token
+        self._thread.token = token
+        try:
+            yield
+        finally:
+            self._thread.token = before
+
+    def carried(self, work: Callable[Given, Result]) -> Callable[Given, Result]:
+        """Return work that acts as whoever acts now, in whatever thread it is done."""
+        token = self.token
+
+        def run(*given: Given.args, **named: Given.kwargs) -> Result:
+            with self._switch(token):
+                return work(*given, **named)
+
+        return run

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The access check: which rights an access list grants to a token.
+
+Sources: MS-DTYP 2.5.3.2 (access check algorithm) and
+https://learn.microsoft.com/windows/win32/secauthz/how-dacls-control-access-to-an-object
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from simulator.machine.access_lists import Ace, Descriptor
+from simulator.machine.rights.tokens import BACKUP, OWNER_RIGHTS, RESTORE, TAKE_OWNERSHIP, Token, sid
+
+# https://learn.microsoft.com/windows/win32/fileio/file-access-rights-constants
+READ_DATA = LIST = 0x1
+WRITE_DATA = ADD_FILE = 0x2
+APPEND_DATA = ADD_FOLDER = 0x4
+EXECUTE = 0x20
+DELETE_CHILD = 0x40
+READ_ATTRIBUTES = 0x80
+WRITE_ATTRIBUTES = 0x100
+DELETE = 0x10000
+READ_CONTROL = 0x20000
+WRITE_DAC = 0x40000
+WRITE_OWNER = 0x80000
+GENERIC_READ = 0x120089
+GENERIC_WRITE = 0x120116
+GENERIC_EXECUTE = 0x1200A0
+FULL = 0x1F01FF
+
+
+def granted(descriptor: Descriptor, token: Token, enabled: Iterable[str] = ()) -> int:
+    """Return all rights that a token has on what a descriptor protects.
+
+    Parameters:
+        enabled: privileges that the caller enabled, and whose special treatment it asks for (backup semantics:
+            https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew); those count that are held.
+    """
+    sids, entries = token.sids, descriptor.entries
+    if entries is None:
+        return FULL
+    # The first entry that says something of a right decides.
+    allowed = _of_owner(descriptor, token) | _of_privileges(token, enabled)
+    denied = 0
+    owner = descriptor.owner is not None and sid(descriptor.owner) in sids
+    for ace in entries:
+        who = sid(ace.trustee)
+        if "IO" in ace.flags or not (who in sids or (owner and who == OWNER_RIGHTS)):
+            continue
+        if ace.kind == "A":
+            allowed |= ace.mask & ~denied
+        else:
+            denied |= ace.mask & ~allowed
+    return allowed
+
+
+def _of_owner(descriptor: Descriptor, token: Token) -> int:
+    """Return what an owner may do whatever the list says, unless it has an entry for OWNER RIGHTS."""
+    if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
+        return 0
+    if any(sid(ace.trustee) == OWNER_RIGHTS and "IO" not in ace.flags for ace in descriptor.entries or ()):
+        return 0
+    return READ_CONTROL | WRITE_DAC
+
+
+def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
+    """Return what privileges give: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
+    held = token.privileges & frozenset(enabled)
+    found = WRITE_OWNER if TAKE_OWNERSHIP in held else 0
+    if BACKUP in held:
+        found |= GENERIC_READ | EXECUTE
+    if RESTORE in held:
+        found |= GENERIC_WRITE | DELETE | WRITE_DAC | WRITE_OWNER
+    return found
+
+
+def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
+    """Return whether a token may make somebody an owner: itself, Administrators as one of them, or by privilege.
+
+    ERROR_INVALID_OWNER (1307) otherwise: https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--
+    """
+    return sid(owner) in (token.user, token.owner) or RESTORE in token.privileges & frozenset(enabled)
+
+
+def canonical(entries: Iterable[Ace]) -> tuple[Ace, ...]:
+    """Return entries in the order in which Windows' own tools write them: own before inherited, denying first.
+
+    https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
+    """
+    return tuple(sorted(entries, key=lambda ace: 2 if "ID" in ace.flags else int(ace.kind == "A")))

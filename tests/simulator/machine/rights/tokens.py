@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Access tokens: the account that acts, its groups and its privileges.
+
+Sources: https://learn.microsoft.com/windows/win32/secauthz/access-tokens,
+https://learn.microsoft.com/windows/win32/secauthz/well-known-sids,
+https://learn.microsoft.com/windows/win32/services/localservice-account (and networkservice-, localsystem-account),
+https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-security
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from dataclasses import dataclass
+
+SYSTEM = "S-1-5-18"
+LOCAL_SERVICE = "S-1-5-19"
+NETWORK_SERVICE = "S-1-5-20"
+ADMINISTRATORS = "S-1-5-32-544"
+USERS = "S-1-5-32-545"
+GUESTS = "S-1-5-32-546"
+EVERYONE = "S-1-1-0"
+AUTHENTICATED = "S-1-5-11"
+NETWORK = "S-1-5-2"
+SERVICE = "S-1-5-6"
+OWNER_RIGHTS = "S-1-3-4"
+CONTAINER_ADMINISTRATOR = "S-1-5-93-2-1"
+CONTAINER_USER = "S-1-5-93-2-2"
+
+BACKUP = "SeBackupPrivilege"
+RESTORE = "SeRestorePrivilege"
+TAKE_OWNERSHIP = "SeTakeOwnershipPrivilege"
+ADMINISTRATIVE = frozenset({BACKUP, RESTORE, TAKE_OWNERSHIP})
+
+ALIASES = {
+    "SY": SYSTEM, "BA": ADMINISTRATORS, "BU": USERS, "BG": GUESTS, "WD": EVERYONE, "AU": AUTHENTICATED,
+    "NU": NETWORK, "SU": SERVICE, "IU": "S-1-5-4", "LS": LOCAL_SERVICE, "NS": NETWORK_SERVICE, "OW": OWNER_RIGHTS,
+    "CO": "S-1-3-0", "CG": "S-1-3-1", "AN": "S-1-5-7", "PS": "S-1-5-10", "RC": "S-1-5-12", "PU": "S-1-5-32-547",
+    "AO": "S-1-5-32-548", "SO": "S-1-5-32-549", "PO": "S-1-5-32-550", "BO": "S-1-5-32-551", "RU": "S-1-5-32-554",
+    "RD": "S-1-5-32-555", "NO": "S-1-5-32-556", "MU": "S-1-5-32-558", "LU": "S-1-5-32-559", "HA": "S-1-5-32-578",
+    "RM": "S-1-5-32-580", "AC": "S-1-15-2-1",
+}  # fmt: skip
+"""SDDL's abbreviations of accounts that every machine has: MS-DTYP 2.5.1.1. Those of a domain mean nobody here."""
+
+_SYSTEM_NAMES = frozenset({"system", "localsystem"})
+_SERVICE_NAMES = {
+    "localservice": LOCAL_SERVICE,
+    "local service": LOCAL_SERVICE,
+    "networkservice": NETWORK_SERVICE,
+    "network service": NETWORK_SERVICE,
+}
+
+
+@dataclass(frozen=True)
+class Token:
+    """Who acts.
+
+    Parameters:
+        user: the account's SID.
+        groups: the SIDs of its groups.
+        privileges: those it holds; what uses one has to enable it first.
+    """
+
+    user: str
+    groups: frozenset[str] = frozenset()
+    privileges: frozenset[str] = frozenset()
+
+    @property
+    def sids(self) -> frozenset[str]:
+        """The account and its groups."""
+        return self.groups | {self.user}
+
+    @property
+    def administrative(self) -> bool:
+        """Whether it is SYSTEM's or an administrator's."""
+        return self.user == SYSTEM or ADMINISTRATORS in self.groups
+
+    @property
+    def owner(self) -> str:
+        """The owner of what it makes: https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object"""
+        return ADMINISTRATORS if self.administrative else self.user
+
+
+def sid(trustee: str) -> str:
+    """Return the SID of an SDDL abbreviation; a SID stays as it is."""
+    return ALIASES.get(trustee, trustee)
+
+
+def service_sid(name: str) -> str:
+    """Return the SID of a service (`NT SERVICE\\NAME`): MS-DTYP 2.4.2.4, S-1-5-80 and the SHA-1 of its name."""
+    digest = hashlib.sha1(name.upper().encode("utf-16-le"), usedforsecurity=False).digest()
+    return "S-1-5-80-" + "-".join(str(part) for part in struct.unpack("<5I", digest))
+
+
+def token(account: str, machine_sid: str, administrator: str) -> Token:
+    """Return the token of an account's process.
+
+    Parameters:
+        account: a name with or without its authority, or a SID, which then is an ordinary user's.
+        machine_sid: the SID under which local accounts are.
+        administrator: the name of the administrator's account.
+    """
+    authority, _, name = account.casefold().rpartition("\\")
+    everybody = frozenset({EVERYONE, AUTHENTICATED, USERS})
+    if authority == "nt service":
+        return Token(service_sid(name), everybody | {SERVICE, "S-1-5-80-0"})
+    if name in _SYSTEM_NAMES:
+        return Token(SYSTEM, frozenset({EVERYONE, AUTHENTICATED, ADMINISTRATORS}), ADMINISTRATIVE)
+    if name in _SERVICE_NAMES:
+        return Token(_SERVICE_NAMES[name], everybody | {SERVICE})
+    if name == "containeradministrator":
+        return Token(CONTAINER_ADMINISTRATOR, everybody | {SERVICE, ADMINISTRATORS}, ADMINISTRATIVE)
+    if name == "containeruser":
+        return Token(CONTAINER_USER, everybody | {SERVICE})
+    if name in ("administrator", administrator.casefold()):
+        return Token(f"{machine_sid}-500", everybody | {ADMINISTRATORS, NETWORK}, ADMINISTRATIVE)
+    if name == "guest":
+        return Token(f"{machine_sid}-501", frozenset({EVERYONE, GUESTS, NETWORK}))
+    user = account if account.startswith("S-1-") else f"{machine_sid}-{1001 + zlib.crc32(name.encode()) % 8999}"
+    return Token(user, everybody | {NETWORK})

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Rights on a folder with all that is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from simulator.machine.rights import check
+from simulator.machine.windows_paths import normalise
+
+if TYPE_CHECKING:
+    from simulator.machine.files import Files
+
+
+def undeletable(files: Files, path: str) -> list[str]:
+    """Return what of a file, or of a folder with all that is in it, whoever acts may not delete."""
+    guard = files.guard
+    if guard.token is None:
+        return []
+    inside: list[str] = []
+    if files.is_directory(path) and not files.real(path).is_symlink():
+        inside = [entry.path for entry in files.walk(path) if normalise(entry.path) != normalise(path)]
+    kept = [place for place in inside if not guard.may_delete(place)]
+    return kept if kept or guard.may_delete(path) else [path]
+
+
+def delete_others(files: Files, path: str, kept: Sequence[str]) -> None:
+    """Delete what of a folder may be deleted, as what deletes one thing after the other has done when it fails."""
+    stay = [f"{place}\\".casefold() for place in kept]
+    deepest_first = sorted((entry.path for entry in files.walk(path)), key=len, reverse=True)
+    for place in deepest_first:
+        if not any(each.startswith(f"{place}\\".casefold()) for each in stay):
+            files.delete(place)
+
+
+def require_copy(files: Files, path: str, destination: str) -> None:
+    """Raise AccessDeniedError unless whoever acts may copy a file, or a folder with all that is in it."""
+    guard = files.guard
+    if guard.token is None:
+        return
+    if not files.is_directory(path):
+        files.require(path, check.READ_DATA)
+        files.require_write(destination)
+        return
+    for entry in files.walk(path):
+        guard.require(entry.path, check.LIST if entry.is_directory else check.READ_DATA)
+    if files.exists(destination):
+        guard.require(destination, check.ADD_FILE | check.ADD_FOLDER)
+    else:
+        guard.require_child(destination, folder=True)

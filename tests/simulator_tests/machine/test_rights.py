@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The access check: tokens, access lists, inheritance."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.machine.access_lists import Ace, Descriptor, inherited, parse
+from simulator.machine.rights import check
+from simulator.machine.rights.tokens import (
+    ADMINISTRATIVE,
+    ADMINISTRATORS,
+    BACKUP,
+    LOCAL_SERVICE,
+    NETWORK_SERVICE,
+    RESTORE,
+    SYSTEM,
+    TAKE_OWNERSHIP,
+    USERS,
+    Token,
+    service_sid,
+    token,
+)
+
+MACHINE = "S-1-5-21-1-2-3"
+USER = token("mallory", MACHINE, "Administrator")
+ADMINISTRATOR = token("Administrator", MACHINE, "Administrator")
+TRUSTEES = st.sampled_from(["SY", "BA", "BU", "WD", "CO", "OW", USER.user])
+MASKS = st.integers(0, check.FULL)
+FLAGS = st.frozensets(st.sampled_from(["CI", "OI", "IO", "NP"]))
+ACES = st.builds(lambda kind, flags, mask, who: Ace(kind, flags, hex(mask), who), st.sampled_from("AD"), FLAGS, MASKS,
+                 TRUSTEES)  # fmt: skip
+LISTS = st.lists(ACES, max_size=6).map(tuple)
+TOKENS = st.sampled_from([USER, ADMINISTRATOR, token("SYSTEM", MACHINE, "a"), token("guest", MACHINE, "a")])
+
+
+@pytest.mark.parametrize(
+    ("account", "user", "groups"),
+    [
+        ("NT AUTHORITY\\SYSTEM", SYSTEM, {ADMINISTRATORS}),
+        ("LocalSystem", SYSTEM, {ADMINISTRATORS}),
+        (".\\LocalSystem", SYSTEM, {ADMINISTRATORS}),
+        ("NT AUTHORITY\\LocalService", LOCAL_SERVICE, {USERS}),
+        ("nt authority\\network service", NETWORK_SERVICE, {USERS}),
+        ("WIN-A\\Ops", f"{MACHINE}-500", {ADMINISTRATORS, USERS}),
+        ("guest", f"{MACHINE}-501", set()),
+        ("User Manager\\ContainerUser", "S-1-5-93-2-2", {USERS}),
+        ("S-1-5-21-9-9-9-1001", "S-1-5-21-9-9-9-1001", {USERS}),
+    ],
+)
+def test_whose_token_an_account_gets(account: str, user: str, groups: set[str]) -> None:
+    found = token(account, MACHINE, "ops")
+    assert found.user == user
+    assert found.groups & {ADMINISTRATORS, USERS} == groups
+    assert bool(found.privileges) == found.administrative == (ADMINISTRATORS in groups)
+
+
+def test_the_sid_of_a_service() -> None:
+    # https://learn.microsoft.com/windows/win32/secauthz/well-known-sids names it as TrustedInstaller's.
+    wanted = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
+    assert service_sid("TrustedInstaller") == token("NT SERVICE\\trustedinstaller", MACHINE, "a").user == wanted
+
+
+@pytest.mark.parametrize(
+    ("sddl", "rights"),
+    [
+        ("O:BAD:(A;;FR;;;BU)", check.GENERIC_READ),
+        ("O:BAD:(A;;FR;;;BA)", 0),
+        # The first entry that says something of a right decides.
+        ("O:BAD:(D;;0x2;;;WD)(A;;0x3;;;BU)", 0x1),
+        ("O:BAD:(A;;0x3;;;BU)(D;;0x2;;;WD)", 0x3),
+        # For what is below only.
+        ("O:BAD:(A;OICIIO;FA;;;BU)", 0),
+        ("O:BAD:(D;OICIIO;FA;;;BU)(A;;0x1;;;BU)", 0x1),
+        # An empty list grants nothing, none at all grants everything.
+        ("O:BAD:", 0),
+        ("O:BA", check.FULL),
+        # An owner may always read and set the list, unless OWNER RIGHTS says otherwise.
+        (f"O:{USER.user}D:(D;;FA;;;WD)", check.READ_CONTROL | check.WRITE_DAC),
+        (f"O:{USER.user}D:(A;;0x1;;;OW)", 0x1),
+        ("O:BAD:(A;;0x1;;;OW)", 0),
+        (f"O:{USER.user}D:(A;OICIIO;0x1;;;OW)", check.READ_CONTROL | check.WRITE_DAC),
+    ],
+)
+def test_what_a_list_grants(sddl: str, rights: int) -> None:
+    assert check.granted(parse(sddl), USER) == rights
+
+
+def test_privileges_count_where_they_are_held_and_enabled() -> None:
+    closed = parse(f"O:{USER.user}D:P")
+    assert check.granted(closed, ADMINISTRATOR) == 0
+    assert check.granted(closed, ADMINISTRATOR, {TAKE_OWNERSHIP}) == check.WRITE_OWNER
+    assert check.granted(closed, ADMINISTRATOR, {BACKUP}) & check.GENERIC_READ == check.GENERIC_READ
+    assert not check.granted(closed, ADMINISTRATOR, {BACKUP}) & check.WRITE_DATA
+    restore = check.granted(closed, ADMINISTRATOR, {RESTORE})
+    assert restore & (check.WRITE_DAC | check.WRITE_OWNER | check.DELETE) == 0xD0000
+    assert not restore & check.READ_DATA
+    assert check.granted(parse("O:BAD:P"), USER, ADMINISTRATIVE) == 0
+
+
+def test_whom_one_may_make_an_owner() -> None:
+    assert check.may_own(ADMINISTRATOR, "BA")
+    assert check.may_own(USER, USER.user)
+    assert not check.may_own(USER, "BA")
+    assert not check.may_own(ADMINISTRATOR, "SY")
+    assert check.may_own(ADMINISTRATOR, "SY", {RESTORE})
+    assert not check.may_own(USER, "SY", {RESTORE})
+
+
+@given(LISTS, TOKENS)
+def test_a_denial_in_front_takes_its_rights_and_no_others(entries: tuple[Ace, ...], who: Token) -> None:
+    owned = Descriptor("NS", "SY", True, entries)
+    before = check.granted(owned, who)
+    denied = Ace("D", frozenset(), "0x3", "S-1-1-0")
+    assert check.granted(Descriptor("NS", "SY", True, (denied, *entries)), who) == before & ~0x3
+
+
+@given(LISTS, TOKENS)
+def test_an_entry_at_the_end_takes_nothing(entries: tuple[Ace, ...], who: Token) -> None:
+    before = check.granted(Descriptor("NS", "SY", True, entries), who)
+    for kind in "AD":
+        more = Ace(kind, frozenset(), hex(check.FULL), "WD")
+        after = check.granted(Descriptor("NS", "SY", True, (*entries, more)), who)
+        assert after & before == before
+        assert kind == "A" or after == before
+
+
+@given(LISTS)
+def test_canonical_order(entries: tuple[Ace, ...]) -> None:
+    passed_on = inherited(entries, folder=True, owner="BA")
+    ordered = check.canonical((*passed_on, *entries))
+    assert sorted(map(str, ordered)) == sorted(map(str, (*passed_on, *entries)))
+    assert [("ID" in ace.flags, ace.kind) for ace in ordered if "ID" not in ace.flags] == sorted(
+        [(False, ace.kind) for ace in entries], key=lambda pair: pair[1] == "A"
+    )
+    # What is inherited keeps its order, and comes last.
+    assert ordered[len(entries) :] == passed_on
+
+
+@given(LISTS)
+def test_what_is_inherited(entries: tuple[Ace, ...]) -> None:
+    for ace in inherited(entries, folder=False, owner="BA"):
+        assert ace.flags == {"ID"}
+        assert ace.trustee != "CO"
+    deep = inherited(inherited(entries, folder=True, owner="BA"), folder=False, owner="BA")
+    lasting = [ace for ace in entries if "NP" not in ace.flags]
+    assert deep == inherited(inherited(lasting, folder=True, owner="BA"), folder=False, owner="BA")
+    objects = [ace for ace in lasting if "OI" in ace.flags]
+    assert len(deep) == len(objects)
