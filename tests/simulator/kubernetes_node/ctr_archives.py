@@ -23,6 +23,8 @@ from simulator.kubernetes_node.image_store import Image, ImageStore
 from simulator.kubernetes_node.kubelet_settings import drive
 from simulator.kubernetes_node.puller import unpack
 from simulator.machine.files import DiskFullError
+from simulator.machine.rights import check
+from simulator.machine.rights.guard import AccessDeniedError
 
 _NAME = "io.containerd.image.name"
 _TAG = "org.opencontainers.image.ref.name"
@@ -84,6 +86,10 @@ def _import(run: Run) -> str:
         raise CtrError("--discard-unpacked-layers and --no-unpack are incompatible options")
     if not files.is_file(path):
         raise CtrError(f"open {path}: The system cannot find the file specified.")
+    try:
+        files.require(path, check.READ_DATA)
+    except AccessDeniedError as error:
+        raise CtrError(f"open {path}: Access is denied.") from error
     store.make_namespace(run.namespace)
     with store.lease():
         try:

@@ -19,6 +19,7 @@ from simulator.kubernetes_node.docker_cli import DockerRun, UsageError, render, 
 from simulator.kubernetes_node.docker_images import DockerError, DockerImage, familiar, normal
 from simulator.kubernetes_node.dockerd_config import at_least
 from simulator.machine.files import DiskFullError
+from simulator.machine.rights import check
 
 _NONE = "<none>"
 _FULL = "write: There is not enough space on the disk."
@@ -200,6 +201,8 @@ def _load(run: DockerRun) -> str:
         raise UsageError(f"open {path}: The system cannot find the file specified.")
     if not path and not run.invocation.stdin:
         raise UsageError("requested load from stdin, but stdin is empty")
+    if path:
+        files.require(run.path(path), check.READ_DATA)
     source = files.real(run.path(path)).open("rb") if path else io.BytesIO(run.invocation.stdin)
     try:
         with source as raw, tarfile.open(fileobj=raw, mode="r:*") as archive:

@@ -184,7 +184,8 @@ def make_users(machine: Machine) -> None:
     """Make the administrator's profile."""
     for folder in (r"AppData\Local\Temp", r"AppData\Roaming", "Desktop", "Documents"):
         machine.files.make_directory(f"C:\\Users\\{machine.settings.user}\\{folder}")
-    machine.files.set_sddl(f"C:\\Users\\{machine.settings.user}", defaults.profile(f"{machine.sid}-500"))
+    profile = defaults.profile(machine.acting.token_of(machine.settings.user).user)
+    machine.files.set_sddl(f"C:\\Users\\{machine.settings.user}", profile)
 
 
 def at_logon(machine: Machine) -> None:

@@ -24,7 +24,7 @@ from simulator.machine.processes import Processes
 from simulator.machine.programs import Programs
 from simulator.machine.registry import Registry
 from simulator.machine.rights.acting import Acting
-from simulator.machine.rights.tokens import token
+from simulator.machine.rights.logons import token
 from simulator.machine.services import Services
 from simulator.machine.settings import Settings
 from simulator.machine.versions import VERSIONS, WindowsVersion
@@ -63,7 +63,7 @@ class Machine:
         drives = settings.option("drives", ["C"])
         letters = tuple(str(letter)[0] for letter in drives) if isinstance(drives, list) else ("C",)
         self.sid = ""
-        self.acting = Acting(lambda account: token(account, self.sid, settings.user))
+        self.acting = Acting(lambda account: token(self, account))
         self.files = Files(folder, int(settings.disk_gb * GIGABYTE), letters, self.acting)
         self.registry = Registry(self.acting)
         self.network = Network()

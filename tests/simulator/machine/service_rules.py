@@ -83,11 +83,7 @@ def is_administrator(machine: Machine, account: str) -> bool:
     LocalService, NetworkService and the services' own accounts have a user's:
     https://learn.microsoft.com/windows/win32/services/localservice-account
     """
-    wanted = account.casefold()
-    if wanted in ("localsystem", ".\\localsystem", "nt authority\\system"):
-        return True
-    authority, _, user = wanted.rpartition("\\")
-    return authority != "nt service" and user in ("administrator", machine.settings.user.casefold())
+    return machine.acting.token_of(account).administrative
 
 
 def _needs(machine: Machine, names: object, service: str, seen: set[str]) -> bool:

@@ -8,15 +8,15 @@ fresh server has: ../contracts/local-accounts.json.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import struct
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from simulator.machine.contract import FOLDER
+from simulator.machine.rights.tokens import AUTHENTICATED, service_sid
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -25,6 +25,7 @@ BUILTIN = "S-1-5-32-"
 # What stands for the machine's own part of an identifier: sysprep gives it another.
 _HERE = "@"
 _FIRST = 1000
+INTERACTIVE = "S-1-5-4"
 
 WELL_KNOWN = {
     "S-1-1-0": "Everyone",
@@ -35,6 +36,10 @@ WELL_KNOWN = {
     "S-1-5-18": "NT AUTHORITY\\SYSTEM",
     "S-1-5-19": "NT AUTHORITY\\LOCAL SERVICE",
     "S-1-5-20": "NT AUTHORITY\\NETWORK SERVICE",
+    "S-1-5-93-2-1": "User Manager\\ContainerAdministrator",
+    "S-1-5-93-2-2": "User Manager\\ContainerUser",
+    "S-1-15-2-1": "APPLICATION PACKAGE AUTHORITY\\ALL APPLICATION PACKAGES",
+    "S-1-15-2-2": "APPLICATION PACKAGE AUTHORITY\\ALL RESTRICTED APPLICATION PACKAGES",
 }
 
 
@@ -79,6 +84,8 @@ def accounts(machine: Machine) -> LocalAccounts:
             found.accounts[entry["name"].casefold()] = Account(kind="Group", key=f"{BUILTIN}{number}", **entry)
         for number, entry in fresh["users"].items():
             found.accounts[entry["name"].casefold()] = Account(kind="User", key=f"{_HERE}-{number}", **entry)
+        found.accounts["users"].members += [AUTHENTICATED, INTERACTIVE]
+        found.accounts["guests"].members.append(f"{_HERE}-501")
         administrators = found.accounts["administrators"].members
         administrators.append(f"{_HERE}-500")
         own = machine.settings.user
@@ -136,6 +143,13 @@ def leave(machine: Machine, group: Account, member: str) -> None:
     group.members.remove(_short(machine, member))
 
 
+def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
+    """Return the identifiers of the local groups that any of these accounts is in."""
+    wanted = {_short(machine, each) for each in sids}
+    groups = (account for account in accounts(machine).accounts.values() if account.kind == "Group")
+    return {sid(machine, group) for group in groups if not wanted.isdisjoint(group.members)}
+
+
 def resolve(machine: Machine, name: str) -> str | None:
     """Return the identifier of an account's name (`NAME`, `COMPUTER\\NAME`, `.\\NAME`, an identifier), or None."""
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
@@ -170,8 +184,7 @@ def _service(machine: Machine, name: str) -> str | None:
     """Return the identifier of a service's account: https://learn.microsoft.com/windows/win32/secauthz/well-known-sids"""
     if not machine.services.exists(name):
         return None
-    digest = hashlib.sha1(name.upper().encode("utf-16-le"), usedforsecurity=False).digest()
-    return "S-1-5-80-" + "-".join(str(part) for part in struct.unpack("<5I", digest))
+    return service_sid(name)
 
 
 def _whole(machine: Machine, key: str) -> str:

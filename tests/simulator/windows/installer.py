@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from simulator.machine import executables
 from simulator.machine.objects import IdleServiceProgram, Invocation, Program, ProgramResult, ServiceProgram
+from simulator.machine.programs import SYSTEM
+from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows import accounts, installer_package
 from simulator.windows.installer_package import Package
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 UNINSTALL = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Uninstall"
-OK, UNKNOWN_PRODUCT, CANNOT_OPEN, INVALID_PACKAGE, BAD_COMMAND_LINE = 0, 1605, 1619, 1620, 1639
+OK, FATAL, UNKNOWN_PRODUCT, CANNOT_OPEN, INVALID_PACKAGE, BAD_COMMAND_LINE = 0, 1603, 1605, 1619, 1620, 1639
 
 
 def package_of(machine: Machine, path: str) -> Package | None:
@@ -55,18 +57,34 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
             return ProgramResult(BAD_COMMAND_LINE)
     if not action or not quiet:
         return ProgramResult(BAD_COMMAND_LINE)
-    code = _install(machine, target) if action == "/i" else _remove(machine, target)
+    code = _act(machine, action, target)
     if log:
         machine.files.write_text(log, f"MainEngineThread is returning {code}\r\n")
     return ProgramResult(code)
 
 
-def _install(machine: Machine, path: str) -> int:
-    if not machine.files.is_file(path):
+def _act(machine: Machine, action: str, target: str) -> int:
+    """Open the package as the caller, and let the installer's service, which is SYSTEM, install or remove it.
+
+    Packages for all users need an administrator (errors 1925 and 1730, which end in 1603):
+    https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages
+    """
+    try:
+        package = package_of(machine, target)
+    except AccessDeniedError:
         return CANNOT_OPEN
-    package = package_of(machine, path)
-    if package is None:
-        return INVALID_PACKAGE
+    caller = machine.acting.token
+    permitted = caller is None or caller.administrative
+    with machine.acting.as_account(SYSTEM):
+        if action == "/x":
+            code = package.product_code if package else target
+            return _remove(machine, code) if permitted or not is_installed(machine, code) else FATAL
+        if package is None:
+            return INVALID_PACKAGE if machine.files.is_file(target) else CANNOT_OPEN
+        return _install(machine, target, package) if permitted else FATAL
+
+
+def _install(machine: Machine, path: str, package: Package) -> int:
     for target, program in package.programs.items():
         machine.files.make_directory(target.rpartition("\\")[0])
         machine.files.write_bytes(target, executables.make(program, package.version))
@@ -104,9 +122,7 @@ def _keep(machine: Machine, path: str, package: Package) -> str:
     return kept
 
 
-def _remove(machine: Machine, target: str) -> int:
-    given = package_of(machine, target)
-    code = given.product_code if given else target
+def _remove(machine: Machine, code: str) -> int:
     kept = str(machine.registry.data(f"{UNINSTALL}\\{code}", "LocalPackage", ""))
     package = package_of(machine, kept)
     if package is None:

@@ -13,7 +13,8 @@ from simulator.machine.access_lists import parse
 from simulator.machine.objects import Invocation, Program, ProgramResult
 from simulator.machine.rights import check
 from simulator.machine.rights.guard import InvalidOwnerError
-from simulator.machine.rights.tokens import RESTORE, TAKE_OWNERSHIP
+from simulator.machine.rights.tokens import RESTORE, TAKE_OWNERSHIP, abbreviated
+from simulator.windows import accounts
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -24,13 +25,6 @@ _SCHEMES = {
     "a1841308-3541-4fab-bc81-f71556f20b4a": "Power saver",
 }
 _ALIASES = {"SCHEME_BALANCED": 0, "SCHEME_MIN": 1, "SCHEME_MAX": 2}
-# Well-known names and their SDDL abbreviations: https://learn.microsoft.com/windows/win32/secauthz/sid-strings
-_TRUSTEES = {
-    "administrators": "BA", "builtin\\administrators": "BA", "*s-1-5-32-544": "BA", "system": "SY",
-    "nt authority\\system": "SY",
-    "*s-1-5-18": "SY", "users": "BU", "builtin\\users": "BU", "*s-1-5-32-545": "BU", "everyone": "WD", "*s-1-1-0": "WD",
-    "authenticated users": "AU", "nt authority\\authenticated users": "AU", "*s-1-5-11": "AU",
-}  # fmt: skip
 _NOT_OWNER = "This security ID may not be assigned as the owner of this object."
 _RIGHTS = {"F": "FA", "M": "0x1301bf", "RX": "0x1200a9", "R": "FR", "W": "FW", "D": "SD"}
 
@@ -97,12 +91,12 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
             mode = low
         elif low in ("/t", "/c", "/q", "/l"):
             continue
-        elif mode == "/setowner" and low in _TRUSTEES:
+        elif mode == "/setowner" and (owner := _trustee(machine, word)):
             # It forces nothing (`icacls /?`); with that right, an administrator makes anybody the owner.
             machine.files.guard.require(path, check.WRITE_OWNER)
-            machine.files.set_sddl(path, f"O:{_TRUSTEES[low]}", {RESTORE})
+            machine.files.set_sddl(path, f"O:{owner}", {RESTORE})
         elif mode:
-            changed = _change(sddl, mode, word)
+            changed = _change(machine, sddl, mode, word)
             if changed is None:
                 return ProgramResult(
                     1332, "", f"{word}: No mapping between account names and security IDs was done.\r\n"
@@ -164,10 +158,16 @@ def _inheritance(sddl: str, letter: str) -> str:
     return re.sub(r"D:(P?)(AI)?", "D:P", head) + "".join(copied)
 
 
-def _change(sddl: str, mode: str, word: str) -> str | None:
+def _trustee(machine: Machine, who: str) -> str | None:
+    """Return SDDL's name of an account: `NAME`, `AUTHORITY\\NAME` or `*SID`; None if there is none."""
+    found = accounts.resolve(machine, who.removeprefix("*"))
+    return abbreviated(found) if found else None
+
+
+def _change(machine: Machine, sddl: str, mode: str, word: str) -> str | None:
     head, entries = _entries(sddl)
     who, _, rights = word.rpartition(":") if mode.startswith(("/grant", "/deny")) else (word, "", "")
-    trustee = _TRUSTEES.get(who.casefold())
+    trustee = _trustee(machine, who)
     if trustee is None:
         return None
     replaces = mode.startswith("/remove") or mode.endswith(":r")

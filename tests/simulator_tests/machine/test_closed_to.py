@@ -20,6 +20,7 @@ from simulator.machine.powershell.host import run_script
 from simulator.machine.rights.defaults import TRUSTED_INSTALLER
 from simulator.machine.services import ServiceError
 from simulator.machine.session import Session
+from simulator.windows import accounts
 
 CLOSED = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 LOCKED = "O:S-1-5-21-1-2-3-1001D:P(A;OICI;FA;;;S-1-5-21-1-2-3-1001)"
@@ -30,6 +31,7 @@ CMD = r"C:\Windows\System32\cmd.exe"
 @pytest.fixture
 def user(machine: Machine) -> Session:
     """The process of somebody who is in Users only."""
+    accounts.add(machine, "mallory", "User")
     return Session(machine, machine.processes.begin("powershell.exe", "mallory"), "mallory")
 
 

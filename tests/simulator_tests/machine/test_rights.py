@@ -9,11 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.machine.access_lists import Ace, Descriptor, inherited, parse
+from simulator.machine.machine import Machine
+from simulator.machine.modules import rights
+from simulator.machine.modules.accounts import membership
+from simulator.machine.modules.arguments import Arguments
+from simulator.machine.registry import RegistryDeniedError
 from simulator.machine.rights import check
+from simulator.machine.rights.logons import token
 from simulator.machine.rights.tokens import (
     ADMINISTRATIVE,
     ADMINISTRATORS,
+    AUTHENTICATED,
     BACKUP,
+    EVERYONE,
+    GUESTS,
     LOCAL_SERVICE,
     NETWORK_SERVICE,
     RESTORE,
@@ -21,20 +30,23 @@ from simulator.machine.rights.tokens import (
     TAKE_OWNERSHIP,
     USERS,
     Token,
+    built_in,
     service_sid,
-    token,
 )
+from simulator.machine.session import Session
+from simulator.windows import accounts
 
 MACHINE = "S-1-5-21-1-2-3"
-USER = token("mallory", MACHINE, "Administrator")
-ADMINISTRATOR = token("Administrator", MACHINE, "Administrator")
+USER = Token(f"{MACHINE}-1001", frozenset({EVERYONE, AUTHENTICATED, USERS}))
+ADMINISTRATOR = Token(f"{MACHINE}-500", USER.groups | {ADMINISTRATORS}, ADMINISTRATIVE)
+GUEST = Token(f"{MACHINE}-501", frozenset({EVERYONE, GUESTS}))
 TRUSTEES = st.sampled_from(["SY", "BA", "BU", "WD", "CO", "OW", USER.user])
 MASKS = st.integers(0, check.FULL)
 FLAGS = st.frozensets(st.sampled_from(["CI", "OI", "IO", "NP"]))
 ACES = st.builds(lambda kind, flags, mask, who: Ace(kind, flags, hex(mask), who), st.sampled_from("AD"), FLAGS, MASKS,
                  TRUSTEES)  # fmt: skip
 LISTS = st.lists(ACES, max_size=6).map(tuple)
-TOKENS = st.sampled_from([USER, ADMINISTRATOR, token("SYSTEM", MACHINE, "a"), token("guest", MACHINE, "a")])
+TOKENS = st.sampled_from([token for token in (USER, ADMINISTRATOR, GUEST, built_in("SYSTEM")) if token])
 
 
 @pytest.mark.parametrize(
@@ -45,23 +57,63 @@ TOKENS = st.sampled_from([USER, ADMINISTRATOR, token("SYSTEM", MACHINE, "a"), to
         (".\\LocalSystem", SYSTEM, {ADMINISTRATORS}),
         ("NT AUTHORITY\\LocalService", LOCAL_SERVICE, {USERS}),
         ("nt authority\\network service", NETWORK_SERVICE, {USERS}),
-        ("WIN-A\\Ops", f"{MACHINE}-500", {ADMINISTRATORS, USERS}),
-        ("guest", f"{MACHINE}-501", set()),
+        ("WIN-A\\administrator", "@-500", {ADMINISTRATORS, USERS}),
+        ("guest", "@-501", {GUESTS}),
+        ("alice", "@-1001", {USERS}),
+        (".\\Alice", "@-1001", {USERS}),
         ("User Manager\\ContainerUser", "S-1-5-93-2-2", {USERS}),
         ("S-1-5-21-9-9-9-1001", "S-1-5-21-9-9-9-1001", {USERS}),
     ],
 )
-def test_whose_token_an_account_gets(account: str, user: str, groups: set[str]) -> None:
-    found = token(account, MACHINE, "ops")
-    assert found.user == user
-    assert found.groups & {ADMINISTRATORS, USERS} == groups
+def test_whose_token_an_account_gets(machine: Machine, account: str, user: str, groups: set[str]) -> None:
+    accounts.add(machine, "alice", "User")
+    found = token(machine, account)
+    assert found.user == user.replace("@", machine.sid)
+    assert found.groups & {ADMINISTRATORS, USERS, GUESTS} == groups
     assert bool(found.privileges) == found.administrative == (ADMINISTRATORS in groups)
 
 
-def test_the_sid_of_a_service() -> None:
+def test_local_groups_decide_who_is_an_administrator(machine: Machine) -> None:
+    alice = accounts.sid(machine, accounts.add(machine, "alice", "User"))
+    session = Session(machine, machine.processes.begin("powershell.exe", "SYSTEM"), "SYSTEM")
+
+    def members(group: str, state: str) -> None:
+        given = Arguments({"name": group, "members": ["alice", "NT AUTHORITY\\LOCAL SERVICE"], "state": state}, "")
+        assert membership(session, given)["changed"] is True
+
+    for account, user in (("alice", alice), ("NT AUTHORITY\\LocalService", LOCAL_SERVICE)):
+        members("Administrators", "present")
+        assert token(machine, account).administrative
+        assert token(machine, account).owner == ADMINISTRATORS
+        with machine.acting.as_account(account):
+            machine.registry.set("HKLM:\\SOFTWARE\\x", "y", "z")
+        members("Administrators", "absent")
+        assert token(machine, account).owner == user
+        assert not token(machine, account).privileges
+        with machine.acting.as_account(account), pytest.raises(RegistryDeniedError):
+            machine.registry.set("HKLM:\\SOFTWARE\\x", "y", "z")
+    members("Backup Operators", "present")
+    assert token(machine, "alice").privileges == {BACKUP, RESTORE}
+    # SYSTEM needs no group.
+    administrators = accounts.find(machine, "Administrators")
+    assert administrators
+    administrators.members.clear()
+    assert token(machine, "SYSTEM").administrative
+    assert not token(machine, "Administrator").administrative
+
+
+def test_user_rights_decide_who_holds_a_privilege(machine: Machine) -> None:
+    accounts.add(machine, "alice", "User")
+    session = Session(machine, machine.processes.begin("powershell.exe", "SYSTEM"), "SYSTEM")
+    rights.run(session, Arguments({"name": TAKE_OWNERSHIP, "users": ["alice"], "action": "set"}, ""))
+    assert token(machine, "alice").privileges == {TAKE_OWNERSHIP}
+    assert token(machine, "Administrator").privileges == {BACKUP, RESTORE}
+
+
+def test_the_sid_of_a_service(machine: Machine) -> None:
     # https://learn.microsoft.com/windows/win32/secauthz/well-known-sids names it as TrustedInstaller's.
     wanted = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
-    assert service_sid("TrustedInstaller") == token("NT SERVICE\\trustedinstaller", MACHINE, "a").user == wanted
+    assert service_sid("TrustedInstaller") == token(machine, "NT SERVICE\\trustedinstaller").user == wanted
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,13 @@ from typing import TYPE_CHECKING
 from simulator.machine.core import paths
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject
 from simulator.machine.rights.guard import AccessDeniedError, InvalidOwnerError
-from simulator.machine.rights.tokens import BACKUP, RESTORE
+from simulator.machine.rights.tokens import BACKUP, RESTORE, sid
 from simulator.machine.text import to_text
+from simulator.windows import accounts
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-TRUSTEES = {
-    "BA": "BUILTIN\\Administrators", "SY": "NT AUTHORITY\\SYSTEM", "BU": "BUILTIN\\Users", "WD": "Everyone",
-    "AU": "NT AUTHORITY\\Authenticated Users", "CO": "CREATOR OWNER", "LS": "NT AUTHORITY\\LOCAL SERVICE",
-    "NS": "NT AUTHORITY\\NETWORK SERVICE", "IU": "NT AUTHORITY\\INTERACTIVE",
-}  # fmt: skip
 RIGHTS = {
     "FA": ("FullControl", 2032127), "FR": ("Read, Synchronize", 1179785), "FW": ("Write, Synchronize", 1048854),
     "FX": ("ReadAndExecute, Synchronize", 1179808), "0x1200a9": ("ReadAndExecute, Synchronize", 1179817),
@@ -34,7 +30,13 @@ RIGHTS = {
 }  # fmt: skip
 
 
-def _rule(entry: str) -> PSObject:
+def _name(machine: Machine, who: str) -> str:
+    """Return the name that .NET shows for an account."""
+    full = sid(who)
+    return accounts.name_of(machine, full) or full
+
+
+def _rule(machine: Machine, entry: str) -> PSObject:
     kind, flags, rights, _, _, who = (entry.split(";") + [""] * 6)[:6]
     name, number = RIGHTS.get(rights, (rights, 0))
     inheritance = ", ".join(
@@ -43,7 +45,7 @@ def _rule(entry: str) -> PSObject:
     propagation = ", ".join(
         word for flag, word in (("NP", "NoPropagateInherit"), ("IO", "InheritOnly")) if flag in flags
     )
-    trustee = TRUSTEES.get(who, who)
+    trustee = _name(machine, who)
     return PSObject(
         "System.Security.AccessControl.FileSystemAccessRule",
         {
@@ -84,7 +86,7 @@ def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
             raise NotModelled("access lists of registry keys")
         sddl = read_sddl(machine, place.path)
         owner, group = re.search(r"O:([A-Z]{2}|S-[\d-]+)", sddl), re.search(r"G:([A-Z]{2}|S-[\d-]+)", sddl)
-        rules = [_rule(entry) for entry in re.findall(r"\(([^)]*)\)", sddl)]
+        rules = [_rule(machine, entry) for entry in re.findall(r"\(([^)]*)\)", sddl)]
         shown = [
             f"{to_text(rule['IdentityReference'])} {to_text(rule['AccessControlType'])}  "
             f"{to_text(rule['FileSystemRights'])}"
@@ -95,8 +97,8 @@ def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
             f"System.Security.AccessControl.{'Directory' if folder else 'File'}Security",
             {
                 "Path": f"{paths.CORE}FileSystem::{place.path}",
-                "Owner": TRUSTEES.get(owner[1], owner[1]) if owner else None,
-                "Group": TRUSTEES.get(group[1], group[1]) if group else None,
+                "Owner": _name(machine, owner[1]) if owner else None,
+                "Group": _name(machine, group[1]) if group else None,
                 "Access": rules,
                 "Sddl": sddl,
                 "AccessToString": "\n".join(shown),

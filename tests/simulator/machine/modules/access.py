@@ -12,6 +12,7 @@ from simulator.machine.access_lists import Ace, Descriptor
 from simulator.machine.modules.accounts import sid_of
 from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.objects import NotModelled
+from simulator.machine.rights.tokens import abbreviated, sid
 from simulator.machine.session import Session
 
 # https://learn.microsoft.com/dotnet/api/system.security.accesscontrol.filesystemrights
@@ -26,12 +27,6 @@ _SYNCHRONIZE, _FULL = 0x100000, 0x1F01FF
 _INHERIT: Mapping[str, str] = {"None": "", "ContainerInherit": "CI", "ObjectInherit": "OI"}
 _PROPAGATION: Mapping[str, str] = {"None": "", "NoPropagateInherit": "NP", "InheritOnly": "IO"}
 _KINDS = {"allow": "A", "deny": "D"}
-# MS-DTYP 2.4.2.4 and 2.5.1.1: what SDDL calls the best known identifiers.
-_SHORT = {
-    "BA": "S-1-5-32-544", "BU": "S-1-5-32-545", "BG": "S-1-5-32-546", "BO": "S-1-5-32-551", "SY": "S-1-5-18",
-    "LS": "S-1-5-19", "NS": "S-1-5-20", "WD": "S-1-1-0", "AU": "S-1-5-11", "CO": "S-1-3-0", "IU": "S-1-5-4",
-    "SU": "S-1-5-6", "RD": "S-1-5-32-555",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,17 +40,12 @@ class _Rule:
 
     def equals(self, ace: Ace) -> bool:
         """Return whether an explicit entry is this one."""
-        same = (ace.kind, _long(ace.trustee), ace.mask) == (self.kind, self.who, self.mask)
+        same = (ace.kind, sid(ace.trustee), ace.mask) == (self.kind, self.who, self.mask)
         return same and ace.flags == self.flags
 
     def entry(self) -> Ace:
         """Return the entry."""
-        short = next((name for name, full in _SHORT.items() if full == self.who), self.who)
-        return Ace(self.kind, self.flags, "FA" if self.mask == _FULL else f"0x{self.mask:x}", short)
-
-
-def _long(trustee: str) -> str:
-    return _SHORT.get(trustee, trustee)
+        return Ace(self.kind, self.flags, "FA" if self.mask == _FULL else f"0x{self.mask:x}", abbreviated(self.who))
 
 
 def _words(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
@@ -131,7 +121,7 @@ def acl(session: Session, arguments: Arguments) -> dict[str, Any]:
 def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
     """Return the explicit entries with one more: it is merged into one of the same account, kind and flags."""
     for place, ace in enumerate(own):
-        if (ace.kind, _long(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
+        if (ace.kind, sid(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
             merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)
             return [*own[:place], merged.entry(), *own[place + 1 :]]
     # What denies comes first: https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
@@ -173,5 +163,5 @@ def inheritance(session: Session, arguments: Arguments) -> dict[str, Any]:
 def _without_doubles(session: Session, path: str, own: list[Ace]) -> list[Ace]:
     """Return the explicit entries that are not inherited as well."""
     inherited = [ace for ace in session.machine.files.descriptor(path).entries or () if "ID" in ace.flags]
-    known = {(ace.kind, ace.flags - {"ID"}, ace.mask, _long(ace.trustee)) for ace in inherited}
-    return [ace for ace in own if (ace.kind, ace.flags, ace.mask, _long(ace.trustee)) not in known]
+    known = {(ace.kind, ace.flags - {"ID"}, ace.mask, sid(ace.trustee)) for ace in inherited}
+    return [ace for ace in own if (ace.kind, ace.flags, ace.mask, sid(ace.trustee)) not in known]

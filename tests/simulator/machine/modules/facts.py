@@ -207,12 +207,11 @@ def _uptime(session: Session) -> Facts:
 
 
 def _user(session: Session) -> Facts:
-    system = session.user.casefold() == "system"
     return {
         "user_dir": session.variable("USERPROFILE"),
         "user_gecos": "",
         "user_id": session.variable("USERNAME"),
-        "user_sid": "S-1-5-18" if system else f"{session.machine.sid}-500",
+        "user_sid": session.machine.acting.token_of(session.user).user,
     }
 
 

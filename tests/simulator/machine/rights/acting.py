@@ -23,7 +23,7 @@ class Acting:
     """
 
     def __init__(self, token_of: Callable[[str], Token]) -> None:
-        self._token_of = token_of
+        self.token_of = token_of
         self._thread = threading.local()
 
     @property
@@ -34,7 +34,7 @@ class Acting:
 
     def as_account(self, account: str) -> AbstractContextManager[None]:
         """Act as an account: `with acting.as_account("SYSTEM"):`."""
-        return self._switch(self._token_of(account))
+        return self._switch(self.token_of(account))
 
     def as_windows(self) -> AbstractContextManager[None]:
         """Act as Windows itself, which does on its own what a user asked it for."""

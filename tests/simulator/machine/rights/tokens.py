@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import zlib
 from dataclasses import dataclass
 
 SYSTEM = "S-1-5-18"
@@ -88,35 +87,35 @@ def sid(trustee: str) -> str:
     return ALIASES.get(trustee, trustee)
 
 
+def abbreviated(full: str) -> str:
+    """Return SDDL's abbreviation of a SID, or the SID."""
+    return next((short for short, known in ALIASES.items() if known == full), full)
+
+
 def service_sid(name: str) -> str:
     """Return the SID of a service (`NT SERVICE\\NAME`): MS-DTYP 2.4.2.4, S-1-5-80 and the SHA-1 of its name."""
     digest = hashlib.sha1(name.upper().encode("utf-16-le"), usedforsecurity=False).digest()
     return "S-1-5-80-" + "-".join(str(part) for part in struct.unpack("<5I", digest))
 
 
-def token(account: str, machine_sid: str, administrator: str) -> Token:
-    """Return the token of an account's process.
+def built_in(account: str) -> Token | None:
+    """Return the token of an account that belongs to Windows or to one service; None for a user's account.
 
-    Parameters:
-        account: a name with or without its authority, or a SID, which then is an ordinary user's.
-        machine_sid: the SID under which local accounts are.
-        administrator: the name of the administrator's account.
+    SYSTEM's and the containers' accounts are complete. Others have no local groups yet.
+
+    Args:
+        account: a name with or without its authority.
     """
     authority, _, name = account.casefold().rpartition("\\")
-    everybody = frozenset({EVERYONE, AUTHENTICATED, USERS})
+    everybody = frozenset({EVERYONE, AUTHENTICATED})
     if authority == "nt service":
         return Token(service_sid(name), everybody | {SERVICE, "S-1-5-80-0"})
     if name in _SYSTEM_NAMES:
-        return Token(SYSTEM, frozenset({EVERYONE, AUTHENTICATED, ADMINISTRATORS}), ADMINISTRATIVE)
+        return Token(SYSTEM, everybody | {ADMINISTRATORS}, ADMINISTRATIVE)
     if name in _SERVICE_NAMES:
         return Token(_SERVICE_NAMES[name], everybody | {SERVICE})
     if name == "containeradministrator":
-        return Token(CONTAINER_ADMINISTRATOR, everybody | {SERVICE, ADMINISTRATORS}, ADMINISTRATIVE)
+        return Token(CONTAINER_ADMINISTRATOR, everybody | {USERS, SERVICE, ADMINISTRATORS}, ADMINISTRATIVE)
     if name == "containeruser":
-        return Token(CONTAINER_USER, everybody | {SERVICE})
-    if name in ("administrator", administrator.casefold()):
-        return Token(f"{machine_sid}-500", everybody | {ADMINISTRATORS, NETWORK}, ADMINISTRATIVE)
-    if name == "guest":
-        return Token(f"{machine_sid}-501", frozenset({EVERYONE, GUESTS, NETWORK}))
-    user = account if account.startswith("S-1-") else f"{machine_sid}-{1001 + zlib.crc32(name.encode()) % 8999}"
-    return Token(user, everybody | {NETWORK})
+        return Token(CONTAINER_USER, everybody | {USERS, SERVICE})
+    return None

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from simulator.machine.files import DiskFullError
 from simulator.machine.objects import Invocation, ProcessEndedError
+from simulator.machine.rights import check
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows.tar.arguments import Arguments
 from simulator.windows.tar.reading import Entry
@@ -115,6 +116,8 @@ class Extractor:
         source = f"{self._folder.rstrip(chr(92))}\\{target}"
         if target is None or not self._machine.files.exists(source):
             raise Refused(f"{entry.name}: Can't create '{path}': No such file or directory")
+        self._machine.files.require(source, check.READ_DATA)
+        self._machine.files.require_write(path)
         real = self._machine.files.real(source)
         if real.is_dir():
             shutil.copytree(real, self._machine.files.real(path), dirs_exist_ok=True)

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Tokens of a machine's accounts: local groups decide who is an administrator, user rights who holds a privilege.
+
+https://learn.microsoft.com/windows-server/security/windows-authentication/windows-logon-scenarios
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from simulator.machine.rights import tokens
+from simulator.machine.rights.tokens import Token
+from simulator.machine.rights.user_rights import held_by
+from simulator.windows import accounts
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+# Their tokens do not come from the machine's own list of groups.
+_COMPLETE = frozenset({tokens.SYSTEM, tokens.CONTAINER_ADMINISTRATOR, tokens.CONTAINER_USER})
+
+
+def token(machine: Machine, account: str) -> Token:
+    """Return the token that an account gets when it logs on now.
+
+    Args:
+        machine: where.
+        account: a name with or without its authority, or a SID. An account that the machine does not know
+            counts as another authority's user.
+    """
+    found = tokens.built_in(account) or _user(machine, account)
+    if found.user in _COMPLETE:
+        return found
+    groups = found.groups | accounts.groups_of(machine, found.sids)
+    sids = groups | {found.user}
+    privileges = frozenset(right for right in tokens.ADMINISTRATIVE if not sids.isdisjoint(held_by(machine, right)))
+    return Token(found.user, groups, privileges)
+
+
+def _user(machine: Machine, account: str) -> Token:
+    local = accounts.find(machine, account.rpartition("\\")[2], "User")
+    if local:
+        user = accounts.sid(machine, local)
+    elif account.upper().startswith("S-1-"):
+        user = account.upper()
+    else:
+        user = f"{_elsewhere(account)}-{1001 + zlib.crc32(account.casefold().encode()) % 8999}"
+    # A guest is no Authenticated User.
+    known = {tokens.AUTHENTICATED} if user != f"{machine.sid}-501" else set()
+    return Token(user, frozenset({tokens.EVERYONE, tokens.NETWORK, *known}))
+
+
+def _elsewhere(account: str) -> str:
+    """Return the identifier of the domain that an account belongs to."""
+    domain = account.casefold().rpartition("\\")[0]
+    return f"S-1-5-21-1-1-{zlib.crc32(domain.encode())}"
