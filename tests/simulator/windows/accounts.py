@@ -146,7 +146,7 @@ def leave(machine: Machine, group: Account, member: str) -> None:
 def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
     """Return the identifiers of the local groups that any of these accounts is in."""
     wanted = {_short(machine, each) for each in sids}
-    groups = (account for account in accounts(machine).accounts.values() if account.kind == "Group")
+    groups = (account for account in list(accounts(machine).accounts.values()) if account.kind == "Group")
     return {sid(machine, group) for group in groups if not wanted.isdisjoint(group.members)}
 
 

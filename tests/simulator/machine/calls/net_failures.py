@@ -42,6 +42,8 @@ def categorised(error: CmdletError, verb: str) -> CmdletError:
         return CmdletError(_CATEGORIES.get(kind, "NotSpecified"), name, error.message, kind)
     if any(words in error.message for words in _HELD):
         return CmdletError("ResourceBusy", "FileInUse", error.message, _IO)
+    if error.message.endswith(" is denied."):
+        return CmdletError("PermissionDenied", name, error.message, _IO)
     if _NAME in error.message:
         return CmdletError("InvalidArgument", name, error.message, _IO)
     return CmdletError("ReadError" if verb in _READING else "WriteError", name, error.message, _IO)
