@@ -106,9 +106,7 @@ class Files:
     def followed(self, path: str) -> str:
         """Return the key of the place that a path leads to once the links on it are followed."""
         target = link_target(self._root, self.real(path))
-        if target is not None and target != Path():
-            return self._key(self.windows(self._root / target))
-        return self._key(path)
+        return self._key(self.windows(self._root / target) if target and target.parts else path)
 
     def windows(self, real: Path) -> str:
         """Return the Windows path of a place in the private folder."""
