@@ -64,6 +64,7 @@ NAMES = (
     "simulator.windows.network",
     "simulator.windows.network_changes",
     "simulator.windows.tcp",
+    "simulator.windows.network_programs",
     "simulator.windows.sysprep",
     "simulator.windows.curl",
     "simulator.windows.tar",

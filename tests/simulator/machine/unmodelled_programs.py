@@ -8,11 +8,11 @@ https://learn.microsoft.com/windows-server/administration/windows-commands/windo
 from __future__ import annotations
 
 _NAMES = """
-arp attrib auditpol bcdboot bitsadmin cacls certreq chkdsk chkntfs choice cipher clip cmdkey comp compact convert
+attrib auditpol bcdboot bitsadmin cacls certreq chkdsk chkntfs choice cipher clip cmdkey comp compact convert
 cscript defrag diskpart doskey driverquery esentutl eventcreate expand fc find fltmc forfiles ftp getmac gpresult
-gpupdate klist label lodctr logman logoff makecab mode more mountvol msg nbtstat net net1 netstat nltest notepad
+gpupdate klist label lodctr logman logoff makecab mode more mountvol msg nbtstat net net1 nltest notepad
 nslookup openfiles pathping ping pnputil print query quser qwinsta recover regedit regini regsvr32 replace robocopy
-route rundll32 runas schtasks secedit setx sfc sort subst takeown timeout tracerpt tracert tree typeperf vssadmin
+rundll32 runas schtasks secedit setx sfc sort subst takeown timeout tracerpt tracert tree typeperf vssadmin
 waitfor wecutil winrm winrs wmic wscript xcopy
 """
 UNMODELLED = frozenset(_NAMES.split())

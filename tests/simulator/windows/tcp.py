@@ -42,6 +42,12 @@ def _owner(machine: Machine, program: str) -> int:
     return stems.get(program, 0)
 
 
+def listening(machine: Machine) -> list[tuple[int, str, int]]:
+    """Return what is listened on: the TCP port, the address it is bound to (`::`: all), the process."""
+    ports = sorted(_ports(machine), key=lambda item: item[0])
+    return [(number, port.address, _owner(machine, port.program)) for number, port in ports]
+
+
 def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
     """Get-NetTCPConnection."""
     states = bound.texts("State")
@@ -51,17 +57,17 @@ def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
         cim(
             "MSFT_NetTCPConnection",
             {
-                "LocalAddress": port.address,
+                "LocalAddress": address,
                 "LocalPort": number,
-                "RemoteAddress": "::" if port.address == "::" else "0.0.0.0",
+                "RemoteAddress": "::" if address == "::" else "0.0.0.0",
                 "RemotePort": 0,
                 "State": _LISTEN,
                 "AppliedSetting": None,
-                "OwningProcess": _owner(machine, port.program),
+                "OwningProcess": owner,
             },
             "root/standardcimv2",
         )
-        for number, port in sorted(_ports(machine), key=lambda item: item[0])
+        for number, address, owner in listening(machine)
     ]
     return _chosen(found, bound)
 

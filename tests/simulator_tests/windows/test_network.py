@@ -10,6 +10,7 @@ import pytest
 
 from simulator.machine import commands
 from simulator.machine.listeners import Listeners, Port, open_pipe
+from simulator.machine.objects import NotModelled
 from simulator.windows import proxy
 from simulator.windows.network_state import Address, Interface, state_of
 
@@ -56,6 +57,28 @@ def test_names(shell: Any) -> None:
     assert shell.one("Resolve-DnsName", Name=shell.machine.host_name)["IPAddress"] == shell.machine.address
     assert shell.error("Resolve-DnsName", Name="none.invalid").error_id.startswith("DNS_ERROR_RCODE_NAME_ERROR,")
     assert shell.machine.address in shell.program("ipconfig.exe").stdout
+
+
+def test_programs_that_list_the_network(shell: Any) -> None:
+    address = shell.machine.address
+    routes = shell.program("route.exe", "print").stdout
+    first = next(line.split() for line in routes.splitlines() if line.split()[:1] == ["0.0.0.0"])
+    assert first == [
+        "0.0.0.0",
+        "0.0.0.0",
+        shell.one("Get-NetRoute", DestinationPrefix="0.0.0.0/0")["NextHop"],
+        address,
+        "15",
+    ]
+    assert f"Interface: {address} --- 0x5\r\n" in shell.program("arp.exe", "-a").stdout
+    listening = [
+        line.split() for line in shell.program("netstat.exe", "-ano").stdout.splitlines() if "LISTENING" in line
+    ]
+    assert [one[1] for one in listening] == ["[::]:135", "[::]:445", "[::]:5985", "[::]:5986"]
+    assert listening[1][4] == "4"
+    for program, words in (("route.exe", ("add", "10.9.0.0")), ("arp.exe", ()), ("netstat.exe", ("-r",))):
+        with pytest.raises(NotModelled, match=program.removesuffix(".exe")):
+            shell.program(program, *words)
 
 
 def test_the_proxy_is_kept_where_winhttp_keeps_it(shell: Any) -> None:
