@@ -7,12 +7,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..plugin_utils._action import NodeAction
+from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.artifacts import cache
 from ..plugin_utils.artifacts.locations import ArtifactError
-from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.remote.node import Node, NodeError
 from ..plugin_utils.resources import directory
-from ..plugin_utils.resources._load import load
+from ..plugin_utils.resources.load import load
 
 
 class ActionModule(NodeAction):

@@ -8,7 +8,7 @@ import functools
 import pathlib
 import typing as t
 
-from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.actions.controller_action import ControllerAction, registered
 from ..plugin_utils.bundle import content, keys
 from ..plugin_utils.bundle.build import Builder, Options
 from ..plugin_utils.bundle.fetch import Fetcher

@@ -7,13 +7,13 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ..plugin_utils._controller_action import ControllerAction, controller_file
+from ..plugin_utils.actions.controller_action import ControllerAction, controller_file
 from ..plugin_utils.bundle import content
 from ..plugin_utils.bundle.images import BUILDS
 from ..plugin_utils.bundle.index import BundleError
 from ..plugin_utils.patches.input import read_patches
-from ..plugin_utils.resources._base import ResourceError
-from ..plugin_utils.resources._load import load
+from ..plugin_utils.resources.load import load
+from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(ControllerAction):

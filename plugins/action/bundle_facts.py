@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils._controller_action import ControllerAction
+from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.bundle import use
 from ..plugin_utils.bundle.index import Entry
 

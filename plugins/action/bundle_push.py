@@ -7,18 +7,18 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-from ..plugin_utils._action import NodeAction
+from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.bundle import push as bundle_push
 from ..plugin_utils.bundle.index import BundleError, Entry
 from ..plugin_utils.bundle.verify import Bundle
-from ..plugin_utils.converge import Convergence
-from ..plugin_utils.node import Node, NodeError
-from ..plugin_utils.plan import Planned
-from ..plugin_utils.resources._base import Resource
-from ..plugin_utils.resources._load import load
+from ..plugin_utils.engine.converge import Convergence
+from ..plugin_utils.engine.planning import Planned
+from ..plugin_utils.engine.resource import Resource
+from ..plugin_utils.remote.node import Node, NodeError
 from ..plugin_utils.resources.artifact import Artifact
 from ..plugin_utils.resources.container_image import ContainerImage
 from ..plugin_utils.resources.directory import Directory
+from ..plugin_utils.resources.load import load
 from ..plugin_utils.values.terminal import show
 
 

@@ -9,7 +9,7 @@ import dataclasses
 import datetime
 import typing as t
 
-from ..plugin_utils._controller_action import ControllerAction
+from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.bundle import freshness, server, verify
 from ..plugin_utils.bundle.index import BundleError
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils import container_images
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils.node import Node, NodeError
-from ..plugin_utils.resources._base import ResourceError
+from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.container_images import listing
+from ..plugin_utils.remote.node import Node, NodeError
 from ..plugin_utils.resources.container_image import ContainerImage
+from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
@@ -39,15 +39,15 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         try:
-            resources, store = container_images.wanted(options), container_images.store_of(options)
-        except (container_images.Refused, ResourceError) as error:
+            resources, store = listing.wanted(options), listing.store_of(options)
+        except (listing.Refused, ResourceError) as error:
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
-        watched = container_images.Watched(node, store)
+        watched = listing.Watched(node, store)
         result, outcome = self.converged(t.cast("Node", watched), resources, options)
         after = watched.held
         if outcome.changes and not self._task.check_mode and not result.get("unreachable"):
             after = store.read(node.observe(store.look(), step="look at the store").calls)
         images = [resource for resource in resources if isinstance(resource, ContainerImage)]
         version = outcome.header.version if outcome.header else None
-        shown = container_images.results(images, watched.held, after, outcome, version)
+        shown = listing.results(images, watched.held, after, outcome, version)
         return {**result, "images": shown, "remote_commands": node.remote_commands}

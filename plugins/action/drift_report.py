@@ -8,9 +8,8 @@ import datetime
 import pathlib
 import typing as t
 
-from ..plugin_utils import documents
-from ..plugin_utils._controller_action import ControllerAction, registered
-from ..plugin_utils.reporting import drift, drift_table
+from ..plugin_utils.actions.controller_action import ControllerAction, registered
+from ..plugin_utils.reports import drift, drift_table, files
 from ..plugin_utils.values.terminal import show
 
 
@@ -35,5 +34,5 @@ class ActionModule(ControllerAction):
             show(line)
         path = pathlib.Path(options["path"])
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        documents.write_json(path, drift.document(nodes, time=now, join_compared=join_compared))
+        files.write_json(path, drift.document(nodes, time=now, join_compared=join_compared))
         return {"changed": False, "nodes": nodes, "path": str(path), **drift.counts(nodes)}

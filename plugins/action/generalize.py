@@ -12,11 +12,10 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..plugin_utils import generalize, join_state
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils.calls import Batch, Call
-from ..plugin_utils.image import proxies
-from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.lifecycle import image_proxies, join_state, sysprep
+from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.wire.messages import Batch, Call
 
 
 class ActionModule(NodeAction):
@@ -29,9 +28,9 @@ class ActionModule(NodeAction):
         "shutdown": {"type": "bool", "default": True},
         "cloudbase_init": {"type": "bool", "default": True},
         "registry_credentials": {"type": "str", "choices": ["remove", "keep"], "default": "remove"},
-        "registry_config_dir": {"type": "str", "default": generalize.CERTS_D},
+        "registry_config_dir": {"type": "str", "default": sysprep.CERTS_D},
         "proxy_credentials": {"type": "str", "choices": ["refuse", "remove", "keep"], "default": "refuse"},
-        "docker_configuration_file": {"type": "str", "default": proxies.DOCKER_CONFIGURATION},
+        "docker_configuration_file": {"type": "str", "default": image_proxies.DOCKER_CONFIGURATION},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
@@ -43,10 +42,8 @@ class ActionModule(NodeAction):
         if options["cloudbase_init"] and machine.cloudbase_init:
             unattend = unattend or machine.cloudbase_unattend
             if not unattend:
-                warnings.append(
-                    f"{node.name}: {generalize.CLOUDBASE} has no Unattend.xml; the image starts without one"
-                )
-        calls = generalize.generalize_calls(
+                warnings.append(f"{node.name}: {sysprep.CLOUDBASE} has no Unattend.xml; the image starts without one")
+        calls = sysprep.generalize_calls(
             options["clean_paths"],
             unattend,
             options["timeout"],
@@ -58,9 +55,9 @@ class ActionModule(NodeAction):
         sealed_before = seen.stopped is not None and seen.stopped.id == "stop-if-sealed"
         if seen.stopped is not None and not sealed_before:
             error = seen[seen.stopped.id].error
-            why = generalize.reason(node.observe(generalize.log_calls(), step="read sysprep's logs"))
+            why = sysprep.reason(node.observe(sysprep.log_calls(), step="read sysprep's logs"))
             raise NodeError(f"{node.name}: generalize: {seen.stopped.id}: {error}; sysprep says:\n{why}")
-        last = generalize.shutdown_calls(
+        last = sysprep.shutdown_calls(
             machine.listeners, reset_winrm=options["reset_winrm"], shutdown=options["shutdown"]
         )
         if last:
@@ -68,7 +65,7 @@ class ActionModule(NodeAction):
             node.patience = dataclasses.replace(node.patience, reconnect=2.0, first_contact=2.0)
             with contextlib.suppress(AnsibleConnectionFailure):
                 ended = node.run(Batch(calls=last), step="shut down")
-                warnings += [f"{node.name}: {problem}" for problem in generalize.shutdown_problems(ended)]
+                warnings += [f"{node.name}: {problem}" for problem in sysprep.shutdown_problems(ended)]
             if options["shutdown"]:
                 self._wait_until_off(node)
         sealed = {"type": "Image", "name": node.name, "action": "create", "why": "was not generalized"}
@@ -109,27 +106,27 @@ class ActionModule(NodeAction):
         """
         step = "look for credentials of registries"
         try:
-            hosts, files = generalize.registry_files(node.observe(generalize.registry_calls(folder), step=step))
+            hosts, files = sysprep.registry_files(node.observe(sysprep.registry_calls(folder), step=step))
         except ValueError as error:
             raise NodeError(f"{node.name}: generalize: {error}") from None
         if hosts:
-            files += generalize.sending(node.observe((generalize.content_call(hosts),), step=step, private=True))
+            files += sysprep.sending(node.observe((sysprep.content_call(hosts),), step=step, private=True))
         return files
 
     @staticmethod
-    def _look(node: Node, options: t.Mapping[str, t.Any]) -> tuple[generalize.Machine, tuple[Call, ...]]:
+    def _look(node: Node, options: t.Mapping[str, t.Any]) -> tuple[sysprep.Machine, tuple[Call, ...]]:
         """What there is to drop, and to set back; and the calls that remove proxies' passwords.
 
         Raises:
             NodeError: the machine has joined a cluster: an image of it would carry its identity. Or the image would
                 carry a proxy's password.
         """
-        asked = proxies.calls(options["docker_configuration_file"])
-        calls = (*join_state.calls(), *generalize.look_calls(), *asked)
+        asked = image_proxies.calls(options["docker_configuration_file"])
+        calls = (*join_state.calls(), *sysprep.look_calls(), *asked)
         seen = node.observe(calls, step="look what it is", private=True)
         if seen["kubeconfig"].first["exists"]:
             raise NodeError(f"{node.name}: a cluster node is not generalized ({join_state.KUBELET_CONF} exists)")
-        found = proxies.findings(seen) if options["proxy_credentials"] != "keep" else []
+        found = image_proxies.findings(seen) if options["proxy_credentials"] != "keep" else []
         if found and options["proxy_credentials"] == "refuse":
-            raise NodeError(f"{node.name}: generalize: {proxies.refusal(found)}")
-        return generalize.look(seen), tuple(finding.removal for finding in found)
+            raise NodeError(f"{node.name}: generalize: {image_proxies.refusal(found)}")
+        return sysprep.look(seen), tuple(finding.removal for finding in found)

@@ -9,11 +9,11 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils.hns import options as hns_options
-from ..plugin_utils.hns.cleanup import Cleanup
-from ..plugin_utils.hns.plan import ScopeError
-from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.hns.cleanup import options as hns_options
+from ..plugin_utils.hns.cleanup.cleanup import Cleanup
+from ..plugin_utils.hns.cleanup.plan import ScopeError
+from ..plugin_utils.remote.node import Node, NodeError
 from ..plugin_utils.values.terminal import show
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils.hns import facts as hns_facts
-from ..plugin_utils.hns.options import FACTS_OPTIONS, facts_options
-from ..plugin_utils.node import Node
+from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.hns.cleanup.options import FACTS_OPTIONS, facts_options
+from ..plugin_utils.hns.facts import node_facts as hns_facts
+from ..plugin_utils.remote.node import Node
 
 
 class ActionModule(NodeAction):

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils._controller_action import ControllerAction, registered
-from ..plugin_utils.hns import report
+from ..plugin_utils.actions.controller_action import ControllerAction, registered
+from ..plugin_utils.reports import hns
 from ..plugin_utils.values.terminal import show
 
 
@@ -21,15 +21,15 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         nodes: dict[str, t.Mapping[str, t.Any] | None] = {}
-        rows: list[report.Row] = []
+        rows: list[hns.Row] = []
         for host, found in registered(variables, options["register"]).items():
             known = found or {}
             facts = known.get("hns")
             nodes[host] = facts
             message = str(known.get("msg") or "an earlier step failed; see the run's output")
-            rows += report.rows(host, facts, message=message, summary=options["summary"])
-        lines = report.table(rows)
-        total = report.totals(nodes)
+            rows += hns.rows(host, facts, message=message, summary=options["summary"])
+        lines = hns.table(rows)
+        total = hns.totals(nodes)
         for line in (*lines, "", total):
             show(line)
-        return {"changed": False, "table": lines, "total": total, **report.counts(nodes)}
+        return {"changed": False, "table": lines, "total": total, **hns.counts(nodes)}

@@ -7,10 +7,10 @@ from __future__ import annotations
 import datetime
 import typing as t
 
-from ..plugin_utils import join_state
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils.node import Node
+from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.lifecycle import join_state
 from ..plugin_utils.preflight.cluster import name_to_resolve
+from ..plugin_utils.remote.node import Node
 
 
 class ActionModule(NodeAction):

@@ -8,7 +8,7 @@ import difflib
 import pathlib
 import typing as t
 
-from ..plugin_utils._controller_action import ControllerAction
+from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.preflight import tags
 
 _COLLECTION = pathlib.Path(__file__).parents[2]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils import kubeadm
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils.calls import Batch
-from ..plugin_utils.node import BatchLost, Node, NodeError
+from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.node_config import kubeadm
+from ..plugin_utils.remote.node import BatchLost, Node, NodeError
+from ..plugin_utils.wire.messages import Batch
 
 
 class ActionModule(NodeAction):

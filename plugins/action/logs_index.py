@@ -8,10 +8,10 @@ import datetime
 import pathlib
 import typing as t
 
-from ..plugin_utils import documents
-from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.actions.controller_action import ControllerAction, registered
 from ..plugin_utils.logs import page
-from ..plugin_utils.resources._base import ResourceError
+from ..plugin_utils.reports import files
+from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(ControllerAction):
@@ -34,7 +34,7 @@ class ActionModule(ControllerAction):
             now = datetime.datetime.now(datetime.UTC)
             written = f"Collected {now:%Y-%m-%d %H:%M} UTC"
             try:
-                documents.write_text(path, page.page(nodes, written=written, since=options["since"]))
+                files.write_text(path, page.page(nodes, written=written, since=options["since"]))
             except OSError as error:
                 said = f"wanted a folder that can be written to ({error})"
                 raise ResourceError("directory", options["directory"], said) from error

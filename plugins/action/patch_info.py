@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.patches import observe, report
+from ..plugin_utils.remote.node import Node, NodeError
 
 
 class ActionModule(NodeAction):

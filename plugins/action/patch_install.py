@@ -10,17 +10,17 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils._controller_action import controller_file
-from ..plugin_utils.node import Node, NodeError
+from ..plugin_utils.actions.controller_action import controller_file
+from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.downloads.curl import Route
 from ..plugin_utils.patches import report
 from ..plugin_utils.patches import run as patches_run
 from ..plugin_utils.patches.files import Rules
 from ..plugin_utils.patches.input import check_sources, read_patches
 from ..plugin_utils.patches.run import Options, PatchRun
-from ..plugin_utils.resources._curl import Route
-from ..plugin_utils.resources._signatures import check_signers
+from ..plugin_utils.remote.node import Node, NodeError
 from ..plugin_utils.values.terminal import show
+from ..plugin_utils.windows.signatures import check_signers
 
 
 class ActionModule(NodeAction):

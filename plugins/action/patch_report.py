@@ -7,9 +7,9 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
-from ..plugin_utils import documents
-from ..plugin_utils._controller_action import ControllerAction, registered
+from ..plugin_utils.actions.controller_action import ControllerAction, registered
 from ..plugin_utils.patches import rollout
+from ..plugin_utils.reports import files
 from ..plugin_utils.values.terminal import show
 
 
@@ -34,5 +34,5 @@ class ActionModule(ControllerAction):
         if counts["not_started"] and counts["failed"]:
             show("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
         path = pathlib.Path(options["path"])
-        documents.write_json(path, {"nodes": nodes})
+        files.write_json(path, {"nodes": nodes})
         return {"changed": False, "nodes": nodes, "path": str(path), "counts": counts}

@@ -11,17 +11,17 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.loader import lookup_loader
 
-from ..plugin_utils import _memory
-from ..plugin_utils._controller_action import ControllerAction
-from ..plugin_utils._link import plain
+from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
 from ..plugin_utils.preflight import artifacts, cluster, container_images, folders, image, patches, shared_names
 from ..plugin_utils.preflight import variables as checks
+from ..plugin_utils.remote import memory
+from ..plugin_utils.values.ansible_data import plain
 from ..plugin_utils.values.shown import text_without_secrets
 
 # It runs before all others, and its workers should keep their hands off what they share just as theirs.
-_memory.share()
+memory.share()
 
 
 def _untemplated(error: AnsibleError) -> str:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils._controller_action import ControllerAction, registered
-from ..plugin_utils.reporting import problems
+from ..plugin_utils.actions.controller_action import ControllerAction, registered
+from ..plugin_utils.reports import problems
 from ..plugin_utils.values.terminal import show
 
 

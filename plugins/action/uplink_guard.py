@@ -8,11 +8,12 @@ import dataclasses
 import typing as t
 import uuid
 
-from ..plugin_utils._action import NodeAction
-from ..plugin_utils.calls import Batch
-from ..plugin_utils.hns import guard, uplink
-from ..plugin_utils.node import Node
-from ..plugin_utils.resources._base import ResourceError
+from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.hns.facts import uplink
+from ..plugin_utils.hns.guard import addresses
+from ..plugin_utils.remote.node import Node
+from ..plugin_utils.values.errors import ResourceError
+from ..plugin_utils.wire.messages import Batch
 
 
 class ActionModule(NodeAction):
@@ -40,16 +41,16 @@ class ActionModule(NodeAction):
         }
 
     def _start(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        seen = node.observe(guard.look(), step="look for static addresses").calls
+        seen = node.observe(addresses.look(), step="look for static addresses").calls
         at_risk = uplink.read(seen).at_risk
         if not at_risk or self._task.check_mode:
             return {}
-        key, earlier = guard.noted(seen)
+        key, earlier = addresses.noted(seen)
         if key:
             # One guard is enough, unless the cards have got other addresses since. What has ended is taken away.
             state = node.peek(key, step="look for an earlier guard", seconds=0).state
             if state == "running" and earlier == at_risk:
-                return {"guard": guard.to_json(at_risk, key)}
+                return {"guard": addresses.to_json(at_risk, key)}
         return {"guard": self._leave(at_risk, options, node)}
 
     def _leave(
@@ -58,45 +59,37 @@ class ActionModule(NodeAction):
         """Leaves a guard on the node; returns it."""
         key, times = str(uuid.uuid4()), {"network_timeout": options["network_timeout"], "settle": options["settle"]}
         # The node's watchdog ends a batch that takes longer than its time.
-        node.patience = dataclasses.replace(node.patience, batch=guard.seconds(at_risk, **times))
-        node.start(Batch(calls=guard.calls(at_risk, key, **times), key=key), step="guard static addresses")
-        return guard.to_json(at_risk, key)
+        node.patience = dataclasses.replace(node.patience, batch=addresses.seconds(at_risk, **times))
+        node.start(Batch(calls=addresses.calls(at_risk, key, **times), key=key), step="guard static addresses")
+        return addresses.to_json(at_risk, key)
 
     def _finish(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         if not options["guard"]:
             return {}
         try:
-            key, uplinks = guard.from_json(options["guard"])
+            key, uplinks = addresses.from_json(options["guard"])
         except (KeyError, TypeError, ValueError) as error:
             raise ResourceError("guard", options["guard"], "wanted what state started returned") from error
-        asked = guard.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
+        asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
         seen = node.peek(key, step="see to static addresses", seconds=options["timeout"], asked=asked)
         if seen.state == "running":
-            said = (
-                f"{node.name}: no network was made within {options['timeout']} s; "
-                "the guard of the static address waits on"
-            )
-            # Who did not want to wait has not waited in vain.
-            return {"guard": options["guard"], **({"warnings": [said]} if options["timeout"] else {})}
-        if seen.state in ("unknown", "lost"):
-            return self._again(options, node)
-        if guard.replaced(seen.calls):
-            said = f"{node.name}: the guard of the static address did nothing: {guard.NOTE} is gone, or a later guard's"
+            why = f"{addresses.NOTE} is gone, or a later guard's"
+            said = f"{node.name}: the guard of the static address did nothing: {why}"
             return {"warnings": [said]}
         changes = [
             {"type": "Uplink", "name": name, "why": f"was reset to DHCP by a new network: {what}", "action": "update"}
-            for name, what in guard.restored(uplinks, seen.calls).items()
+            for name, what in addresses.restored(uplinks, seen.calls).items()
         ]
-        failures = guard.failures(uplinks, seen.calls)
+        failures = addresses.failures(uplinks, seen.calls)
         failed = {"failed": True, "msg": "\n".join(f"{node.name}: {text}" for text in failures)} if failures else {}
         return {"changed": bool(changes), "changes": changes, **failed}
 
     def _again(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         """Says that a guard is gone, and leaves another one where the network is still to come."""
-        at_risk = uplink.read(node.observe(guard.look(), step="look for static addresses").calls).at_risk
+        at_risk = uplink.read(node.observe(addresses.look(), step="look for static addresses").calls).at_risk
         said = (
             f"{node.name}: the guard of the static address ended before its time, by a reboot perhaps; "
-            f"{guard.NOTE} on the node says what the card had"
+            f"{addresses.NOTE} on the node says what the card had"
         )
         if not at_risk or self._task.check_mode:
             return {"warnings": [said]}

@@ -8,12 +8,12 @@ import datetime
 import pathlib
 import typing as t
 
-from ..plugin_utils._action import NodeAction
+from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.connection.certificates import CertificateError
 from ..plugin_utils.connection.host import settings_of_connection
 from ..plugin_utils.connection.renewal import Renewal, RenewalPolicy, Renewer
-from ..plugin_utils.node import Node, NodeError
-from ..plugin_utils.resources._base import ResourceError
+from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):

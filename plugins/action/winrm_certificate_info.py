@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime
 import typing as t
 
-from ..plugin_utils._controller_action import ControllerAction
+from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.connection import tls
 from ..plugin_utils.connection.host import settings_of_host
 from ..plugin_utils.connection.settings import ConnectionSettings

@@ -35,8 +35,8 @@ import typing as t
 
 from ansible.plugins.callback import CallbackBase
 
-from ..plugin_utils import report
-from ..plugin_utils._link import plain
+from ..plugin_utils.reports import run as report
+from ..plugin_utils.values.ansible_data import plain
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no type information

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils._link import plain
 from ..plugin_utils.bundle import use
+from ..plugin_utils.values.ansible_data import plain
 
 
 def bundled_patches(patches: list[t.Any], found: t.Mapping[str, str]) -> list[t.Any]:

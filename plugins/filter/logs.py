@@ -9,8 +9,8 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ..plugin_utils._link import plain
 from ..plugin_utils.logs import debug_scripts
+from ..plugin_utils.values.ansible_data import plain
 
 
 def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:

@@ -8,9 +8,11 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils import kubeadm, proxies, versions
-from ..plugin_utils._link import plain
-from ..plugin_utils.joining import names
+from ..plugin_utils.lifecycle import node_names
+from ..plugin_utils.node_config import kubeadm
+from ..plugin_utils.node_config import no_proxy as proxies
+from ..plugin_utils.values import versions
+from ..plugin_utils.values.ansible_data import plain
 
 
 def no_proxy(given: str | list[str], *more: str | list[str] | None) -> str:
@@ -50,8 +52,8 @@ def node_name_problems(
         inventory = next((str(one) for one in own if one), "")
         # What a role or play names is not in a host's own variables.
         named = inventory if not fact else "" if fact.get("self_named") else name
-        claims.append(names.Claim(host=host, given=named, name=name, address=str(address or host), joined=joined))
-    return names.problems(claims, plain(nodes))
+        claims.append(node_names.Claim(host=host, given=named, name=name, address=str(address or host), joined=joined))
+    return node_names.problems(claims, plain(nodes))
 
 
 class FilterModule:

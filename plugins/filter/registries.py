@@ -8,9 +8,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils import registries
-from ..plugin_utils._link import plain
+from ..plugin_utils.node_config import registries
 from ..plugin_utils.node_resources import registry_files as runtimes
+from ..plugin_utils.values.ansible_data import plain
 
 
 def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:

@@ -46,7 +46,7 @@ from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.node_resources.roles import of_role
 from ..plugin_utils.node_resources.variables import MissingVariableError, Variables
-from ..plugin_utils.resources._base import ResourceError
+from ..plugin_utils.values.errors import ResourceError
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information

@@ -62,7 +62,7 @@ from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.node_resources import cni
 from ..plugin_utils.node_resources.variables import MissingVariableError, Variables
-from ..plugin_utils.resources._base import ResourceError
+from ..plugin_utils.values.errors import ResourceError
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information

@@ -69,7 +69,7 @@ def _report() -> Any:
     """The collection's module that makes the page; importable once Ansible's finder of collections is there."""
     if AnsibleCollectionConfig.collection_finder is None:
         init_plugin_loader()
-    return importlib.import_module("ansible_collections.winkube.node.plugins.plugin_utils.report")
+    return importlib.import_module("ansible_collections.winkube.node.plugins.plugin_utils.reports.run")
 
 
 def _run(ran: Ran) -> Any:

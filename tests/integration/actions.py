@@ -16,7 +16,7 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loader
 from ansible.template import Templar
 
-from ansible_collections.winkube.node.plugins.plugin_utils import _memory
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import memory
 from simulator.machine.machine import Machine
 
 CONNECTIONS: dict[str, dict[str, Any]] = {
@@ -98,7 +98,7 @@ def spare_time_not_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
     It collects garbage after each command, and has glibc give large blocks back at once (plugin_utils/_memory.py).
     """
-    monkeypatch.setattr(_memory, "release", lambda: None)
+    monkeypatch.setattr(memory, "release", lambda: None)
     with contextlib.suppress(AttributeError):
         # glibc's own values, of malloc.h: M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX.
         for option, value in ((-1, 128 * 1024), (-3, 128 * 1024), (-8, 8)):

@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import keys, verify
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder, Made, Options
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.registry import Registry
 

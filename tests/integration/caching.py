@@ -14,10 +14,10 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache as artifacts_cache
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.cache import Entry, Recorder
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import tar_gz
 from simulator.machine.machine import Machine

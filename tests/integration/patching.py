@@ -22,8 +22,8 @@ from ansible.plugins import loader as plugin_loader
 from ansible.template import Templar
 from integration.networks import free_network
 
-from ansible_collections.winkube.node.plugins.plugin_utils import _memory
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import update as patches_update
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import memory
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -203,10 +203,10 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_reboot, "time", quick)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
     # What makes a forked worker small only costs time in a process that is controller and servers at once.
-    monkeypatch.setattr(_memory, "release", lambda: None)
+    monkeypatch.setattr(memory, "release", lambda: None)
     with contextlib.suppress(AttributeError):
-        _memory._libc().mallopt(_memory._M_MMAP_THRESHOLD, 32 * 2**20)
-        _memory._libc().mallopt(_memory._M_TRIM_THRESHOLD, 512 * 2**20)
+        memory._libc().mallopt(memory._M_MMAP_THRESHOLD, 32 * 2**20)
+        memory._libc().mallopt(memory._M_TRIM_THRESHOLD, 512 * 2**20)
 
 
 def fleet_of(*entries: Settings) -> Fleet:

@@ -18,9 +18,9 @@ from integration.caching import CACHE, SECRET, TOOL, archive, cache, content, fi
 from integration.sweeps import Sweeps
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.certificates import PrivateCA

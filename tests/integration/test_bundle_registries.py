@@ -15,7 +15,7 @@ import pytest
 from integration.bundling import PAUSE, Controller
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node import oci

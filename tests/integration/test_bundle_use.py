@@ -19,12 +19,12 @@ from integration.bundling import ARTIFACTS, CACHE, PAUSE, Controller, made_and_c
 from integration.imaging import Machines, names
 from integration.sweeps import Sweeps
 
-from ansible_collections.winkube.node.plugins.plugin_utils import pushes
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server as bundle_server
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import use
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
-from ansible_collections.winkube.node.plugins.plugin_utils.node import Node
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import upload
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
 from simulator.machine.machine import Machine
@@ -199,7 +199,7 @@ class TestNodes:
     def test_a_node_that_cannot_reach_the_controller_has_it_pushed(
         self, controller: Controller, bundle: Bundle, machines: Machines, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pushes, "PIECE", 100_000)
+        monkeypatch.setattr(upload, "PIECE", 100_000)
         machine = machines.next()
         node = machines.fleet.nodes[machine.name].server
         with connect(machine) as connection:
@@ -244,7 +244,7 @@ class TestNodes:
         sweep: Sweeps,
     ) -> None:
         # The node has what it needs to unpack, and lacks the container image: two pieces.
-        monkeypatch.setattr(pushes, "PIECE", 12_000)
+        monkeypatch.setattr(upload, "PIECE", 12_000)
         # A simulated link is back at once.
         monkeypatch.setitem(Node.__init__.__kwdefaults__, "sleep", lambda seconds: time.sleep(seconds / 20))
         machine, converged, injected = machines.next(), 0, 0

@@ -14,8 +14,9 @@ from integration.imaging import CERTS, Machines, mirrors, names
 from integration.test_artifact_cache_module import LISTS
 from integration.test_container_images import TWELVE
 
-from ansible_collections.winkube.node.plugins.plugin_utils import container_images, registries
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache
+from ansible_collections.winkube.node.plugins.plugin_utils.container_images import listing
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from simulator.artifacts import ArtifactServer
 from simulator.kubernetes_node.registry import Registry
 from simulator.machine.machine import Machine
@@ -38,7 +39,7 @@ def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
             offer(server, version, archive(version))
         files = cache.wanted(LISTS, cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
         hosts = registries.containerd_files(registries.read(mirrors(registry)), CERTS)
-        images = container_images.resources(TWELVE, {"hosts_dir": CERTS, "parallel": 4}, pinned=True)
+        images = listing.resources(TWELVE, {"hosts_dir": CERTS, "parallel": 4}, pinned=True)
         given: dict[str, Any] = {"resources": [*hosts, *files, *images]}
 
         # The machines that start from the image have a disk on which the plan does not fit.

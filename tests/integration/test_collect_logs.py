@@ -19,7 +19,8 @@ from integration.actions import connect, run_action
 from integration.networks import free_network
 from integration.states import state_of
 
-from ansible_collections.winkube.node.plugins.plugin_utils.logs import collection, transfer
+from ansible_collections.winkube.node.plugins.plugin_utils.logs import collection
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns_fixtures as fixtures
 from simulator.machine import faults
@@ -284,7 +285,7 @@ def test_a_controller_that_can_keep_nothing_is_told_and_the_node_is_clean(
     def full(*dummy: Any) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(transfer, "fetch", full)
+    monkeypatch.setattr(download, "fetch", full)
     result = collect(machine, tmp_path / "logs")
     assert result["failed"]
     assert "keep logs in" in result["msg"]
@@ -335,7 +336,7 @@ def test_a_link_that_breaks_at_any_request(
     injected = converged = 0
     with pytest.MonkeyPatch.context() as patch:
         # Two pieces.
-        patch.setattr(transfer, "PIECE", 150)
+        patch.setattr(download, "PIECE", 150)
         wanted = members(collect(machine, tmp_path, **small))
         assert server.counters.snapshot()["remote_commands"] == 6
         # One in each remote command, which are four requests and more; test_node_link.py hits every request.

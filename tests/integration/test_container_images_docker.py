@@ -13,7 +13,7 @@ from integration import imaging
 from integration.actions import connect, run_action, spare_time_not_memory
 from integration.imaging import CERTS, Machines, converge, put, statuses
 
-from ansible_collections.winkube.node.plugins.plugin_utils import registries
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.image_cache import PAUSE_DOCKERFILE
 from simulator.kubernetes_node import docker_fixtures, dockerd
 from simulator.kubernetes_node.registry import Registry

@@ -16,7 +16,7 @@ from integration.actions import connect, run_action
 from integration.networks import free_network
 from integration.patching import no_pauses
 
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import services
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import services
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns, shims
 from simulator.kubernetes_node import hns_fixtures as fixtures

@@ -15,11 +15,12 @@ from kubernetes import client, config
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.module_utils import bootstrap_tokens
-from ansible_collections.winkube.node.plugins.plugin_utils import join_state, kubeadm
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.cluster import Cluster, start_cluster
 from simulator.kubernetes_node.bootstrap import usable
 from simulator.machine.executables import make

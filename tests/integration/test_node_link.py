@@ -21,9 +21,9 @@ from ansible.template import Templar
 from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
 from integration.networks import free_network
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call
-from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, Node
-from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import BatchLost, Node
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call
 from simulator.fleet import Fleet
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault

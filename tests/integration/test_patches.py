@@ -33,7 +33,7 @@ from integration.patching import (
     statuses,
 )
 
-from ansible_collections.winkube.node.plugins.plugin_utils import pushes
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import upload
 from simulator.machine import faults
 from simulator.windows import update_package
 from simulator.windows.component_store import store_of
@@ -161,7 +161,7 @@ class TestControllersFiles:
     def test_they_are_pushed_in_pieces(
         self, server: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connection: str
     ) -> None:
-        monkeypatch.setattr(pushes, "PIECE", 40_000)
+        monkeypatch.setattr(upload, "PIECE", 40_000)
         machine = server()
         wanted = self.entry(tmp_path, STAGED, size=100_000)
         options = {"patch_source": str(tmp_path), "update_server": "none"}

@@ -15,10 +15,10 @@ from unit.direct_node import DirectNode
 from unit.users import USER, own, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache, locations
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("untrusted_content")]

@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.winkube.node.plugins.plugin_utils.answers.asked import only_asked
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.calls import module
 from simulator.machine.machine import Machine
 

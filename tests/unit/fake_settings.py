@@ -10,16 +10,12 @@ import typing as t
 from unit.fake_node import FakeAction, FakeTime, Fault
 from unit.scripted_machine import IDLE, Handler, ScriptedMachine, failure
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
-from ansible_collections.winkube.node.plugins.plugin_utils.node import Node, NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import (
-    Change,
-    Resource,
-    ResourceError,
-    Results,
-)
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Results
 from simulator.machine import executables
 
 

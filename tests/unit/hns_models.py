@@ -10,7 +10,7 @@ import typing as t
 
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult, Observation
 
 CNI = {"id": "A" * 8, "name": "cbr0", "type": "L2Bridge"}
 DOCKER = {"id": "B" * 8, "name": "nat", "type": "NAT"}

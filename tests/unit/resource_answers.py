@@ -10,9 +10,9 @@ import json
 import typing as t
 from pathlib import Path
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, Resource
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult
 
 _CMDLETS = Path(__file__).resolve().parents[1] / "simulator" / "contracts" / "cmdlets.json"
 _COMMON = {"WarningAction", "ErrorAction", "Confirm"}

@@ -10,14 +10,14 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .. import header
-from ..calls import Batch, Call, CallResult, Observation, Progress
-from ..converge import NodeLike
-from ..plan import Questions, prefix
-from ..resources import _curl
-from ..resources._base import Resource
-from ..resources._downloads import FETCHED
+from ..downloads import curl
+from ..downloads.attempts import FETCHED
+from ..engine.converge import NodeLike
+from ..engine.planning import Questions, prefix
+from ..engine.resource import Resource
 from ..resources.artifact import Artifact
+from ..windows import windows_info
+from ..wire.messages import Batch, Call, CallResult, Observation, Progress
 from . import catalogue, locations, sites, verification
 from .catalogue import ArtifactError
 
@@ -78,7 +78,7 @@ def wanted(
 
 
 def _check_speed(limit_rate: object, parallel: object) -> None:
-    if limit_rate and not _curl.is_rate(str(limit_rate)):
+    if limit_rate and not curl.is_rate(str(limit_rate)):
         raise ArtifactError("limit_rate", limit_rate, "accepted are bytes a second, such as 500K or 2M")
     if isinstance(parallel, int) and parallel < 1:
         raise ArtifactError("parallel", parallel, "accepted is 1 or more")
@@ -95,11 +95,9 @@ def _own_url(url: str, kind: str, versions: int) -> str:
     name = f"{kind.replace('-', '_')}_url"
     filled = catalogue.filled(url, "1.0")
     if not locations.is_own_url(filled):
-        raise ArtifactError(name, _curl.redacted(url), "expected an http or https URL that ends in a file's name")
+        raise ArtifactError(name, curl.redacted(url), "expected an http or https URL that ends in a file's name")
     if versions > 1 and filled == url:
-        raise ArtifactError(
-            name, _curl.redacted(url), f"expected {{version}} in it, for {versions} versions are listed"
-        )
+        raise ArtifactError(name, curl.redacted(url), f"expected {{version}} in it, for {versions} versions are listed")
     return url
 
 
@@ -207,7 +205,7 @@ def table(resources: t.Sequence[Resource], told: Recorder, version: str | None) 
         told: what the node said.
         version: of Windows Server.
     """
-    questions = Questions(resources, (header.call(),))
+    questions = Questions(resources, (windows_info.call(),))
     entries = []
     for position, resource in enumerate(resources):
         if isinstance(resource, Artifact):

@@ -15,10 +15,11 @@ import re
 import string
 import typing as t
 
-from ..resources import _curl, _signatures
-from ..resources._base import ResourceError
+from ..downloads import curl
+from ..values.errors import ResourceError
 from ..values.shown import shown
-from ..versions import DATA
+from ..values.versions import DATA
+from ..windows import signatures
 
 WINDOWS = ("2019", "2022", "2025")
 KINDS_VARIABLE = "artifact_kinds"
@@ -192,7 +193,7 @@ def signers(given: object, kind: str) -> list[str]:
     if not isinstance(found, t.Sequence) or not all(isinstance(one, str) for one in found):
         raise ArtifactError(SIGNERS_VARIABLE, given, "expected subjects or thumbprints, as a list or a list by kind")
     try:
-        _signatures.check_signers(found, SIGNERS_VARIABLE)
+        signatures.check_signers(found, SIGNERS_VARIABLE)
     except ResourceError as error:
         raise ArtifactError(SIGNERS_VARIABLE, given, str(error)) from None
     return list(found)
@@ -231,11 +232,11 @@ def _check_pattern(pattern: str, where: str) -> None:
         names = {field for dummy, field, dummy2, dummy3 in string.Formatter().parse(pattern) if field is not None}
         filled = pattern.format(**dict.fromkeys(_FIELDS, "1"))
     except (ValueError, KeyError, IndexError, AttributeError):
-        raise ArtifactError(where, _curl.redacted(pattern), accepted) from None
-    fits = names <= _FIELDS and names and filled.startswith(("http://", "https://")) and _curl.is_url(filled)
-    if not fits or _curl.carries_secret(filled):
-        hint = "; user and query belong in artifact_sites" if _curl.carries_secret(pattern) else ""
-        raise ArtifactError(where, _curl.redacted(pattern), accepted + hint)
+        raise ArtifactError(where, curl.redacted(pattern), accepted) from None
+    fits = names <= _FIELDS and names and filled.startswith(("http://", "https://")) and curl.is_url(filled)
+    if not fits or curl.carries_secret(filled):
+        hint = "; user and query belong in artifact_sites" if curl.carries_secret(pattern) else ""
+        raise ArtifactError(where, curl.redacted(pattern), accepted + hint)
 
 
 def _check_member(member: str, where: str) -> None:

@@ -13,7 +13,7 @@ import re
 import typing as t
 import urllib.parse
 
-from ..resources import _curl
+from ..downloads import curl
 from . import catalogue as artifacts_catalogue
 from . import sites as artifacts_sites
 from . import verification
@@ -95,7 +95,7 @@ def checked_folder(path: object, where: str) -> str:
 def is_own_url(url: str) -> bool:
     """Whether it is a URL by which a user may replace an artifact."""
     try:
-        return _curl.is_url(url) and bool(_file_name(url, ""))
+        return curl.is_url(url) and bool(_file_name(url, ""))
     except ArtifactError:
         return False
 
@@ -191,15 +191,15 @@ def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.Site]) -> 
     Raises:
         ArtifactError: it is no URL.
     """
-    if not _curl.is_url(url):
-        raise ArtifactError(f"url of {what}", _curl.redacted(url), "accepted is an http or https URL")
+    if not curl.is_url(url):
+        raise ArtifactError(f"url of {what}", curl.redacted(url), "accepted is an http or https URL")
     return (*(Source(url=site.at(url), site=site) for site in places if site.overrides), Source(url=url))
 
 
 def _file_name(url: str, what: str) -> str:
     name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
     if not name or name in (".", "..") or set('<>:"/\\|?*') & set(name) or not name.isprintable():
-        raise ArtifactError(f"url of {what}", _curl.redacted(url), "accepted is a URL that ends in a file's name")
+        raise ArtifactError(f"url of {what}", curl.redacted(url), "accepted is a URL that ends in a file's name")
     return name
 
 

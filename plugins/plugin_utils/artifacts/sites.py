@@ -12,7 +12,7 @@ import difflib
 import typing as t
 import urllib.parse
 
-from ..resources import _curl
+from ..downloads import curl
 from .catalogue import ArtifactError, checked_sha256
 
 SITES_VARIABLE = "artifact_sites"
@@ -84,7 +84,7 @@ def _site(item: object, where: str) -> Site:
             raise ArtifactError(f"{where}.{key}", "(hidden)", f"{hint}accepted are {', '.join(_KEYS)}")
     url = item.get("url")
     if not isinstance(url, str) or not _is_base(url):
-        shown = _curl.redacted(url) if isinstance(url, str) else url
+        shown = curl.redacted(url) if isinstance(url, str) else url
         hint = "; what follows a ? belongs in query" if isinstance(url, str) and "?" in url else ""
         raise ArtifactError(f"{where}.url", shown, f"accepted is an http, https or file:/// URL without query{hint}")
     query = item.get("query") or ""
@@ -113,7 +113,7 @@ def _flag(value: object, where: str) -> bool:
 def _is_base(url: str) -> bool:
     # A folder of the node: what was pushed there.
     schemes = ("http://", "https://", "file:///")
-    return url.startswith(schemes) and _curl.is_url(url.rstrip("/") + "/") and not set("?#") & set(url)
+    return url.startswith(schemes) and curl.is_url(url.rstrip("/") + "/") and not set("?#") & set(url)
 
 
 def _headers(value: object, where: str) -> dict[str, str]:

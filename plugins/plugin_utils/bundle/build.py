@@ -17,7 +17,7 @@ import pathlib
 import shutil
 import typing as t
 
-from ..resources._checksums import checksum_in
+from ..downloads.checksums import checksum_in
 from . import archive, images, index, signing, verify
 from .content import Sums, Wanted, WantedFile, WantedImage
 from .fetch import Checksum, Fetched, Fetcher, FetchError, Source

@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..engine.resource import Resource
 from ..patches.patch import Patch
-from ..resources._base import Resource
 from ..resources.artifact import Artifact, Site
 from ..resources.container_image import ContainerImage
 from . import images as bundle_images

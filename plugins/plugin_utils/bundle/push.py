@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import typing as t
 
-from .. import pushes
-from ..calls import Batch, Call, Json, Observation
-from ..node import Node, NodeError
-from ..resources._base import Resource
-from ..resources._paths import make_directory
+from ..engine.resource import Resource
+from ..remote import upload
+from ..remote.node import Node, NodeError
 from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
+from ..windows.path_calls import make_directory
+from ..wire.messages import Batch, Call, Json, Observation
 from . import use
 from .index import BundleError, Entry, mirror_path
 from .verify import Bundle
@@ -99,8 +99,8 @@ class Push:
         for number, entry in enumerate(missing):
             self._tell(f"pushing {entry.path} ({number + 1}/{len(missing)}, {entry.size / 1e6:.1f} MB)")
             part = self._part(entry)
-            count = pushes.push(self._node, str(self._bundle.file(entry.path)), part, sizes, f"push {entry.path}")
-            calls += pushes.join_calls(part, entry.sha256, count, number, targets[entry.path])
+            count = upload.push(self._node, str(self._bundle.file(entry.path)), part, sizes, f"push {entry.path}")
+            calls += upload.join_calls(part, entry.sha256, count, number, targets[entry.path])
             self.pushed.append(entry.path)
         if calls:
             self._join(calls, missing)

@@ -10,7 +10,7 @@ import ipaddress
 import re
 import typing as t
 
-from ..calls import Call, CallResult
+from ..wire.messages import Call, CallResult
 
 try:
     from cryptography import x509

@@ -15,8 +15,8 @@ import pathlib
 import typing as t
 import uuid
 
-from ..calls import Batch
-from ..node import Node
+from ..remote.node import Node
+from ..wire.messages import Batch
 from . import certificates, tls
 from .certificates import Certificate, CertificateError, Listener
 from .pins import update_pins

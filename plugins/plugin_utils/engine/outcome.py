@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..header import Header
-from ..plan import Planned
+from ..windows.windows_info import Header
+from .planning import Planned
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

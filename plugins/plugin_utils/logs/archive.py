@@ -23,7 +23,7 @@ import time
 import typing as t
 import zlib
 
-from .redaction import Redaction
+from ..values.redaction import Redaction
 
 _IN_MEMORY = 4 * 1024 * 1024
 """Bytes of one file that are kept in memory before they go into a temporary file."""

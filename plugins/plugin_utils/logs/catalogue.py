@@ -16,8 +16,8 @@ import typing as t
 
 from ansible.module_utils.common.yaml import yaml_load
 
-from ..resources._base import ResourceError
-from ..versions import DATA
+from ..values.errors import ResourceError
+from ..values.versions import DATA
 
 _SPAN = re.compile(r"(\d{1,6})([mhdw])")
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}

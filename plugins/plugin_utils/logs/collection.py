@@ -20,15 +20,16 @@ import uuid
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..calls import Batch, Progress
-from ..node import Node, NodeError
-from ..resources._base import ResourceError
+from ..remote import download
+from ..remote.node import Node, NodeError
+from ..values.errors import ResourceError
+from ..values.redaction import Redaction
+from ..wire.messages import Batch, Progress
 from . import archive as logs_archive
-from . import catalogue, gathering, page, transfer
+from . import catalogue, gathering, page
 from . import selection as logs_selection
 from . import state as logs_state
 from . import survey as logs_survey
-from .redaction import Redaction
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _AFTER_A_BROKEN_LINK = 5.0
@@ -196,7 +197,7 @@ class Collection:
         name = file_name(self._node.name)
         # Only its user may read a temporary file.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
-            transfer.fetch(self._node, place.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
+            download.fetch(self._node, place.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
             raw.seek(0)
             target, path = tempfile.mkstemp(dir=self._directory, prefix=f".{name}.", suffix=".part")
             try:

@@ -13,7 +13,7 @@ import typing as t
 from ansible.module_utils.common.yaml import yaml_load
 
 from ..artifacts import locations
-from ..versions import DATA
+from ..values.versions import DATA
 
 KIND = "hns-debug-scripts"
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -13,8 +13,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, Json, Observation
-from ..node import FOLDER
+from ..remote.node import FOLDER
+from ..wire.messages import Call, Json, Observation
 from . import catalogue
 from .selection import Selection
 from .survey import Survey

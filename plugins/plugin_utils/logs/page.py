@@ -12,8 +12,8 @@ import urllib.parse
 
 import jinja2
 
-from ..hns.facts import NO_HNS
-from ..versions import DATA
+from ..hns.facts.node_facts import NO_HNS
+from ..values.versions import DATA
 
 _STATUS = {"complete": "good", "partial": "warm", "failed": "bad", "unreachable": "bad", "skipped": "soft"}
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, CallResult, Observation
-from ..hns import facts as hns_facts
+from ..hns.facts import node_facts as hns_facts
+from ..wire.messages import Call, CallResult, Observation
 from . import catalogue
 
 _COMMANDS, _FACTS, _HNS = "commands.", "facts.", "hns."

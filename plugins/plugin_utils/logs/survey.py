@@ -12,9 +12,8 @@ import datetime
 import re
 import typing as t
 
-from .. import header
-from ..calls import Call, CallResult, Observation
-from ..resources import _command_line
+from ..windows import command_line, windows_info
+from ..wire.messages import Call, CallResult, Observation
 from . import catalogue
 
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
@@ -67,7 +66,7 @@ class ServiceState:
 class Survey:
     """What the node has."""
 
-    windows: header.Header
+    windows: windows_info.Header
     time: str
     """The node's clock, ISO 8601 in UTC."""
     boot: str
@@ -87,7 +86,7 @@ class Survey:
 def calls(wanted: catalogue.Wanted) -> tuple[Call, ...]:
     """What to ask; each call goes on where it fails."""
     asked = [
-        header.call(),
+        windows_info.call(),
         Call(id="free", command="@free-space", parameters={"path": _VOLUME}, on_error="continue"),
         Call(
             id="services",
@@ -143,11 +142,11 @@ def read(seen: Observation) -> Survey:
     problems = [
         f"{call_id}: {result.error or 'failed'}"
         for call_id, result in seen.calls.items()
-        if call_id != header.CALL_ID and not result.ok and _is_ours(call_id)
+        if call_id != windows_info.CALL_ID and not result.ok and _is_ours(call_id)
     ]
     free = seen.calls["free"].first if "free" in seen.calls else None
     return Survey(
-        windows=header.read(seen.calls.get(header.CALL_ID, CallResult(ok=False))),
+        windows=windows_info.read(seen.calls.get(windows_info.CALL_ID, CallResult(ok=False))),
         time=seen.time,
         boot=seen.boot,
         free=int((free or {}).get("free") or 0),
@@ -206,7 +205,7 @@ def _services(seen: Observation) -> t.Iterator[ServiceState]:
     ours = {service.name.casefold() for service in catalogue.sources().services}
     for name, item in sorted(states.items(), key=lambda pair: (pair[0].casefold() not in ours, pair[0].casefold())):
         key = f"{_SERVICES}\\{name}".casefold()
-        arguments = _command_line.split(lines.get((key, "ImagePath"), ""))
+        arguments = command_line.split(lines.get((key, "ImagePath"), ""))
         # NSSM is the service's program, and starts the real one.
         program = lines.get((f"{key}\\parameters", "Application")) or (arguments[0] if arguments else "")
         given = [lines.get((f"{key}\\parameters", value), "") for value in _NSSM[:2]]

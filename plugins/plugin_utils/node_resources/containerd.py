@@ -8,7 +8,7 @@ import dataclasses
 import ntpath
 import typing as t
 
-from .. import containerd_config
+from ..node_config import containerd
 from . import registry_files
 from .downloads import Downloads, Resource, unpacked
 from .services import CONTAINERD_PIPE, recovery
@@ -174,9 +174,9 @@ def _config_path(settings: ContainerdSettings) -> str:
 
 
 def _config(settings: ContainerdSettings) -> str:
-    return containerd_config.render(
+    return containerd.render(
         settings.containerd_version,
-        containerd_config.ContainerdSettings(
+        containerd.ContainerdSettings(
             sandbox_image=settings.sandbox_image,
             cni_bin_dir=settings.cni_bin_dir,
             cni_conf_dir=settings.cni_conf_dir,

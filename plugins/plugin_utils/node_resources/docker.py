@@ -9,7 +9,7 @@ import json
 import ntpath
 import typing as t
 
-from .. import nssm, registries
+from ..node_config import nssm, registries
 from ..resources.directory import closed
 from . import containerd, registry_files
 from .downloads import Downloads, Resource, unpacked

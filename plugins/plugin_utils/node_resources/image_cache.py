@@ -7,8 +7,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .. import container_images
 from ..artifacts import cache
+from ..container_images import listing
 from . import registry_files
 from .downloads import Downloads, Proxy, Resource, unpacked
 from .variables import Variables
@@ -200,13 +200,13 @@ def _pulled(settings: ImageSettings) -> list[Resource]:
     base = [image for image in settings.base_images if image not in without]
     listed = [
         *settings.container_tags,
-        *container_images.core_dns(list(settings.core_dns_versions), settings.core_dns_repository),
-        *container_images.base_images(list(settings.windows_base_images)),
+        *listing.core_dns(list(settings.core_dns_versions), settings.core_dns_repository),
+        *listing.base_images(list(settings.windows_base_images)),
         *settings.images,
     ]
     return [
-        *container_images.resources(base, properties, pinned=settings.pin, bundle=bundle),
-        *container_images.resources(listed, properties, pinned=False, bundle=bundle),
+        *listing.resources(base, properties, pinned=settings.pin, bundle=bundle),
+        *listing.resources(listed, properties, pinned=False, bundle=bundle),
     ]
 
 

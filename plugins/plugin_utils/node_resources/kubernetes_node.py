@@ -11,7 +11,7 @@ import typing as t
 import yaml
 
 from ..resources.directory import closed
-from ..versions import Version
+from ..values.versions import Version
 from .downloads import Downloads, Resource, unpacked
 from .services import CONTAINERD_PIPE, CRI_DOCKERD_PIPE, DOCKER_RUNTIMES, log_folders, recovery
 from .variables import Variables

@@ -12,7 +12,7 @@ import json
 import ntpath
 import typing as t
 
-from .. import nssm
+from ..node_config import nssm
 from . import kubernetes_node
 from .cni import Network, as_line, cni_conf, net_conf, noted
 from .docker import nssm_program

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .. import registries
+from ..node_config import registries
 from .downloads import Resource
 
 

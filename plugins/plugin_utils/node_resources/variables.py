@@ -7,8 +7,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._link import plain
-from ..resources._load import convert, property_types
+from ..resources.load import convert, property_types
+from ..values.ansible_data import plain
 
 Settings = t.TypeVar("Settings")
 

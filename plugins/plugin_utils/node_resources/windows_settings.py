@@ -7,8 +7,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .. import registry_fixes
 from ..resources.directory import closed
+from ..windows import registry_fixes
 from .downloads import Proxy, Resource
 from .variables import Variables
 

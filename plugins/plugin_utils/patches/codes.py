@@ -80,24 +80,6 @@ WORDS: t.Mapping[int, str] = {
     0x8024402C: "the update server's name cannot be resolved, or it cannot be reached",
 }
 
-_CURL: t.Mapping[int, str] = {
-    1: "it redirects from HTTPS to a protocol without encryption, or to one that is not allowed",
-    5: "the proxy's name cannot be resolved",
-    6: "the server's name cannot be resolved",
-    7: "the server does not accept connections",
-    18: "the connection broke in the middle",
-    22: "the server refused the URL (HTTP 4xx or 5xx): does it still exist, has its signature expired?",
-    23: "it could not be written: is the disk full?",
-    28: "the server did not answer in time",
-    33: "it broke off, and the server cannot go on from there",
-    35: "no TLS connection: its certificate is not trusted, has expired, or nobody tells whether it was revoked",
-    47: "it is redirected without end",
-    51: "the server's certificate is not trusted",
-    56: "the connection broke",
-    60: "the server's certificate is not trusted, or has expired",
-    77: "the certificates of authorities cannot be read",
-}
-
 
 def unsigned(code: int) -> int:
     """Exit codes and HRESULTs as they are written: .NET gives them signed."""
@@ -115,12 +97,6 @@ def words(code: int) -> str:
     shown = f"0x{number:08X}" if number > 0xFFFF else str(number)
     known = WORDS.get(number)
     return f"{known} ({shown})" if known else f"code {shown}"
-
-
-def curl_words(code: int) -> str:
-    """Why a download failed."""
-    known = _CURL.get(code)
-    return f"{known} (curl {code})" if known else f"curl ended with {code}"
 
 
 def hresult(text: str) -> int | None:

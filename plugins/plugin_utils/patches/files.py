@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, CallResult, Json
-from ..pushes import join_calls
-from ..resources import _curl
-from ..resources._signatures import SIGNATURE, is_thumbprint, signed_by, signer
+from ..downloads import curl
+from ..downloads.curl_errors import curl_words
+from ..remote.upload import join_calls
 from ..resources.artifact import Artifact
-from .codes import curl_words, hresult, meaning, unsigned, words
+from ..windows.signatures import SIGNATURE, is_thumbprint, signed_by, signer
+from ..wire.messages import Call, CallResult, Json
+from .codes import hresult, meaning, unsigned, words
 from .observe import CACHE, folder, path
 from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
@@ -36,7 +37,7 @@ class Rules:
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
     """Subjects or thumbprints; all of one kind."""
-    route: _curl.Route = dataclasses.field(default_factory=_curl.Route)
+    route: curl.Route = dataclasses.field(default_factory=curl.Route)
     timeout: float = 7200.0
     """Seconds for one installer, and for one download."""
 
@@ -260,7 +261,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
 
 
 def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:
-    source = file.local or _curl.redacted(file.url)
+    source = file.local or curl.redacted(file.url)
     errors = [
         (name, result)
         for name, result in results.items()

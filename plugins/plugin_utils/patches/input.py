@@ -14,10 +14,10 @@ import pathlib
 import re
 import typing as t
 
-from ..header import VERSIONS
-from ..resources import _curl
-from ..resources._base import ResourceError
-from ..versions import DATA
+from ..downloads import curl
+from ..values.errors import ResourceError
+from ..values.versions import DATA
+from ..windows.windows_info import VERSIONS
 from .patch import Build, Patch, PatchFile
 
 EXTENSIONS = (".msu", ".cab", ".exe")
@@ -167,9 +167,9 @@ def _file(where: str, entry: t.Mapping[str, t.Any], source: str, find: Find) -> 
         else:
             found = wanted if wanted.is_absolute() else pathlib.Path(find(str(wanted)))
             local = _existing(f"{where}.file", found)
-    if url and not (_curl.is_url(url) and url.startswith(("http://", "https://"))):
-        raise ResourceError(f"{where}.url", _curl.redacted(url), "wanted a URL of http or https")
-    name = pathlib.Path(local).name if local else _curl.file_name(url)
+    if url and not (curl.is_url(url) and url.startswith(("http://", "https://"))):
+        raise ResourceError(f"{where}.url", curl.redacted(url), "wanted a URL of http or https")
+    name = pathlib.Path(local).name if local else curl.file_name(url)
     if not name.lower().endswith(EXTENSIONS):
         raise ResourceError(where, name, f"wanted a file with one of the extensions {', '.join(EXTENSIONS)}")
     if not _FILE_NAME.fullmatch(name):

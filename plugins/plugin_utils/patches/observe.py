@@ -12,10 +12,10 @@ import json
 import re
 import typing as t
 
-from .. import header as node_header
-from ..calls import Call, CallResult, Json, Observation
-from ..node import FOLDER
-from ..resources._registry_keys import make_key, remove_value, set_value
+from ..remote.node import FOLDER
+from ..windows import windows_info as node_header
+from ..windows.registry_calls import make_key, remove_value, set_value
+from ..wire.messages import Call, CallResult, Json, Observation
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
 
 CACHE = "C:\\Windows\\winkube\\patches"

@@ -12,7 +12,7 @@ import fnmatch
 import re
 import typing as t
 
-from ..header import VERSIONS, Header
+from ..windows.windows_info import VERSIONS, Header
 
 Status = t.Literal[
     "installed",

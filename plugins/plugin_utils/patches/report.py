@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..resources import _curl
+from ..downloads import curl
 from .outcome import Record, conclude
 from .patch import WELL, NodePatches, Verdict, show_build
 from .run import PatchRun
@@ -84,7 +84,7 @@ def _entry(record: Record, verdict: Verdict) -> dict[str, t.Any]:
         "changed": record.changed,
         "attempts": len(record.attempts),
         "build": show_build(patch.build) if patch.build else "",
-        "source": (file.local or _curl.redacted(file.url)) if file else "windows_update",
+        "source": (file.local or curl.redacted(file.url)) if file else "windows_update",
         "seconds": round(sum(attempt.seconds for attempt in record.attempts), 1),
     }
 

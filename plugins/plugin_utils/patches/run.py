@@ -12,11 +12,11 @@ import re
 import typing as t
 import uuid
 
-from ..calls import Batch, Call, Observation, Progress
-from ..header import VERSIONS
-from ..node import BatchLost, NodeError
-from ..pushes import push, sha256
-from ..resources._paths import make_directory
+from ..remote.node import BatchLost, NodeError
+from ..remote.upload import push, sha256
+from ..windows.path_calls import make_directory
+from ..windows.windows_info import VERSIONS
+from ..wire.messages import Batch, Call, Observation, Progress
 from . import files as patches_files
 from . import observe as patches_observe
 from . import update as patches_update

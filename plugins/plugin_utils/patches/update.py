@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..calls import Call, CallResult, Json
-from ..node import FOLDER
+from ..remote.node import FOLDER
+from ..wire.messages import Call, CallResult, Json
 from .codes import meaning, unsigned, words
 from .observe import PID, read_job
 from .outcome import Attempt

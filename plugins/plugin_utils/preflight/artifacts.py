@@ -11,7 +11,7 @@ import typing as t
 
 from ..artifacts import cache, catalogue, locations, sites, verification
 from ..artifacts.catalogue import ArtifactError
-from ..resources import _curl
+from ..downloads import curl
 from .variables import Problem
 
 _LISTS: t.Mapping[str, str] = {
@@ -117,7 +117,7 @@ def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[
         except ArtifactError as error:
             yield _problem(error)
     rate = sources.get("limit_rate")
-    if rate and not _curl.is_rate(str(rate)):
+    if rate and not curl.is_rate(str(rate)):
         yield Problem("artifact_limit_rate", rate, "accepted are bytes a second, such as 500K or 2M")
 
 
@@ -149,7 +149,7 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
         url, sha256 = (f"{kind.variables}_{what}" for what in ("url", "sha256"))
         given = str(values.get(url) or "")
         if given and not locations.is_own_url(given):
-            yield Problem(url, _curl.redacted(given), "accepted is an http or https URL that ends in a file's name")
+            yield Problem(url, curl.redacted(given), "accepted is an http or https URL that ends in a file's name")
         try:
             catalogue.checked_sha256(values.get(sha256), sha256)
         except ArtifactError as error:

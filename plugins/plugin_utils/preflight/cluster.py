@@ -11,7 +11,7 @@ import dataclasses
 import ipaddress
 import typing as t
 
-from ..versions import Version, skew_problem, supported, within
+from ..values.versions import Version, skew_problem, supported, within
 from .variables import NETWORKS, Problem, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"

@@ -11,10 +11,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .. import container_images, registries
-from ..resources._base import ResourceError
-from ..resources._image_store import is_whole
-from ..resources._load import load
+from ..container_images import listing
+from ..image_stores.store import is_whole
+from ..node_config import registries
+from ..resources.load import load
+from ..values.errors import ResourceError
 from .variables import Problem
 
 _LISTS = ("image_cache_base_images", "image_cache_container_tags", "image_cache_images")
@@ -63,7 +64,7 @@ def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]
     for index, item in enumerate(items if isinstance(items, list) else ()):
         where = f"{name}[{index}]"
         try:
-            found = container_images.resources([item], {"runtime": "docker" if docker else "containerd"})
+            found = listing.resources([item], {"runtime": "docker" if docker else "containerd"})
         except ValueError as error:
             yield _Said(where, None, str(error).partition(": ")[2])
             continue
@@ -89,7 +90,7 @@ def _core_dns_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
         yield Problem("image_cache_core_dns_repository", repository, f"{accepted} images for Linux only")
     for version in versions:
         try:
-            container_images.core_dns([version], "registry.example/coredns")
+            listing.core_dns([version], "registry.example/coredns")
         except ValueError:
             name = "image_cache_core_dns_versions (from core_dns_versions)"
             yield Problem(name, version, "accepted are versions in quotes, such as 1.12.1")
@@ -98,7 +99,7 @@ def _core_dns_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 def _base_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
     for name in _items(values, "image_cache_windows_base_images"):
         try:
-            container_images.base_images([name])
+            listing.base_images([name])
         except ValueError as error:
             yield Problem("image_cache_windows_base_images", name, str(error).partition("; ")[2])
 
@@ -126,7 +127,7 @@ def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
                 # Mirrors are refused elsewhere, with what to do instead.
                 registries.docker_files([dataclasses.replace(one, mirrors=()) for one in found])
             else:
-                registries.containerd_files(found, container_images.CERTS_D)
+                registries.containerd_files(found, listing.CERTS_D)
         except registries.RegistryError as error:
             text = str(error)
             where, dummy, why = text.partition(": ")

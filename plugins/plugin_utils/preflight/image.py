@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..credentials import has_credentials
+from ..values.url_credentials import has_credentials
 from .variables import Problem, Role
 
 ROLE = "sysprep"

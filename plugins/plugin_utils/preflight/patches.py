@@ -12,8 +12,8 @@ import typing as t
 
 from ..patches.input import check_sources, read_patches
 from ..patches.patch import Patch
-from ..resources._base import ResourceError
-from ..resources._signatures import check_signers
+from ..values.errors import ResourceError
+from ..windows.signatures import check_signers
 from .variables import Problem
 
 _PUBLIC, _PRIVATE = "windows_patches_public", "windows_patches_private"

@@ -18,7 +18,7 @@ import re
 import typing as t
 
 from ..connection.checks import ALLOW
-from ..versions import DATA
+from ..values.versions import DATA
 from . import variables as checks
 
 _PLAYBOOKS = checks.ROLES.parent / "playbooks"

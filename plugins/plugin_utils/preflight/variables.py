@@ -20,7 +20,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.yaml import yaml_load
 
 from ..values.shown import AsItIs, kind, shown
-from ..versions import Version, docker_problem, pair_problem
+from ..values.versions import Version, docker_problem, pair_problem
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

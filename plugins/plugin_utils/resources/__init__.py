@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 import typing as t
 
-from ._base import Resource
+from ..engine.resource import Resource
 from .archive import Archive
 from .artifact import Artifact
 from .artifact_cache import ArtifactCache

@@ -9,11 +9,13 @@ import json
 import re
 import typing as t
 
-from ..calls import Call, CallResult, Input, Json
-from . import _members, _replaced, _signatures
-from ._base import Change, Resource, ResourceError, Results, Room
-from ._paths import make_directory, move_path, remove_path
-from ._state import create, objects, only, update
+from ..downloads import archive_members
+from ..engine.changes import create, objects, only, update
+from ..engine.resource import Change, Resource, Room
+from ..values.errors import ResourceError
+from ..windows import replaced_files, signatures
+from ..windows.path_calls import make_directory, move_path, remove_path
+from ..wire.messages import Call, CallResult, Input, Json, Results
 from .service import running
 
 _PROGRAM = ".exe"
@@ -77,8 +79,8 @@ class Archive(Resource):
     timeout: int = dataclasses.field(default=1800, metadata={"help": "Seconds to unpack."})
 
     def __post_init__(self) -> None:
-        if not self.path.lower().endswith((*_members.FORMATS, _PROGRAM)):
-            formats = ", ".join(_members.FORMATS)
+        if not self.path.lower().endswith((*archive_members.FORMATS, _PROGRAM)):
+            formats = ", ".join(archive_members.FORMATS)
             raise ResourceError("path", self.path, f"wanted an archive ({formats}) or a program ({_PROGRAM})")
         if self._is_program and (len(self.members) != 1 or self.strip_components):
             raise ResourceError("members", list(self.members), "wanted the program's one name")
@@ -86,7 +88,7 @@ class Archive(Resource):
             raise ResourceError("members", list(self.members), "wanted either members or exclusive")
         if self.allowed_signers and not self.members:
             raise ResourceError("allowed_signers", list(self.allowed_signers), "wanted members beside it")
-        _signatures.check_signers(self.allowed_signers)
+        signatures.check_signers(self.allowed_signers)
         if not 0 <= self.strip_components < 100:
             raise ResourceError("strip_components", self.strip_components, "wanted 0 to 99")
         if len(self.folder.strip("\\/ ")) < 3:
@@ -162,7 +164,7 @@ class Archive(Resource):
             Call(
                 id="record", command="@read-file", parameters={"paths": records, "content": True}, on_error="continue"
             ),
-            *_replaced.questions(self._replaces),
+            *replaced_files.questions(self._replaces),
         )
 
     @property
@@ -172,10 +174,10 @@ class Archive(Resource):
 
     def plan(self, seen: Results) -> Change | None:
         change = self._plan(seen)
-        aside = _replaced.removable(self._replaces, seen)
+        aside = replaced_files.removable(self._replaces, seen)
         if not aside:
             return change
-        removals = _replaced.removals(aside)
+        removals = replaced_files.removals(aside)
         if change is not None:
             return dataclasses.replace(change, calls=(*removals, *change.calls))
         why = "an earlier version lies aside, and nothing runs it any more"
@@ -184,8 +186,8 @@ class Archive(Resource):
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
         if call_id.startswith("signed-"):
-            return f"it is not used: its signature is {_signatures.signed_by(result)}; allowed_signers accepts others"
-        return _members.words(result) or None if call_id.startswith(_members.PREFIX) else None
+            return f"it is not used: its signature is {signatures.signed_by(result)}; allowed_signers accepts others"
+        return archive_members.words(result) or None if call_id.startswith(archive_members.PREFIX) else None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:
         if call_id != "unpack" or result.error is None:
@@ -231,7 +233,7 @@ class Archive(Resource):
             yield remove_path(self._staging, "discard")
         yield make_directory(target, "make")
         # Names that are given have been checked.
-        yield from () if self.members else _members.calls(self.path)
+        yield from () if self.members else archive_members.calls(self.path)
         if direct:
             yield from self._stop(had_record)
         yield (
@@ -259,11 +261,9 @@ class Archive(Resource):
         yield from self._write_record()
 
     def _signed(self) -> t.Iterator[Call]:
-        programs = [member for member in self.members if _signatures.can_be_signed(member)]
+        programs = [member for member in self.members if signatures.can_be_signed(member)]
         for index, member in enumerate(programs if self.allowed_signers else ()):
-            yield _signatures.call(
-                f"signed-{index}", f"{self._staging}\\{self._unpacked(member)}", self.allowed_signers
-            )
+            yield signatures.call(f"signed-{index}", f"{self._staging}\\{self._unpacked(member)}", self.allowed_signers)
 
     def _copy(self) -> Call:
         target = f"{self._staging}\\{self._unpacked(self.members[0])}"

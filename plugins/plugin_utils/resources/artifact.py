@@ -8,12 +8,13 @@ import dataclasses
 import json
 import typing as t
 
-from ..calls import Call, Json
-from . import _curl, _downloads
-from ._base import Change, Resource, ResourceError, Results, Room
-from ._checksums import checksum_in, digest
-from ._paths import discard, move_path, remove_path
-from ._state import create, is_missing, objects, only, update
+from ..downloads import attempts, curl
+from ..downloads.checksums import checksum_in, digest
+from ..engine.changes import create, is_missing, objects, only, update
+from ..engine.resource import Change, Resource, Room
+from ..values.errors import ResourceError
+from ..windows.path_calls import discard, move_path, remove_path
+from ..wire.messages import Call, Json, Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -105,7 +106,7 @@ class Artifact(Resource):
         default=None, metadata={"help": "Bytes a second at most, such as `500K` or `2M`."}
     )
     parallel: int = dataclasses.field(
-        default=_curl.PARALLEL, metadata={"help": "Downloads that run side by side, at most."}
+        default=curl.PARALLEL, metadata={"help": "Downloads that run side by side, at most."}
     )
     timeout: int = dataclasses.field(default=3600, metadata={"help": "Seconds for one attempt at one URL."})
 
@@ -114,8 +115,8 @@ class Artifact(Resource):
             raise ResourceError("urls", [], "wanted at least one URL")
         sums = [self.checksum_url, *(site.checksum_url for site in self.sites)]
         for url in (*self.urls, *(site.url for site in self.sites), *(url for url in sums if url)):
-            if not _curl.is_url(url):
-                raise ResourceError("urls", _curl.redacted(url), f"wanted a URL of {', '.join(_curl.SCHEMES)}")
+            if not curl.is_url(url):
+                raise ResourceError("urls", curl.redacted(url), f"wanted a URL of {', '.join(curl.SCHEMES)}")
         given = [way for way in ("sha256", "sha512", "checksum_url") if getattr(self, way)]
         if len(given) > 1:
             raise ResourceError(given[1], "…", f"{given[0]} is given too; wanted one of them")
@@ -125,7 +126,7 @@ class Artifact(Resource):
             self._set(**{algorithm: digest(algorithm, getattr(self, algorithm))})
         for name in (name for name in ("timeout", "parallel") if getattr(self, name) < 1):
             raise ResourceError(name, getattr(self, name), "wanted at least 1")
-        if self.limit_rate and not _curl.is_rate(self.limit_rate):
+        if self.limit_rate and not curl.is_rate(self.limit_rate):
             raise ResourceError("limit_rate", self.limit_rate, "wanted bytes a second, such as 500K or 2M")
         headers = [*self.headers.items(), *(pair for site in self.sites for pair in site.headers.items())]
         if any("\n" in part or "\r" in part for pair in headers for part in pair):
@@ -183,8 +184,8 @@ class Artifact(Resource):
         return f"{self.path}.manifest.json"
 
     @property
-    def _places(self) -> tuple[_downloads.Place, ...]:
-        own = _curl.Route(
+    def _places(self) -> tuple[attempts.Place, ...]:
+        own = curl.Route(
             proxy=self.proxy,
             no_proxy=self.no_proxy,
             headers=self.headers,
@@ -194,7 +195,7 @@ class Artifact(Resource):
         sums = not (self.sha256 or self.sha512)
         return (
             *(
-                _downloads.Place(
+                attempts.Place(
                     url=site.url,
                     checksum_url=(site.checksum_url or "") if sums else "",
                     route=dataclasses.replace(
@@ -207,7 +208,7 @@ class Artifact(Resource):
                 )
                 for site in self.sites
             ),
-            *(_downloads.Place(url=url, checksum_url=self.checksum_url or "", route=own) for url in self.urls),
+            *(attempts.Place(url=url, checksum_url=self.checksum_url or "", route=own) for url in self.urls),
         )
 
     def observe(self) -> tuple[Call, ...]:
@@ -229,23 +230,23 @@ class Artifact(Resource):
                     Call(id=call_id, command="Get-FileHash", parameters=look, select=("Hash",), on_error="continue")
                 )
         if self.kind:
-            calls.append(_curl.VERSION_CALL)
+            calls.append(curl.VERSION_CALL)
         if self._asks:
             place = self._places[0]
-            calls.append(_curl.ask("offer", place.url, place.route))
+            calls.append(curl.ask("offer", place.url, place.route))
         return tuple(calls)
 
     def plan(self, seen: Results) -> Change | None:
         change = self._plan(seen)
-        fetches = change is not None and any(call.id == _downloads.FETCHED for call in change.calls)
+        fetches = change is not None and any(call.id == attempts.FETCHED for call in change.calls)
         return dataclasses.replace(change, room=self._room(seen)) if change is not None and fetches else change
 
     def _plan(self, seen: Results) -> Change | None:
         only(self, seen, "file")
         here, aside = self._found(seen, self.path), self._found(seen, self._aside)
         broken = bool(self._found(seen, f"{self.path}.part").get("exists"))
-        offer = _curl.offered(seen.get("offer")) or _curl.Offer()
-        fetch = (*self._write_checksum(), *_downloads.calls(self._wanted(seen, offer), broken=broken))
+        offer = curl.offered(seen.get("offer")) or curl.Offer()
+        fetch = (*self._write_checksum(), *attempts.calls(self._wanted(seen, offer), broken=broken))
         # Runs only where another one came.
         fetch = (*fetch, discard(self._aside, "remove-aside")) if aside.get("exists") or here.get("exists") else fetch
         if not here.get("exists"):
@@ -253,7 +254,7 @@ class Artifact(Resource):
             if known and known == self._actual(seen, aside, "-aside"):
                 back = (*self._write_checksum(), move_path(self._aside, self.path, "back"))
                 return update(self, {"path": self._aside}, {"path": self.path}, back, why="it is verified by now")
-            after = {"path": self.path, "source": _curl.redacted(self._places[0].url)}
+            after = {"path": self.path, "source": curl.redacted(self._places[0].url)}
             return create(self, after, fetch, why="is not on the node")
         if not self._verified:
             return self._plan_unverified(seen, here, offer, fetch)
@@ -262,7 +263,7 @@ class Artifact(Resource):
             algorithm = self.algorithm.lower()
             sums = next((place.checksum_url for place in self._places if place.checksum_url), "")
             why = f"its {self.algorithm} is {actual}, wanted {expected}" if expected else "its checksum file is missing"
-            wanted = {"path": self.path, algorithm: expected or f"by {_curl.redacted(sums)}"}
+            wanted = {"path": self.path, algorithm: expected or f"by {curl.redacted(sums)}"}
             away = remove_path(self.path) if expected else self._set_aside()
             return update(self, {"path": self.path, algorithm: actual}, wanted, (away, *fetch), why=why)
         return self._plan_manifest(seen, here)
@@ -271,12 +272,12 @@ class Artifact(Resource):
         """What the file takes; the second source is asked only where the first does not tell."""
         # A part is continued only where something verifies the whole.
         there = int(self._found(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
-        return _downloads.room(self._wanted(seen, _curl.Offer()), there)
+        return attempts.room(self._wanted(seen, curl.Offer()), there)
 
     def held(self, seen: Results) -> dict[str, t.Any]:
         """Hash, size and source of a file that is there and right; empty where it is not."""
         change = self._plan(seen)
-        if change is not None and any(call.id == _downloads.FETCHED for call in change.calls):
+        if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
         here = self._found(seen, self.path)
         here = here if here.get("exists") else self._found(seen, self._aside)
@@ -289,7 +290,7 @@ class Artifact(Resource):
         Args:
             results: of the change's calls, by their own ids.
         """
-        return _downloads.brought(self._wanted({}, _curl.Offer()), results)
+        return attempts.brought(self._wanted({}, curl.Offer()), results)
 
     def failure(self, results: Results) -> str:
         """Why it could not be brought, source by source, without signatures.
@@ -297,10 +298,10 @@ class Artifact(Resource):
         Args:
             results: of the change's calls, by their own ids.
         """
-        return _downloads.explain(self._wanted({}, _curl.Offer()), results)
+        return attempts.explain(self._wanted({}, curl.Offer()), results)
 
     def _plan_unverified(
-        self, seen: Results, here: t.Mapping[str, t.Any], offer: _curl.Offer, fetch: tuple[Call, ...]
+        self, seen: Results, here: t.Mapping[str, t.Any], offer: curl.Offer, fetch: tuple[Call, ...]
     ) -> Change | None:
         """What only its manifest verifies: the hash that it had when it came."""
         if not self.kind:
@@ -344,7 +345,7 @@ class Artifact(Resource):
         facts: dict[str, Json] = {"kind": self.kind, "version": self.version, "custom": self.custom}
         return {**facts, "etag": etag} if etag else facts
 
-    def _wanted(self, seen: Results, offer: _curl.Offer) -> _downloads.Wanted:
+    def _wanted(self, seen: Results, offer: curl.Offer) -> attempts.Wanted:
         commit: dict[str, Json] = {}
         if self.sha256:
             commit["sha256"] = self.sha256
@@ -354,7 +355,7 @@ class Artifact(Resource):
         elif self._summed:
             commit |= {"checksum_path": self.kept_checksum, "checksum_name": self._name_in_checksum()}
             commit |= {"algorithm": self.checksum_algorithm}
-        return _downloads.Wanted(
+        return attempts.Wanted(
             path=self.path,
             places=self._places,
             commit=commit,
@@ -363,7 +364,7 @@ class Artifact(Resource):
             timeout=self.timeout,
             parallel=self.parallel,
             secret=self.no_log,
-            version=_curl.read_version(seen.get("curl")),
+            version=curl.read_version(seen.get("curl")),
         )
 
     def _write_checksum(self) -> t.Iterator[Call]:
@@ -396,4 +397,4 @@ class Artifact(Resource):
         return str(only(self, seen, f"sha512{which}").get("Hash") or "").lower() or None
 
     def _name_in_checksum(self) -> str:
-        return self.checksum_name or _curl.file_name(self._places[-1].url)
+        return self.checksum_name or curl.file_name(self._places[-1].url)

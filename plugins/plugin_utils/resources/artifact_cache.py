@@ -7,9 +7,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._state import is_missing, objects, update
+from ..engine.changes import is_missing, objects, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Json, Results
 
 _DEPTH = {"custom": 3}
 """How many folders below the cache hold one version (KIND\\custom\\KEY); else two (KIND\\VERSION)."""

@@ -16,13 +16,14 @@ import json
 import re
 import typing as t
 
-from ..calls import Call
-from ._base import Change, ResourceError, Results
-from ._containerd_images import PINNED
-from ._image_store import Held, is_whole
-from ._paths import OWN, remove_path
-from ._registry_keys import make_key, remove_value, set_value
-from ._state import create, update
+from ..engine.changes import create, update
+from ..engine.resource import Change
+from ..image_stores.containerd import PINNED
+from ..image_stores.store import Held, is_whole
+from ..values.errors import ResourceError
+from ..windows.path_calls import OWN, remove_path
+from ..windows.registry_calls import make_key, remove_value, set_value
+from ..wire.messages import Call, Results
 from .container_image import InStore
 
 FOLDER = f"{OWN}\\builds"

@@ -11,10 +11,11 @@ import hashlib
 import re
 import typing as t
 
-from ..calls import Call, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._paths import OWN
-from ._state import objects, update
+from ..engine.changes import objects, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..windows.path_calls import OWN
+from ..wire.messages import Call, Json, Results
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _STORES = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates"

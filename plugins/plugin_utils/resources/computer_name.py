@@ -8,9 +8,10 @@ import dataclasses
 import re
 import typing as t
 
-from ..calls import Call, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._state import Reboot, objects, only, update
+from ..engine.changes import Reboot, objects, only, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Json, Results
 
 _KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
 NETBIOS = 15

@@ -7,14 +7,15 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, CallResult
-from . import _image_archives as archives
-from ._base import Change, Resource, ResourceError, Results, Room
-from ._containerd_images import PINNED, ContainerdStore
-from ._docker_images import DockerStore
-from ._image_archives import ImageArchive
-from ._image_store import DIGEST, UNPACKED, Held, Pulling, Store, is_whole, meaning, names_of, repository
-from ._state import create, remove, update
+from ..engine.changes import create, remove, update
+from ..engine.resource import Change, Resource, Room
+from ..image_stores import archives
+from ..image_stores.archives import ImageArchive
+from ..image_stores.containerd import PINNED, ContainerdStore
+from ..image_stores.docker import DockerStore
+from ..image_stores.store import DIGEST, UNPACKED, Held, Pulling, Store, is_whole, meaning, names_of, repository
+from ..values.errors import ResourceError
+from ..wire.messages import Call, CallResult, Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

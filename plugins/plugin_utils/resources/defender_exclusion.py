@@ -7,9 +7,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call
-from ._base import Change, Resource, ResourceError, Results
-from ._state import no_command, only, update
+from ..engine.changes import no_command, only, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Results
 
 _WORDS = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
 _OFF = "0x800106ba"

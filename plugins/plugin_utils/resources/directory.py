@@ -7,20 +7,14 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, CallResult, Json
-from . import _sddl, _untrusted
-from ._base import Change, Resource, ResourceError, Results
-from ._paths import ancestors, make_closed, make_directory, remove_path, set_acl
-from ._state import create, objects, only, remove, update
+from ..engine.changes import create, objects, only, remove, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..windows import sddl, untrusted_files
+from ..windows.path_calls import ancestors, make_closed, make_directory, remove_path, set_acl
+from ..windows.sddl import CLOSED, READABLE, SHARED
+from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
-
-CLOSED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""SYSTEM and Administrators, and nobody else."""
-READABLE = f"{CLOSED}(A;OICI;0x1200a9;;;BU)"
-r"""All users read and run what is in it, as Azure's nodes have it in C:\k (Azure/aks-engine#4633)."""
-SHARED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
-r"""What Windows Server's C:\ hands down to new folders (moby/buildkit#4731): all users read, and make things of their
-own. With Administrators as owner nobody else renames or deletes what is in it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +39,7 @@ class Directory(Resource):
             "not exist are made so. With `acl` only."
         },
     )
-    move_aside: _untrusted.Which = dataclasses.field(
+    move_aside: untrusted_files.Which = dataclasses.field(
         default="nothing",
         metadata={
             "help": "What of its content is not trusted, and is moved into a folder `.untrusted-TIME` in it, with a "
@@ -80,7 +74,7 @@ class Directory(Resource):
         for one, more in ((self, other), (other, self)):
             if one == type(self)(name=one.name) and more.state == "present":
                 return more
-        strictest = max(self, other, key=lambda one: _untrusted.STRICTNESS.index(one.move_aside))
+        strictest = max(self, other, key=lambda one: untrusted_files.STRICTNESS.index(one.move_aside))
         deepest = min(self, other, key=lambda one: one.shallow).shallow
         alike = {dataclasses.replace(one, name=self.name, move_aside="nothing", shallow=False) for one in (self, other)}
         return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
@@ -93,7 +87,7 @@ class Directory(Resource):
     @property
     def _owned(self) -> bool:
         """Whether the wanted list names an owner."""
-        return _sddl.owner(self.acl or "") is not None
+        return sddl.owner(self.acl or "") is not None
 
     @property
     def _open(self) -> list[str]:
@@ -105,7 +99,7 @@ class Directory(Resource):
         look = Call(id="directory", command="@read-file", parameters=parameters, on_error="continue")
         if self.move_aside == "nothing":
             return (look,)
-        return (look, *_untrusted.questions(self.path, shallow=self.shallow))
+        return (look, *untrusted_files.questions(self.path, shallow=self.shallow))
 
     def plan(self, seen: Results) -> Change | None:
         change = self._plan(seen)
@@ -141,16 +135,16 @@ class Directory(Resource):
         if opened:
             before, after = {**before, "open_folders": "not open"}, {**after, "open_folders": [*self.open_folders]}
             calls += opened
-        if not _sddl.same(acl, str(found.get("sddl") or "")):
+        if not sddl.same(acl, str(found.get("sddl") or "")):
             before, after = {**before, "acl": found.get("sddl")}, {**after, "acl": acl}
             calls.append(set_acl(self.name, acl))
-        items = [] if self.move_aside == "nothing" else _untrusted.found(self.path, self.move_aside, seen)
+        items = [] if self.move_aside == "nothing" else untrusted_files.found(self.path, self.move_aside, seen)
         if not items:
             return update(self, before, after, calls)
-        target = _untrusted.aside(self.path, seen)
+        target = untrusted_files.aside(self.path, seen)
         before["untrusted"], after["untrusted"] = [item.path for item in items], []
-        change = update(self, before, after, [*calls, *_untrusted.moves(self.path, items, target, acl)])
-        warning = _untrusted.warning(items, target)
+        change = update(self, before, after, [*calls, *untrusted_files.moves(self.path, items, target, acl)])
+        warning = untrusted_files.warning(items, target)
         return dataclasses.replace(change, look_again=True, warnings=(warning,)) if change else None
 
     def _make(self, acl: str) -> tuple[Call, ...]:
@@ -170,12 +164,12 @@ class Directory(Resource):
             if not item.get("exists"):
                 # Another resource may have made it by then.
                 yield make_closed(path, SHARED, f"parent-{number}", existing="leave")
-            elif _sddl.others(str(item.get("sddl") or ""), _sddl.REPLACE):
+            elif sddl.others(str(item.get("sddl") or ""), sddl.REPLACE):
                 yield set_acl(path, SHARED, f"parent-{number}")
 
     def _keep_open(self, seen: Results) -> t.Iterator[Call]:
         for number, path in enumerate(self._open):
-            if not _sddl.same(SHARED, str(self._seen(seen, path).get("sddl") or "")):
+            if not sddl.same(SHARED, str(self._seen(seen, path).get("sddl") or "")):
                 yield make_closed(path, SHARED, f"open-{number}")
 
     def _seen(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
@@ -202,7 +196,7 @@ def closed(
     folders: t.Iterable[str],
     *,
     users: t.Literal["none", "read"] = "none",
-    content: _untrusted.Which = "foreign",
+    content: untrusted_files.Which = "foreign",
     only_below: str = "",
     **properties: t.Any,
 ) -> list[dict[str, t.Any]]:

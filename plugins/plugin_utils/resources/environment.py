@@ -8,10 +8,11 @@ import dataclasses
 import re
 import typing as t
 
-from ..calls import Call, Json
-from . import _notes
-from ._base import Change, Resource, ResourceError, Results
-from ._state import create, objects, only, remove, update
+from ..engine import managed_marks
+from ..engine.changes import create, objects, only, remove, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
 
@@ -65,7 +66,7 @@ class Environment(Resource):
         return dataclasses.replace(self, path_entries=entries, restarts=restarts, no_log=self.no_log or other.no_log)
 
     def observe(self) -> tuple[Call, ...]:
-        note: list[Json] = [_notes.question(self)] if self.managed else []
+        note: list[Json] = [managed_marks.question(self)] if self.managed else []
         # A value that is to go where a note says so need not be known, and may be somebody else's secret.
         value: list[Json] = [] if self.managed and self.state == "absent" else [{"path": KEY, "name": self.name}]
         values: list[Json] = [*value, *note]
@@ -76,7 +77,7 @@ class Environment(Resource):
             return self._plan_value(seen)
         answer = objects(self, seen, "value")[-1]
         undo = self._write(None, "String")
-        return _notes.plan(self, self.state, answer, lambda: self._plan_value(seen), undo=undo)
+        return managed_marks.plan(self, self.state, answer, lambda: self._plan_value(seen), undo=undo)
 
     def _plan_value(self, seen: Results) -> Change | None:
         found = only(self, seen, "value")

@@ -11,11 +11,12 @@ import hashlib
 import re
 import typing as t
 
-from ..calls import Call, Json
-from . import _sddl
-from ._base import Change, Resource, ResourceError, Results
-from ._paths import remove_path, set_acl
-from ._state import create, only, remove, update
+from ..engine.changes import create, only, remove, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..windows import sddl
+from ..windows.path_calls import remove_path, set_acl
+from ..wire.messages import Call, Json, Results
 
 MAX_BYTES = 512 * 1024
 """A batch is below 1 MB; larger files are artifacts."""
@@ -102,7 +103,7 @@ class File(Resource):
         if data is not None and not self.create_only and not same_hash(found.get("sha256"), data):
             before, after = self._differing(found, data)
             calls = [self._write(data)]
-        if self.acl and not _sddl.same(self.acl, str(found.get("sddl") or "")):
+        if self.acl and not sddl.same(self.acl, str(found.get("sddl") or "")):
             before, after = {**before, "acl": found.get("sddl")}, {**after, "acl": self.acl}
             calls = calls or [set_acl(self.name, self.acl)]
         return update(self, before, after, calls)
@@ -137,7 +138,7 @@ def same_hash(sha256: t.Any, data: bytes) -> bool:
 
 def check_acl(acl: str | None) -> None:
     """Refuses what is no access list."""
-    if acl is not None and _sddl.parse(acl) is None:
+    if acl is not None and sddl.parse(acl) is None:
         raise ResourceError("acl", acl, "wanted SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, Input, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._state import create, is_missing, only, remove, update
+from ..engine.changes import create, is_missing, only, remove, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Input, Json, Results
 
 # property → how Get- and New-NetFirewallRule (and the filters) name it
 _WORDS = {

@@ -9,9 +9,10 @@ import ipaddress
 import re
 import typing as t
 
-from ..calls import Call, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._state import only, update
+from ..engine.changes import only, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Json, Results
 
 PATH = "C:\\Windows\\System32\\drivers\\etc\\hosts"
 READ = 65536

@@ -8,10 +8,11 @@ import dataclasses
 import re
 import typing as t
 
-from ..calls import Call, Json
-from . import _command_line
-from ._base import Change, Resource, ResourceError, Results
-from ._state import ObservationError, objects, only
+from ..engine.changes import ObservationError, objects, only
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..windows import command_line
+from ..wire.messages import Call, Json, Results
 
 KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
 """kubeadm writes it when a machine joins, and `kubeadm reset` removes it."""
@@ -92,7 +93,7 @@ class NodeRuntime(Resource):
         Without any of them it is containerd's pipe (kubernetes cmd/kubelet/app/options, defaults for Windows).
         """
         line = str(only(self, seen, "service").get("value") or "")
-        for word in reversed(_command_line.split(line)):
+        for word in reversed(command_line.split(line)):
             name, equals, value = word.lstrip("-").partition("=")
             if name == _FLAG and equals:
                 return value

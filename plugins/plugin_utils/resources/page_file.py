@@ -7,9 +7,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, Input, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._state import objects, only, update
+from ..engine.changes import objects, only, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Input, Json, Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call
-from ._base import Change, Resource, ResourceError, Results
-from ._paths import remove_path
-from ._registry_keys import Kind, make_key, normal_key, normal_value, remove_value, seen_value, set_value
-from ._state import create, only, remove, update
+from ..engine.changes import create, only, remove, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..windows.path_calls import remove_path
+from ..windows.registry_calls import Kind, make_key, normal_key, normal_value, remove_value, seen_value, set_value
+from ..wire.messages import Call, Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

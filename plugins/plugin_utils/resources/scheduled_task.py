@@ -8,9 +8,10 @@ import dataclasses
 import re
 import typing as t
 
-from ..calls import Call, Input, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._state import create, is_missing, objects, remove, update
+from ..engine.changes import create, is_missing, objects, remove, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Input, Json, Results
 
 _CLASSES = {
     "MSFT_TaskBootTrigger": "startup",

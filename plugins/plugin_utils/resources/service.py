@@ -8,12 +8,16 @@ import dataclasses
 import re
 import typing as t
 
-from ..calls import Call, Input, Json
-from ..versions import Version
-from . import _command_line, _kubelet_flags, _notes, _recovery
-from ._base import Change, Resource, ResourceError, Results
-from ._registry_keys import remove_value, set_value
-from ._state import ObservationError, create, is_missing, only, remove, update
+from ..engine import managed_marks
+from ..engine.changes import ObservationError, create, is_missing, only, remove, update
+from ..engine.resource import Change, Resource
+from ..node_config import kubelet_flags
+from ..values.errors import ResourceError
+from ..values.versions import Version
+from ..windows import service_recovery
+from ..windows.command_line import flags_of, join, merge_flags, quote, split
+from ..windows.registry_calls import remove_value, set_value
+from ..wire.messages import Call, Input, Json, Results
 
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
 _START = {0: "boot", 1: "system", 2: "auto", 3: "demand", 4: "disabled"}
@@ -65,7 +69,7 @@ class Service(Resource):
     environment: t.Mapping[str, str] | None = dataclasses.field(
         default=None, metadata={"help": "All variables of the service's own environment; an empty mapping removes all."}
     )
-    recovery: _recovery.Recovery | None = dataclasses.field(
+    recovery: service_recovery.Recovery | None = dataclasses.field(
         default=None, metadata={"help": "What happens when it fails."}
     )
     account: str | None = dataclasses.field(
@@ -168,7 +172,7 @@ class Service(Resource):
             after["state"] = self.state
         calls = [*self._define("config", after, changed), *self._run(status, bool(changed & _NEEDS_RESTART))]
         if self.remember_start_mode and "start_mode" in changed and self.start_mode == "disabled":
-            calls = [*_notes.write(self.title, str(before["start_mode"])), *calls]
+            calls = [*managed_marks.write(self.title, str(before["start_mode"])), *calls]
         return update(self, before, after, calls)
 
     def _status(self, seen: Results) -> str | None:
@@ -193,24 +197,27 @@ class Service(Resource):
         return {key: value for key, value in wanted.items() if value is not None}
 
     def _command_line(self, seen: Results) -> str:
-        program = _command_line.quote(self.path or "")
+        program = quote(self.path or "")
         if isinstance(self.arguments, str):
-            line, arguments = f"{program} {self.arguments}".rstrip(), _command_line.split(f"x {self.arguments}")[1:]
+            line, arguments = (
+                f"{program} {self.arguments}".rstrip(),
+                split(f"x {self.arguments}")[1:],
+            )
         else:
-            line, arguments = _command_line.join([self.path or "", *self.arguments]), list(self.arguments)
+            line, arguments = join([self.path or "", *self.arguments]), list(self.arguments)
         added = self._flags(seen).kept
         if not added:
             return line
-        return _command_line.join([self.path or "", *_command_line.merge_flags(arguments, added)])
+        return join([self.path or "", *merge_flags(arguments, added)])
 
-    def _flags(self, seen: Results) -> _kubelet_flags.Flags:
+    def _flags(self, seen: Results) -> kubelet_flags.Flags:
         if not self.arguments_from_file:
-            return _kubelet_flags.Flags([], [])
+            return kubelet_flags.Flags([], [])
         found = only(self, seen, "flags")
-        flags = _command_line.flags_of(str(found.get("content") or ""), self.arguments_variable)
+        flags = flags_of(str(found.get("content") or ""), self.arguments_variable)
         if self.arguments_for_kubelet is None:
-            return _kubelet_flags.Flags(flags, [])
-        return _kubelet_flags.part(flags, self.arguments_for_kubelet)
+            return kubelet_flags.Flags(flags, [])
+        return kubelet_flags.part(flags, self.arguments_for_kubelet)
 
     def _found(self, seen: Results) -> dict[str, t.Any]:
         entry = only(self, seen, "definition")
@@ -234,7 +241,7 @@ class Service(Resource):
             "dependencies": _in_words_of(self.dependencies or (), value("DependOnService") or ()),
             "account": self.account if self.account and account.casefold() == self.account.casefold() else account,
             "environment": _variables(value("Environment") or ()),
-            "recovery": _recovery.parse(value("FailureActions")),
+            "recovery": service_recovery.parse(value("FailureActions")),
             "recovery_on_error_exit": bool(value("FailureActionsOnNonCrashFailures")),
         }
 
@@ -340,7 +347,7 @@ def running(calls: tuple[str, ...]) -> Input:
 
 
 def _same_line(one: str, other: str) -> bool:
-    first, second = _command_line.split(one), _command_line.split(other)
+    first, second = split(one), split(other)
     return first[1:] == second[1:] and "".join(first[:1]).casefold() == "".join(second[:1]).casefold()
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call
-from ._base import Change, Resource, Results
-from ._state import only, update
+from ..engine.changes import only, update
+from ..engine.resource import Change, Resource
+from ..wire.messages import Call, Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,11 @@ import dataclasses
 import re
 import typing as t
 
-from ..calls import Call, Input, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._registry_keys import make_key, remove_value, set_value
-from ._state import only, update
+from ..engine.changes import only, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..windows.registry_calls import make_key, remove_value, set_value
+from ..wire.messages import Call, Input, Json, Results
 
 NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
 """Holds a value for each folder, by its path: the names of those below it that were listed last."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call
-from ._base import Change, ResourceError, Results
-from ._containerd_images import PINNED
-from ._image_store import is_whole
-from ._state import remove
+from ..engine.changes import remove
+from ..engine.resource import Change
+from ..image_stores.containerd import PINNED
+from ..image_stores.store import is_whole
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Results
 from .container_image import InStore
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._state import only, update
+from ..engine.changes import only, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
 _TYPES = {"manual": "NTP", "domain": "NT5DS", "all": "AllSync"}

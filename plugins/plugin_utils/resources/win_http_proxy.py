@@ -9,10 +9,11 @@ import ipaddress
 import re
 import typing as t
 
-from ..calls import Call
-from . import _notes
-from ._base import Change, Resource, ResourceError, Results
-from ._state import answered, only, update
+from ..engine import managed_marks
+from ..engine.changes import answered, only, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Results
 
 _RESET = Call(id="reset", command="netsh.exe", arguments=("winhttp", "reset", "proxy"))
 
@@ -61,7 +62,7 @@ class WinHttpProxy(Resource):
     def observe(self) -> tuple[Call, ...]:
         calls = [Call(id="proxy", command="netsh.exe", arguments=("winhttp", "show", "proxy"), on_error="continue")]
         if self.managed:
-            values = {"values": [_notes.question(self)]}
+            values = {"values": [managed_marks.question(self)]}
             note = Call(id="note", command="@read-registry", parameters=values, on_error="continue")
             calls = [note] if self.state == "absent" else [*calls, note]
         return tuple(calls)
@@ -70,7 +71,7 @@ class WinHttpProxy(Resource):
         if not self.managed:
             return self._plan_proxy(seen)
         answer = only(self, seen, "note")
-        return _notes.plan(self, self.state, answer, lambda: self._plan_proxy(seen), undo=_RESET)
+        return managed_marks.plan(self, self.state, answer, lambda: self._plan_proxy(seen), undo=_RESET)
 
     def _plan_proxy(self, seen: Results) -> Change | None:
         proxy, bypass = shown(answered(self, seen, "proxy").stdout)

@@ -7,9 +7,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._state import create, is_missing, objects, remove
+from ..engine.changes import create, is_missing, objects, remove
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Json, Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..calls import Call, Json
-from ._base import Change, Resource, ResourceError, Results
-from ._registry_keys import make_key, remove_value, set_value
-from ._state import objects, update
+from ..engine.changes import objects, update
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..windows.registry_calls import make_key, remove_value, set_value
+from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
 AU = KEY + r"\AU"

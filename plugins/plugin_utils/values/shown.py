@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..credentials import without_credentials
-from ..logs.redaction import Redaction
 from .printable import printable
+from .redaction import Redaction
+from .url_credentials import without_credentials
 
 _QUERY = re.compile(r"(?<=[\w/])\?\S+")
 _LONGEST = 200

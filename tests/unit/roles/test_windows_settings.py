@@ -13,9 +13,9 @@ from unit.direct_node import DirectNode
 from unit.roles.rendered import resources
 from unit.roles.templates import templar
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 

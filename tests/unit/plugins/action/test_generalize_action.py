@@ -16,11 +16,10 @@ from unit.direct_node import DirectNode
 from unit.fake_node import FakeTime
 
 from ansible_collections.winkube.node.plugins.action import generalize as action
-from ansible_collections.winkube.node.plugins.plugin_utils import generalize
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
-from ansible_collections.winkube.node.plugins.plugin_utils.image import proxies
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, sysprep
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
@@ -32,9 +31,9 @@ OPTIONS = {
     "clean_paths": [],
     "cloudbase_init": False,
     "registry_credentials": "keep",
-    "registry_config_dir": generalize.CERTS_D,
+    "registry_config_dir": sysprep.CERTS_D,
     "proxy_credentials": "keep",
-    "docker_configuration_file": proxies.DOCKER_CONFIGURATION,
+    "docker_configuration_file": image_proxies.DOCKER_CONFIGURATION,
     "reset_winrm": True,
     "shutdown": True,
 }
@@ -88,8 +87,8 @@ class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no 
         self._connection = types.SimpleNamespace(get_option=options.get)
 
     @staticmethod
-    def _look(*dummy: t.Any) -> tuple[generalize.Machine, tuple[Call, ...]]:
-        return generalize.Machine(), ()
+    def _look(*dummy: t.Any) -> tuple[sysprep.Machine, tuple[Call, ...]]:
+        return sysprep.Machine(), ()
 
 
 @pytest.mark.parametrize("closes_after", [0.0, 20.0])

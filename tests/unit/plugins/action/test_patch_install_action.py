@@ -14,9 +14,9 @@ from ansible.errors import AnsibleConnectionFailure
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.action import patch_install as action
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, Observation
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Observation
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 

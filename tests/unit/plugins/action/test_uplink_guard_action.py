@@ -14,10 +14,10 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.action import uplink_guard as action
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import guard
-from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.guard import addresses
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
@@ -39,8 +39,8 @@ class GuardedNode(DirectNode):
         self.started.append(batch.key or "")
         # The first thing that it does.
         (note,) = (call for call in batch.calls if call.id == "note")
-        self.machine.files.make_directory(guard.NOTE.rpartition("\\")[0])
-        self.machine.files.write_text(guard.NOTE, str(note.parameters["content"]))
+        self.machine.files.make_directory(addresses.NOTE.rpartition("\\")[0])
+        self.machine.files.write_text(addresses.NOTE, str(note.parameters["content"]))
 
     def peek(self, key: str, *, step: str, seconds: float, asked: object = ()) -> types.SimpleNamespace:
         self.remote_commands += 1
@@ -92,9 +92,9 @@ def test_a_guard_that_has_ended_is_followed_by_another_one(node: GuardedNode, st
 
 def test_a_guard_of_other_addresses_is_followed_by_another_one(node: GuardedNode) -> None:
     first = run(node)
-    noted = json.loads(node.machine.files.read_text(guard.NOTE))
+    noted = json.loads(node.machine.files.read_text(addresses.NOTE))
     noted["uplinks"][0]["addresses"] = [["10.77.0.6", 24]]
-    node.machine.files.write_text(guard.NOTE, json.dumps(noted))
+    node.machine.files.write_text(addresses.NOTE, json.dumps(noted))
     second = run(node)
     assert second["guard"]["key"] != first["guard"]["key"]
     assert second["guard"]["uplinks"] == first["guard"]["uplinks"]

@@ -9,7 +9,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.winkube.node.plugins.filter.registries import FilterModule
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 
 FILTERS: dict[str, t.Any] = FilterModule().filters()
 

@@ -18,12 +18,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.module_utils.node_csr import (
-    SIGNER,
-    approval,
-    decide,
-    is_issued,
-)
+from ansible_collections.winkube.node.plugins.module_utils.node_csr import SIGNER, approval, decide, is_issued
 
 EXPECTED = {"win1": "aaaaaa", "win2": "bbbbbb"}
 USAGES = ["digital signature", "client auth"]

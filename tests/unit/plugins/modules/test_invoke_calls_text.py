@@ -15,7 +15,7 @@ import tree_sitter
 import tree_sitter_powershell
 from ansible.executor.powershell.module_manifest import _create_powershell_wrapper
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Input
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Input
 
 MODULE = "plugins/modules/invoke_calls.ps1"
 PARTS = (

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from ansible_collections.winkube.node.plugins.action.node_state import ActionModule
-from ansible_collections.winkube.node.plugins.plugin_utils._action import NODE_OPTIONS
+from ansible_collections.winkube.node.plugins.plugin_utils.actions.node_action import NODE_OPTIONS
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 
 
 @pytest.fixture

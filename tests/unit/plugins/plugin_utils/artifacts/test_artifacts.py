@@ -20,8 +20,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cach
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import sites as artifacts_sites
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.catalogue import ArtifactError
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import artifacts as preflight
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
-from ansible_collections.winkube.node.plugins.plugin_utils.versions import DATA
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import DATA
 from simulator.artifacts import catalog
 
 CACHE = "C:\\cache"

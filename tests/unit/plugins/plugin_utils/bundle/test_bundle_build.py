@@ -17,7 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import B
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Checksum, Fetched, FetchError, Source
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import WORK, BundleError
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 
 KEY = Ed25519PrivateKey.generate()
 SITE, OWN = "http://site.example/kubelet.exe", "https://dl.example/v1/kubelet.exe"

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import pytest
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils import pushes
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import push, use
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import Entry
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import upload
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
@@ -71,7 +71,7 @@ def sent(node: TakingNode, bundle: Bundle) -> list[str]:
 def test_a_file_arrives_whole_and_once(
     node: TakingNode, bundle: Bundle, monkeypatch: pytest.MonkeyPatch, piece: int, count: int
 ) -> None:
-    monkeypatch.setattr(pushes, "PIECE", piece)
+    monkeypatch.setattr(upload, "PIECE", piece)
     assert sent(node, bundle) == ["dl.example/a.exe"]
     assert node.machine.files.read_bytes(PLACE) == CONTENT
     assert len(node.put_files) == count

@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given, settings
 from unit.hns_models import CNI, Model, Pod, models, result
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import (
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.batch import BatchOptions, batch_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.decide import make_plan
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.done import read_done
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.outcome import CleanupOutcome
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupPlan, Wish
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import (
+    FactsOptions,
+    facts_calls,
+    read_facts,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.uplink import Uplink
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
     MAX_BATCH_BYTES,
     Batch,
     Call,
@@ -21,13 +32,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.calls import (
     Observation,
     Stopped,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.batch import BatchOptions, batch_calls
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.decide import make_plan
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.done import read_done
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import FactsOptions, facts_calls, read_facts
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.outcome import CleanupOutcome
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.plan import CleanupPlan, Wish
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.uplink import Uplink
 
 KEY = "k" * 8
 CARD = Uplink(mac="00-AA", alias="Ethernet", addresses=(("10.0.0.5", 24),), routes=(("0.0.0.0/0", "10.0.0.1", 1),))

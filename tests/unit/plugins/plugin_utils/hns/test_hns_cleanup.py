@@ -11,13 +11,19 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 from unit.hns_models import CNI, Model, Pod, result
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, CallResult, Observation, Progress
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import options as hns_options
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.batch import BatchOptions
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup import Cleanup, CleanupOptions
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import FactsOptions
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.plan import ScopeError, Wish
-from ansible_collections.winkube.node.plugins.plugin_utils.node import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup import options as hns_options
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.batch import BatchOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.cleanup import Cleanup, CleanupOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import ScopeError, Wish
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
+    Batch,
+    Call,
+    CallResult,
+    Observation,
+    Progress,
+)
 
 JOURNAL = {
     "path": "C:\\ProgramData\\winkube\\hns\\cleanup.json",

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.hns_models import result
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import cni as hns_cni
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import guard as hns_guard
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import objects
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import runtime as hns_runtime
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import services as hns_services
-from ansible_collections.winkube.node.plugins.plugin_utils.hns import uplink as hns_uplink
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.journal import JOURNAL, Journal
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.objects import Network
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.runtime import Programs, Runtime
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._containerd_images import SIZES
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import cni as hns_cni
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import objects
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import runtime as hns_runtime
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import services as hns_services
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import uplink as hns_uplink
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.journal import JOURNAL, Journal
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.objects import Network
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.runtime import Programs, Runtime
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.guard import addresses as hns_guard
+from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.containerd import SIZES
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
 ID = "8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a"
 OTHER = "1" * 64

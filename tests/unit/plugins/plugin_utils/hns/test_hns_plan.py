@@ -12,10 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.hns_models import AZURE, CNI, DOCKER, OTHER, Model, Pod, models, result
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.decide import make_plan
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import Facts, read_facts
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.plan import CleanupPlan, ScopeError, Wish, check_wish
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.decide import make_plan
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import (
+    CleanupPlan,
+    ScopeError,
+    Wish,
+    check_wish,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import Facts, read_facts
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
 CNIS = ("cbr0", "azure")
 

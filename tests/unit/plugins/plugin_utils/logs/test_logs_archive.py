@@ -19,12 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import answer, failure
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult, Observation, Stopped
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import archive as logs_archive
-from ansible_collections.winkube.node.plugins.plugin_utils.logs import gathering, redaction, transfer
-from ansible_collections.winkube.node.plugins.plugin_utils.logs.redaction import Redaction
+from ansible_collections.winkube.node.plugins.plugin_utils.logs import gathering
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.selection import Export, Selection, Taken
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.values import redaction
+from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import Redaction
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Observation, Stopped
 
 MB = 1024 * 1024
 
@@ -56,8 +58,8 @@ def of(data: bytes) -> FileNode:
 def test_any_file_comes_whole(data: bytes, piece: int) -> None:
     target = io.BytesIO()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transfer, "PIECE", piece)
-        count = transfer.fetch(of(data), "C:\\x", len(data), hashlib.sha256(data).hexdigest().upper(), target)
+        patch.setattr(download, "PIECE", piece)
+        count = download.fetch(of(data), "C:\\x", len(data), hashlib.sha256(data).hexdigest().upper(), target)
     assert target.getvalue() == data
     assert count == -(-len(data) // piece)
 
@@ -72,14 +74,14 @@ def test_any_file_comes_whole(data: bytes, piece: int) -> None:
 def test_what_is_not_the_file_is_refused(announced: bytes, why: str) -> None:
     digest = hashlib.sha256(announced).hexdigest()
     with pytest.raises(NodeError, match=why):
-        transfer.fetch(of(b"the same bytes"), "C:\\x", len(announced), digest, io.BytesIO())
+        download.fetch(of(b"the same bytes"), "C:\\x", len(announced), digest, io.BytesIO())
 
 
 def test_a_piece_that_is_longer_than_asked_is_refused() -> None:
     node = FileNode(lambda _offset, _count: bytes(64), 10)
     target = io.BytesIO()
     with pytest.raises(NodeError, match="expected 10 bytes at most, got 64"):
-        transfer.fetch(node, "C:\\x", 10, "0" * 64, target)
+        download.fetch(node, "C:\\x", 10, "0" * 64, target)
     assert target.getvalue() == b""
 
 
@@ -90,7 +92,7 @@ def test_a_file_that_is_gone_is_an_error_that_names_the_node() -> None:
 
     node = Gone(lambda *_: b"", 5)
     with pytest.raises(NodeError, match=r"win-1: bring C:\\x, 0 %: no"):
-        transfer.fetch(node, "C:\\x", 5, "0" * 64, io.BytesIO())
+        download.fetch(node, "C:\\x", 5, "0" * 64, io.BytesIO())
 
 
 class Nothing(io.RawIOBase):
@@ -116,10 +118,10 @@ def test_memory_does_not_grow_with_the_file() -> None:
     for _ in range(200):
         digest.update(bytes(MB))
     tracemalloc.start()
-    transfer.fetch(FileNode(content, size), "C:\\x", size, digest.hexdigest(), t.cast("t.BinaryIO", Nothing()))
+    download.fetch(FileNode(content, size), "C:\\x", size, digest.hexdigest(), t.cast("t.BinaryIO", Nothing()))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 10 * transfer.PIECE
+    assert peak < 10 * download.PIECE
 
 
 def tar(**members: bytes) -> io.BytesIO:

@@ -14,13 +14,13 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.collection import Collection, file_name
-from ansible_collections.winkube.node.plugins.plugin_utils.logs.redaction import Redaction
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.patience import Patience
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import Redaction
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 

@@ -13,11 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import answer, documented, failure, header_output
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import MAX_BATCH_BYTES, Batch, CallResult, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue, gathering
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import selection as logs_selection
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import survey as logs_survey
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.survey import EventLog, LogFile, ServiceState, Survey
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
+    MAX_BATCH_BYTES,
+    Batch,
+    CallResult,
+    Observation,
+)
 
 NOW = datetime.datetime(2026, 11, 21, 12, tzinfo=datetime.UTC)
 MB = 1024 * 1024

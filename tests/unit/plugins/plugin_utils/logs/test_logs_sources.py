@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue, debug_scripts
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 
 OPTIONS: dict[str, t.Any] = {
     "since": "3d",

@@ -8,8 +8,8 @@ import typing as t
 
 from unit.resource_answers import answer, documented, failure
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue, state
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult, Observation
 
 OPTIONS: dict[str, t.Any] = {
     "since": "3d", "limit_mb": 1, "sources": [], "namespaces": [], "paths": [], "hns_timeout": 7.0

@@ -11,7 +11,7 @@ from unit.roles.templates import templar
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import ROLES, of_role
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import Variables
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 
 INSTALLING = ("container_runtime", "cni", "kubernetes_node")
 HOST = {"groups": {}, "hostvars": {}, "inventory_hostname": "win1", "kube_version": "1.36.3"}

@@ -15,7 +15,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variab
     MissingVariableError,
     Variables,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.header import Header
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import codes, update
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.files import read
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.outcome import Attempt, Record, conclude
@@ -26,6 +24,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import 
     PatchFile,
     judge,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import Header
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
 KB = "KB5046616"
 ROLLUP = "Package_for_RollupFix~31bf3856ad364e35~amd64~~20348.{ubr}.1.10"

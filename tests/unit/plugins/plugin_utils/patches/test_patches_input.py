@@ -18,8 +18,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches.input import 
     read_patches,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._signatures import check_signers
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.signatures import check_signers
 
 SHA = "ab" * 32
 URL = "https://h/windows10.0-kb5046616-x64_f9.msu"

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Call, Observation
-from ansible_collections.winkube.node.plugins.plugin_utils.node import FOLDER
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import files, observe, update
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import Options, PatchRun
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import FOLDER
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine import families
 from simulator.machine.machine import Machine
 from simulator.machine.objects import Invocation, ProgramResult

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import cluster as checks
-from ansible_collections.winkube.node.plugins.plugin_utils.versions import Version, skew_problem
+from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version, skew_problem
 
 NODE = checks.Node(
     kubernetes="1.36.2",

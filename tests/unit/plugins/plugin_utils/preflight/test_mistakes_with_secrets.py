@@ -8,11 +8,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.plugin_utils import registries
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import artifacts, container_images, patches
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.values.shown import shown, text_without_secrets
 
 SECRET = "S3cr3tPassw0rd"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.plugin_utils import join_state
-from ansible_collections.winkube.node.plugins.plugin_utils.header import Header
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import Header
 
 ROLES = preflight.roles()
 

@@ -10,8 +10,9 @@ import typing as t
 import pytest
 from unit.resource_answers import answer, call, commands, file, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult
 
 ARCHIVE = "C:\\cache\\kubernetes-node.tar.gz"
 RECORD = "C:\\k\\.winkube-archive"

@@ -11,9 +11,10 @@ import typing as t
 import pytest
 from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Change, ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._checksums import checksum_in
+from ansible_collections.winkube.node.plugins.plugin_utils.downloads.checksums import checksum_in
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult
 
 PATH = "C:\\cache\\containerd\\2.2.1\\containerd.tar.gz"
 SHA256 = hashlib.sha256(b"whole").hexdigest()

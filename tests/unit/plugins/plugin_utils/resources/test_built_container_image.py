@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from unit.resource_answers import answer, call, failure, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
 
 NAME = "r.example/built:1"
 DIGEST = "sha256:" + "a" * 64

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from unit.resource_answers import answer, call, commands, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.artifacts.certificates import PrivateCA
 from simulator.windows import certificate_store
 

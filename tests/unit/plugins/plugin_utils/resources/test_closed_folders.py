@@ -12,13 +12,13 @@ import pytest
 from unit.direct_node import DirectNode
 from unit.users import USER, plant
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Batch, Observation
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
-from ansible_collections.winkube.node.plugins.plugin_utils.kubeadm import join_calls
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import join_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
 from simulator.machine.files import Files
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError

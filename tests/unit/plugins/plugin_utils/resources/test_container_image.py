@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import NO_COMMAND, answer, call, failure, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import CallError, CallResult
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._image_archives import ImageArchive, fitting
+from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.archives import ImageArchive, fitting
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
 PAUSE = "registry.k8s.io/pause:3.10.2"
 DIGEST = "sha256:" + "a" * 64

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils import join_state
-from ansible_collections.winkube.node.plugins.plugin_utils.calls import Call
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import listing_calls
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import listing_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call
 from simulator.artifacts import ArtifactServer
 from simulator.machine import executables
 from simulator.machine.faults import set_fault

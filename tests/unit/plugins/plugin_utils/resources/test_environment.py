@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import answer, commands, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources import _notes
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.engine import managed_marks
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.environment import (
     Environment,
     with_entries,
     without_entries,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 
 
 def seen(value: str | None = None, kind: str = "String") -> t.Any:
@@ -47,7 +47,7 @@ def test_absence() -> None:
 
 
 def noted(there: bool) -> dict[str, t.Any]:
-    return {"path": _notes.KEY, "name": "Environment P", "exists": there, "key_exists": there, "value": None}
+    return {"path": managed_marks.KEY, "name": "Environment P", "exists": there, "key_exists": there, "value": None}
 
 
 def managed(value: str | None, note: bool) -> t.Any:
@@ -68,7 +68,7 @@ def test_what_is_managed_is_noted_before_it_is_set() -> None:
 def test_only_what_was_managed_is_removed_and_its_value_is_not_asked_for() -> None:
     variable = one(type="Environment", name="P", state="absent", managed=True)
     (question,) = variable.observe()
-    assert question.parameters == {"values": [{"path": _notes.KEY, "name": "Environment P"}]}
+    assert question.parameters == {"values": [{"path": managed_marks.KEY, "name": "Environment P"}]}
     assert planned(variable, value=answer(noted(False))) is None
     change = must(variable, value=answer(noted(True)))
     assert commands(change) == ["@set-environment", "Remove-ItemProperty"]

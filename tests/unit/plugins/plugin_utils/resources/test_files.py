@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import answer, commands, file, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources import _sddl
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import sddl
 
 PATH = "C:\\etc\\x.toml"
 ACL = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
@@ -139,7 +139,7 @@ def test_a_folder() -> None:
     ],
 )
 def test_access_lists_that_grant_the_same(one_acl: str, other: str) -> None:
-    assert _sddl.same(one_acl, other)
+    assert sddl.same(one_acl, other)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_access_lists_that_grant_the_same(one_acl: str, other: str) -> None:
     ],
 )
 def test_access_lists_that_do_not(one_acl: str, other: str) -> None:
-    assert not _sddl.same(one_acl, other)
+    assert not sddl.same(one_acl, other)
 
 
 @given(st.text(max_size=40), st.sampled_from(["crlf", "lf"]))
@@ -188,5 +188,5 @@ def test_line_ends_are_made_once(content: str, ending: str) -> None:
     ],
 )
 def test_a_trustee_by_name_is_the_one_by_sid(alias: str, sid: str) -> None:
-    assert _sddl.same(f"O:{alias}D:(A;;FA;;;{alias})", f"O:{sid}D:(A;;FA;;;{sid})")
-    assert not _sddl.same(f"D:(A;;FA;;;{alias})", "D:(A;;FA;;;S-1-5-32-546)")
+    assert sddl.same(f"O:{alias}D:(A;;FA;;;{alias})", f"O:{sid}D:(A;;FA;;;{sid})")
+    assert not sddl.same(f"D:(A;;FA;;;{alias})", "D:(A;;FA;;;S-1-5-32-546)")

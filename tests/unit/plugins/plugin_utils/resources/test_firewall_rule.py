@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from unit.resource_answers import answer, call, commands, failure, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 
 NO_RULE = failure("ObjectNotFound", "CmdletizationQuery_NotFound_InstanceID,Get-NetFirewallRule")
 SKIPPED = answer(skipped="needs rule")

@@ -12,10 +12,10 @@ import pytest
 from unit.direct_node import DirectNode
 from unit.resource_answers import one
 
-from ansible_collections.winkube.node.plugins.plugin_utils import join_state
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.windows import names

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils import registry_fixes
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import Resource, ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import (
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import (
     describe,
     load,
     properties,
     property_types,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import registry_fixes
 
 SERVICE = {"type": "Service", "name": "kubelet"}
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils import registries
-from ansible_collections.winkube.node.plugins.plugin_utils.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine import executables
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings

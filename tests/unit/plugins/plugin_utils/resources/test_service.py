@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources import _kubelet_flags, _recovery
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubelet_flags
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import service_recovery
 
 RESTART = {"reset_seconds": 86400, "actions": [{"action": "restart", "delay_seconds": 5}, {"action": "none"}]}
 # As a real server keeps `reset= 86400 actions= restart/5000//0`.
@@ -298,18 +299,22 @@ def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
 
 
 _ACTION = st.builds(
-    _recovery.Action, action=st.sampled_from(["restart", "none", "reboot"]), delay_seconds=st.integers(0, 4_000_000)
+    service_recovery.Action,
+    action=st.sampled_from(["restart", "none", "reboot"]),
+    delay_seconds=st.integers(0, 4_000_000),
 )
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(_ACTION, max_size=5))
-def test_what_the_registry_would_keep_is_read_as_what_was_wanted(reset: int, actions: list[_recovery.Action]) -> None:
-    recovery = _recovery.Recovery(reset_seconds=reset, actions=tuple(actions))
+def test_what_the_registry_would_keep_is_read_as_what_was_wanted(
+    reset: int, actions: list[service_recovery.Action]
+) -> None:
+    recovery = service_recovery.Recovery(reset_seconds=reset, actions=tuple(actions))
     # SERVICE_FAILURE_ACTIONSW as the registry has it: reset period, two pointers, count, offset; the actions.
     data = struct.pack("<5I", reset, 0, 0, len(actions), 20)
     kinds = ("none", "restart", "reboot")
     data += b"".join(struct.pack("<2I", kinds.index(each.action), each.milliseconds) for each in actions)
-    assert _recovery.parse(list(data)) == recovery.words
+    assert service_recovery.parse(list(data)) == recovery.words
     # sc.exe reads pairs of action and milliseconds.
     words = recovery.sc_actions.split("/") if actions else []
     assert words[::2] == ["" if action.action == "none" else action.action for action in actions]
@@ -318,7 +323,7 @@ def test_what_the_registry_would_keep_is_read_as_what_was_wanted(reset: int, act
 
 @given(st.lists(st.integers(0, 255), max_size=60))
 def test_any_bytes_can_be_read(data: list[int]) -> None:
-    assert _recovery.parse(data)
+    assert service_recovery.parse(data)
 
 
 def test_a_service_that_is_disabled_only_where_it_exists_and_remembered() -> None:
@@ -380,5 +385,5 @@ def test_a_version_that_is_none_is_refused() -> None:
     ],
 )
 def test_flags_by_version(flag: str, known: list[str], unknown: list[str]) -> None:
-    assert [_kubelet_flags.part([flag], version).dropped for version in known] == [[]] * len(known)
-    assert [_kubelet_flags.part([flag], version).kept for version in unknown] == [[]] * len(unknown)
+    assert [kubelet_flags.part([flag], version).dropped for version in known] == [[]] * len(known)
+    assert [kubelet_flags.part([flag], version).kept for version in unknown] == [[]] * len(unknown)

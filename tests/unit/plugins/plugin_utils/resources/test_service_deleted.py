@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from unit.fake_settings import World, converge
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.objects import ProgramResult
 
 

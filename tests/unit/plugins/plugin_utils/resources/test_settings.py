@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import NO_COMMAND, answer, call, commands, failure, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources._base import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.win_http_proxy import patterns
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 
 NAMES = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ComputerName\\"
 

@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the collection's actions have in common: their options read, a node over their connection, failures as results.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import traceback
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.action import ActionBase
+
+from ..connection import checks
+from ..connection.host import settings_of_connection
+from ..engine.converge import Convergence, NodeLike
+from ..engine.outcome import Outcome
+from ..engine.resource import Resource
+from ..remote import memory
+from ..remote.node import Node, NodeError
+from ..remote.timeouts import Patience
+from ..values.ansible_data import plain
+from ..values.errors import ResourceError
+from ..values.printable import all_printable, printable
+from ..values.terminal import show, show_details
+from ..wire.typed_values import MISREAD
+from .forked_templating import Slots, aside
+
+memory.share()
+
+_SLOTS = Slots()
+
+NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
+    "reboot": {"type": "bool", "default": True},
+    "reboot_timeout": {"type": "int", "default": 1800},
+    "timeout": {"type": "int", "default": 3600},
+    "reconnect_timeout": {"type": "int", "default": 300},
+    "allow_unsupported_windows": {"type": "bool", "default": False},
+    "allowed_code_policies": {"type": "list", "elements": "str", "choices": ["applocker", "wdac"], "default": []},
+}
+"""Options of every action that converges a node."""
+
+
+class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type information
+    """An action that works on one Windows node.
+
+    A subclass says which options it takes, beside NODE_OPTIONS, and what it does in `perform`.
+    """
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {}
+    _requires_connection = True
+
+    def __init__(self, *arguments: t.Any, **keywords: t.Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._supports_check_mode = True
+        self._supports_async = False
+        self.task_vars: dict[str, t.Any] = {}
+        """Ansible's variables of this run."""
+
+    @classmethod
+    def finalize_task_arg(cls, name: str, value: t.Any, *more: t.Any) -> t.Any:
+        """Ansible's way for an action to template its own options (2.19); a version without it templates them itself.
+
+        Parameters:
+            name: of the option.
+            value: as the task has it.
+            more: Ansible's templar, and what else it may hand over.
+
+        Returns:
+            What the option is, as JSON knows it.
+        """
+        template = super().finalize_task_arg
+        if not _may_be_template(value):
+            return template(name, value, *more)
+        return aside(_SLOTS, lambda: template(name, value, *more))
+
+    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+        """Does the action's work.
+
+        Parameters:
+            options: validated, free of Ansible's tags.
+            node: the node.
+
+        Returns:
+            The action's result.
+
+        Raises:
+            NodeError, ResourceError: it cannot be done; becomes a failed result.
+        """
+        raise NotImplementedError
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Ansible's entry point."""
+        # Ansible's own form of the arguments, each text with its origin, is large, and not needed from here on.
+        self._task.args = plain(self._task.args)
+        memory.release()
+        result: dict[str, t.Any] = super().run(tmp, task_vars)
+        self.task_vars = task_vars or {}
+        dummy, options = self.validate_argument_spec({**NODE_OPTIONS, **self.OPTIONS})
+        reason = checks.problem(settings_of_connection(self._connection), allow_insecure=self._allows_insecure())
+        if reason is not None:
+            result.update(failed=True, msg=f"{self._host()}: {reason}", remote_commands=0)
+            return result
+        patience = Patience(
+            batch=options["timeout"], reboot=options["reboot_timeout"], reconnect=options["reconnect_timeout"]
+        )
+        node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": self._host()}, patience=patience)
+        try:
+            result.update(all_printable(self.perform(options, node)))
+        except (NodeError, ResourceError) as error:
+            result.update(failed=True, msg=str(error))
+        except MISREAD as error:
+            # Types and shapes were checked at the border; what a property's value means, only its reader knows.
+            show_details(traceback.format_exc(), node.name)
+            said = (
+                f"{node.name}: an answer of the node cannot be used: {type(error).__name__}: {error} (-vvv says where)"
+            )
+            result.update(failed=True, msg=printable(said))
+        return result
+
+    def _host(self) -> str:
+        """The host that is worked on, as messages name it."""
+        return str(self._task.delegate_to or self.task_vars.get("inventory_hostname"))
+
+    def _allows_insecure(self) -> bool:
+        """Whether the site accepts a connection that others can read."""
+        return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
+
+    def converge(
+        self, node: NodeLike, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+    ) -> dict[str, t.Any]:
+        """Converges the node on resources, as check mode and the options say.
+
+        Returns:
+            The result; failures are part of it, with what was done before them.
+        """
+        return self.converged(node, resources, options)[0]
+
+    def converged(
+        self, node: NodeLike, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+    ) -> tuple[dict[str, t.Any], Outcome]:
+        """The same, with the outcome that the result was made of."""
+        work = Convergence(
+            node,
+            resources,
+            check_mode=bool(self._task.check_mode),
+            may_reboot=options["reboot"],
+            disturbing=options.get("disturbing", "apply"),
+            allow_unsupported_windows=options["allow_unsupported_windows"],
+            allowed_code_policies=options["allowed_code_policies"],
+            say=show,
+            disk_limit=options.get("disk_limit_gib", 0) * 2**30 or None,
+        )
+        try:
+            outcome = work.run()
+        except NodeError as error:
+            outcome = self._failed(work.outcome, str(error))
+        except AnsibleConnectionFailure as error:
+            # What was done before the link broke for good belongs in the result.
+            outcome = self._failed(work.outcome, str(error))
+            return {**outcome.to_result(diff=bool(self._task.diff)), "failed": False, "unreachable": True}, outcome
+        return outcome.to_result(diff=bool(self._task.diff)), outcome
+
+    @staticmethod
+    def _failed(outcome: Outcome, message: str) -> Outcome:
+        outcome.failures.append(message)
+        return outcome
+
+
+def _may_be_template(value: t.Any) -> bool:
+    """Whether templating takes more than a look: what begins a template has a brace."""
+    if isinstance(value, str):
+        return "{" in value
+    return not isinstance(value, (bool, int, float, type(None)))

@@ -1,0 +1,293 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Container images as users list them, as resources; and what came of them.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import typing as t
+
+from ..engine.converge import NodeLike
+from ..engine.outcome import Outcome
+from ..engine.resource import Resource
+from ..image_stores.store import Held, Store, repository
+from ..node_config import registries
+from ..resources.container_image import ContainerImage
+from ..resources.load import load
+from ..values.errors import ResourceError
+from ..values.shown import shown
+from ..values.versions import DATA
+from ..wire.messages import Call, Observation, Progress
+
+_KEYS = ("name", "digest", "aliases", "pinned", "archive", "archives", "size", "likely_size", "windows", "state")
+_PASSED = (
+    "runtime", "environment", "ctr", "crictl", "cri_endpoint", "docker", "docker_config", "store_dir", "parallel",
+    "retries", "delay", "timeout",
+)  # fmt: skip
+"""Options of the module that are properties of all of its resources."""
+CERTS_D = "C:\\Program Files\\containerd\\certs.d"
+_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.-]+)?")
+
+Resources = list[dict[str, t.Any]]
+
+
+class Refused(Exception):
+    """Options that cannot be; the text says which, and what would be accepted."""
+
+
+def resources(
+    images: t.Sequence[t.Any],
+    defaults: t.Mapping[str, t.Any],
+    *,
+    pinned: bool = False,
+    bundle: t.Mapping[str, t.Any] | None = None,
+) -> Resources:
+    """Resources of type ContainerImage for a list.
+
+    Args:
+        images: references, or mappings with `name` and more.
+        defaults: properties of all of them, such as the runtime.
+        pinned: whether those are pinned that do not say it.
+        bundle: archives by reference, of a bundle for sites without a network.
+
+    Raises:
+        ValueError: an item is neither; the text says which.
+    """
+    if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
+        raise ValueError(
+            f"images: {shown(images)} is not accepted; wanted a list of references, or of mappings with name"
+        )
+    docker = defaults.get("runtime") == "docker"
+    made: dict[str, dict[str, t.Any]] = {}
+    for number, item in enumerate(images):
+        given = {"name": item} if isinstance(item, str) else item
+        if not isinstance(given, t.Mapping) or not isinstance(given.get("name"), str):
+            raise ValueError(
+                f"images[{number}]: {shown(item)} is not accepted; wanted a reference, or a mapping with name"
+            )
+        unknown = [key for key in given if key not in _KEYS]
+        if unknown:
+            raise ValueError(f"images[{number}]: {shown(unknown[0])} is not accepted; accepted are {', '.join(_KEYS)}")
+        own = {**_likely(given["name"]), **defaults, **given, "type": "ContainerImage"}
+        # Docker has no pins.
+        own["pinned"] = bool(given.get("pinned", pinned)) and not docker
+        if bundle and given["name"] in bundle and "archive" not in given:
+            own["archives"] = bundle[given["name"]]
+        earlier = made.get(given["name"])
+        made[given["name"]] = (
+            own if earlier is None else {**earlier, **own, "pinned": earlier["pinned"] or own["pinned"]}
+        )
+    return list(made.values())
+
+
+def _likely(name: str) -> dict[str, int]:
+    """About what a container image downloads that every node has: nobody need be asked for it before the first run."""
+    size = _data()["likely_sizes"].get(repository(name))
+    return {} if size is None else {"likely_size": size}
+
+
+@functools.cache
+def _data() -> t.Mapping[str, t.Any]:
+    return t.cast("t.Mapping[str, t.Any]", json.loads((DATA / "container_images.json").read_text(encoding="utf-8")))
+
+
+def base_images(names: t.Sequence[str]) -> Resources:
+    """Microsoft's base images, each for the versions of Windows Server whose containers it is.
+
+    Raises:
+        ValueError: a name is none of them.
+    """
+    known = _data()["base"]
+    found: Resources = []
+    for name in names:
+        if name not in known:
+            raise ValueError(f"base image {name!r} is not known; known are {', '.join(known)}")
+        about = known[name]
+        size = {"likely_size": about["size"]} if "size" in about else {}
+        found += [
+            {"name": f"{about['repository']}:{tag}", "windows": [version], **size}
+            for version, tag in about["tags"].items()
+        ]
+    return found
+
+
+def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
+    """Return references of CoreDNS.
+
+    Args:
+        versions: such as 1.12.1, with or without `v`.
+        repository: of the site: upstream publishes images for Linux only (data/container_images.json).
+
+    Raises:
+        ValueError: a version is not valid, or there are versions and no repository.
+    """
+    about = _data()["coredns"]
+    found = []
+    if versions and not repository:
+        raise ValueError(
+            "image_cache_core_dns_repository: expected a repository whose CoreDNS images run on Windows, got none"
+        )
+    for version in versions:
+        bare = str(version).removeprefix("v")
+        if not _VERSION.fullmatch(bare):
+            raise ValueError(f"core_dns_versions: {shown(version)} is not accepted; wanted versions such as 1.12.1")
+        found.append(f"{repository}:{about['tag'].format(version=bare)}")
+    return found
+
+
+def results(
+    wanted: t.Sequence[ContainerImage],
+    before: t.Mapping[str, Held],
+    after: t.Mapping[str, Held],
+    outcome: Outcome,
+    version: str | None,
+) -> list[dict[str, t.Any]]:
+    """What came of each container image.
+
+    Args:
+        wanted: as they were wanted.
+        before: the store as it was first seen.
+        after: the store as it was last seen.
+        outcome: of the convergence.
+        version: of Windows Server; images for others are left out.
+
+    Returns:
+        Mappings with `reference`, `status`, `digest`, `size` and `msg`.
+    """
+    done = {change.planned.resource.title: change.planned for change in outcome.changes}
+    pending = {planned.resource.title: planned for planned in outcome.pending}
+    found = []
+    for image in wanted:
+        if image.windows and version is not None and version not in image.windows:
+            continue
+        held = after.get(image.name)
+        # The text of a failure names the resource; it is the last thing that was tried with it.
+        said = next((text for text in outcome.failures if f" {image.title}:" in text), "")
+        status = "absent" if image.state == "absent" else "present"
+        if image.title in done:
+            status = _done(image, before.get(image.name))
+        elif image.title in pending or said:
+            status = "failed"
+        found.append(
+            {
+                "reference": image.name,
+                "status": status,
+                "digest": _digest(image, held),
+                "size": held.size if held else None,
+                "msg": said,
+            }
+        )
+    return found
+
+
+def _done(image: ContainerImage, before: Held | None) -> str:
+    if image.state == "absent":
+        return "removed"
+    if before is not None and before.complete and (image.digest is None or image.digest in before.digests):
+        return "updated"
+    return "imported" if image.archive or image.archives else "pulled"
+
+
+def _digest(image: ContainerImage, held: Held | None) -> str | None:
+    if held is None:
+        return None
+    digests = sorted(held.digests)
+    return image.digest if image.digest in digests else digests[0] if digests else None
+
+
+def check(images: t.Sequence[ContainerImage]) -> None:
+    """Refuses lists that contradict themselves.
+
+    Raises:
+        ResourceError: one name is to mean two things.
+    """
+    owner: dict[str, str] = {}
+    for image in images:
+        if image.state == "absent":
+            continue
+        for name in (image.name, *image.aliases):
+            if owner.setdefault(name, image.name) != image.name:
+                accepted = f"it is a name of {owner[name]} already; wanted each name once"
+                raise ResourceError("images", name, accepted)
+
+
+def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tuple[str, ...]:
+    """The names that stay: those of the list, with their aliases, and what else is named."""
+    wanted = [name for image in images if image.state == "present" for name in (image.name, *image.aliases)]
+    return tuple(dict.fromkeys([*wanted, *more]))
+
+
+def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
+    """The resources that the module's options ask for: files of registries, what is removed, container images.
+
+    Raises:
+        Refused, ResourceError: an option cannot be.
+    """
+    defaults = {name: options[name] for name in _PASSED if options[name] is not None}
+    files: Resources
+    try:
+        listed = resources(options["images"], defaults, pinned=options["pinned"])
+        found = registries.read(options["registries"])
+        if options["runtime"] == "docker":
+            folder = options["docker_config"] or registries.DOCKER_CONFIG
+            files = registries.docker_files(found, folder)
+            if any(registry.secret for registry in found):
+                defaults["docker_config"] = folder
+        else:
+            defaults["hosts_dir"] = options["registry_config_dir"] or CERTS_D
+            files = registries.containerd_files(found, defaults["hosts_dir"])
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    images = [image for image in load([{**defaults, **item} for item in listed]) if isinstance(image, ContainerImage)]
+    check(images)
+    if options["prune"]:
+        keep = list(kept(images, options["keep"]))
+        files = [*files, {**defaults, "type": "UnusedContainerImages", "name": options["runtime"], "keep": keep}]
+    return [*load(files), *images]
+
+
+def store_of(options: t.Mapping[str, t.Any]) -> Store:
+    """The store that the module's options mean."""
+    given = {name: options[name] for name in _PASSED if options[name] is not None}
+    return ContainerImage(name="registry.k8s.io/pause:3.10.2", **given).store
+
+
+class Watched:
+    """A node that remembers what its store was first seen to hold: the result tells it without asking again.
+
+    Parameters:
+        node: the node.
+        store: whose listing is remembered.
+    """
+
+    def __init__(self, node: NodeLike, store: Store) -> None:
+        self._node, self._store = node, store
+        self.held: dict[str, Held] = {}
+        self._first = True
+
+    def __getattr__(self, name: str) -> t.Any:
+        return getattr(self._node, name)
+
+    @property
+    def on_progress(self) -> t.Callable[[Progress], None] | None:
+        """What is told of the progress of a batch."""
+        return self._node.on_progress
+
+    @on_progress.setter
+    def on_progress(self, tell: t.Callable[[Progress], None] | None) -> None:
+        self._node.on_progress = tell
+
+    def observe(self, calls: t.Sequence[Call], **options: t.Any) -> Observation:
+        """Observes, and takes the listing from among the answers."""
+        seen = self._node.observe(calls, **options)
+        asked = {(call.command, call.arguments): call.id for call in calls}
+        found = {call.id: asked.get((call.command, call.arguments), "") for call in self._store.look()}
+        told = {own: seen.calls[full] for own, full in found.items() if full in seen.calls}
+        if told and self._first:
+            self.held, self._first = self._store.read(told), False
+        return seen

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""Whether all names in an archive stay inside the folder that it is unpacked into, asked of tar.exe before it unpacks.
+
+`tar -t` with a pattern ends with 1 where no name matches ("Not found in archive"), with 0 where one does; patterns are
+those of libarchive/archive_pathmatch.c (`*` matches slashes too, a leading `/` only absolute names).
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from ..wire.messages import Call, CallResult
+
+FORMATS = (".zip", ".tar.gz", ".tgz", ".tar")
+_OUTSIDE = ("*../*", "/*", "?:*", r"*..\\*")
+PREFIX = "inside-"
+
+
+def calls(path: str, prefix: str = PREFIX) -> tuple[Call, ...]:
+    """The calls that fail where a name leads out: `..`, an absolute path, a drive.
+
+    Args:
+        path: Windows path of the archive.
+        prefix: before their ids.
+    """
+    return tuple(
+        Call(
+            id=f"{prefix}{index}",
+            command="tar.exe",
+            arguments=("-tf", path, "--", pattern),
+            success_codes=(1,),
+            output_limit=300,
+            long=True,
+        )
+        for index, pattern in enumerate(_OUTSIDE)
+    )
+
+
+def readable(path: str, call_id: str) -> Call:
+    """The call that fails where an archive cannot be read to its end."""
+    return Call(id=call_id, command="tar.exe", arguments=("-tf", path), output_limit=300, long=True)
+
+
+def words(result: CallResult) -> str:
+    """What a failure of `calls` means; empty where it is something else (no tar.exe)."""
+    if result.exit_code != 0:
+        return ""
+    names = ", ".join(result.stdout.split("\n")[:3]).strip(", \r")
+    return f"the archive holds names that lead out of its folder: {names}"

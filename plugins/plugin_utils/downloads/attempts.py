@@ -1,0 +1,289 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The calls that bring one file from the first of several sources that has it, verified, and what became of them.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..engine.resource import Room
+from ..windows.path_calls import discard
+from ..wire.messages import Call, CallResult, Json, Results
+from . import archive_members, curl
+from .curl_errors import curl_words
+
+FETCHED = "fetched"
+"""The call that fails where no source served."""
+_MAGIC: t.Mapping[str, tuple[int, str]] = {
+    ".zip": (4, "UEsDBA=="),
+    ".gz": (3, "H4sI"),
+    ".tgz": (3, "H4sI"),
+    ".msi": (8, "0M8R4KGxGuE="),
+    ".exe": (2, "TVo="),
+}
+"""How files of these names begin (bytes, in base64): https://en.wikipedia.org/wiki/List_of_file_signatures"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Place:
+    """One source."""
+
+    url: str
+    checksum_url: str = ""
+    route: curl.Route = dataclasses.field(default_factory=curl.Route)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be brought, and how."""
+
+    path: str
+    """Windows path of the file."""
+    places: tuple[Place, ...]
+    """In the order in which they are asked."""
+    commit: t.Mapping[str, Json]
+    """Parameters of `@commit-file` that verify it, beside `path` and `destination`."""
+    verified: bool
+    """Whether anything but the form of its first bytes verifies it."""
+    manifest: t.Mapping[str, Json] | None = None
+    """What to write beside it; `source` is added."""
+    timeout: float = 3600.0
+    parallel: int | None = None
+    secret: bool = False
+    version: curl.Version = ()
+    """curl's."""
+
+    @property
+    def part(self) -> str:
+        return f"{self.path}.part"
+
+    @property
+    def checksum(self) -> str:
+        """Where the publisher's checksum file is kept."""
+        return f"{self.path}.checksum"
+
+
+def calls(wanted: Wanted, *, broken: bool) -> t.Iterator[Call]:
+    """The attempts in order: each source while none before it served, then the last one anew if it broke off.
+
+    Args:
+        wanted: what to bring.
+        broken: a part of it is there: the first source is asked to go on from there, and then anew.
+    """
+    attempts = [wanted.places[0], *wanted.places] if broken and wanted.verified else [*wanted.places]
+    done: tuple[str, ...] = ()
+    for index, place in enumerate(attempts):
+        if index or (broken and not wanted.verified):
+            # What is left may be of another file, and not every server can continue.
+            yield dataclasses.replace(discard(wanted.part, f"discard-{index}"), unless=done)
+        yield from _attempt(wanted, place, str(index), done)
+        done = (*done, f"verify-{index}")
+    left: dict[str, Json] = {"paths": [wanted.part]}
+    probe = Call(id="left", command="@read-file", parameters=left, until={"exists": True}, select=("exists",))
+    yield dataclasses.replace(probe, unless=done, on_error="continue")
+    yield dataclasses.replace(discard(wanted.part, "discard-again", ("left",)), unless=done)
+    yield from (
+        dataclasses.replace(call, needs=(*call.needs, "left")) for call in _attempt(wanted, attempts[-1], "again", done)
+    )
+    yield Call(
+        id=FETCHED,
+        command="@read-file",
+        parameters={"paths": [wanted.path]},
+        # Fails wherever it runs: it is skipped, and so succeeds, where a source served.
+        until={"type": "verified"},
+        select=("exists",),
+        unless=(*done, "verify-again"),
+    )
+
+
+def room(wanted: Wanted, there: int) -> Room:
+    """What a file takes; the second source is asked only where the first does not tell.
+
+    Args:
+        wanted: what to bring.
+        there: bytes of it that are on the disk already.
+    """
+    # The machine's environment may name a proxy that this very run takes away, after it was measured.
+    first, *others = (
+        curl.ask(
+            f"size-{index}",
+            place.url,
+            place.route if place.route.proxy else dataclasses.replace(place.route, no_proxy=("*",)),
+            version=wanted.version,
+        )
+        for index, place in enumerate(wanted.places[:2])
+    )
+    asked = (first, *(dataclasses.replace(call, unless=(first.id,)) for call in others))
+
+    def read(results: Results) -> int | None:
+        offers = (curl.offered(results.get(call.id)) for call in asked)
+        return next((max(offer.size - there, 0) for offer in offers if offer and offer.size is not None), None)
+
+    return Room(path=wanted.path, size=None, ask=asked, read=read)
+
+
+def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
+    """One source: its checksum file, the file, and the verdict."""
+    needs: tuple[str, ...] = ()
+    if place.checksum_url:
+        fetched = f"{wanted.checksum}.part"
+        # It is small, and what a broken run left of it may be another version's: it is not continued.
+        yield _download(wanted, place, f"sum-{label}", place.checksum_url, fetched, needs, done, resume=False)
+        keep: dict[str, Json] = {"path": fetched, "destination": wanted.checksum}
+        yield _commit(f"keep-{label}", keep, (f"sum-{label}",), done)
+        needs = (f"keep-{label}",)
+    yield _download(wanted, place, f"download-{label}", place.url, wanted.part, needs, done, resume=True)
+    needs = (f"download-{label}",)
+    size, magic = next((value for end, value in _MAGIC.items() if wanted.path.lower().endswith(end)), (0, ""))
+    if size:
+        look: dict[str, Json] = {"paths": [wanted.part], "content": True, "encoding": "base64", "limit": size}
+        yield Call(
+            id=f"form-{label}",
+            command="@read-file",
+            parameters=look,
+            select=("size", "content"),
+            until={"content": magic},
+            needs=needs,
+            unless=done,
+            on_error="continue",
+        )
+        if not wanted.verified:
+            needs = (f"form-{label}",)
+    for call in _archive_checks(wanted, label):
+        yield dataclasses.replace(call, needs=needs, unless=done, on_error="continue")
+        needs = (call.id,)
+    verify: dict[str, Json] = {"path": wanted.part, "destination": wanted.path, **wanted.commit}
+    if wanted.manifest is not None:
+        verify["manifest"] = {**wanted.manifest, "source": curl.redacted(place.url)}
+    yield _commit(f"verify-{label}", verify, needs, done)
+    if needs != (f"download-{label}",):
+        # What came whole and did not pass the last check is of no use to a later attempt, as what broke off would be.
+        refused = discard(wanted.part, f"refused-{label}", (f"download-{label}",))
+        yield dataclasses.replace(refused, unless=(*done, *needs))
+
+
+def _archive_checks(wanted: Wanted, label: str) -> tuple[Call, ...]:
+    """Whether an archive is whole and leads nowhere else. A list of a zip costs nothing, one of a tar.gz reads all."""
+    path = wanted.path.lower()
+    if not path.endswith(archive_members.FORMATS) or (wanted.verified and not path.endswith(".zip")):
+        return ()
+    inside = archive_members.calls(wanted.part, f"inside-{label}-")
+    return inside if wanted.verified else (archive_members.readable(wanted.part, f"whole-{label}"), *inside)
+
+
+def _download(
+    wanted: Wanted,
+    place: Place,
+    call_id: str,
+    url: str,
+    output: str,
+    needs: tuple[str, ...],
+    done: tuple[str, ...],
+    *,
+    resume: bool,
+) -> Call:
+    return curl.download(
+        call_id,
+        url,
+        output,
+        place.route,
+        timeout=wanted.timeout,
+        needs=needs,
+        unless=done,
+        on_error="continue",
+        secret=wanted.secret,
+        resume=resume,
+        parallel=wanted.parallel,
+        version=wanted.version,
+    )
+
+
+def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], done: tuple[str, ...]) -> Call:
+    return Call(
+        id=call_id,
+        command="@commit-file",
+        parameters=parameters,
+        select=("sha256", "size", "expected"),
+        needs=needs,
+        unless=done,
+        on_error="continue",
+    )
+
+
+def explain(wanted: Wanted, results: t.Mapping[str, CallResult]) -> str:
+    """Why no source served, source by source; signatures are not shown.
+
+    Args:
+        wanted: what was to be brought.
+        results: of `calls`, by their ids.
+    """
+    found = [
+        f"{curl.redacted(place.url)}: {why}"
+        for label, place in _labelled(wanted, results)
+        if (why := _why(label, results, place.route))
+    ]
+    return "; ".join(dict.fromkeys(found)) or "no source was asked"
+
+
+def brought(wanted: Wanted, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
+    """What came: hash, size and the source (without its signature); None where nothing did.
+
+    Args:
+        wanted: what was to be brought.
+        results: of `calls`, by their ids.
+    """
+    for label, place in _labelled(wanted, results):
+        verify = results.get(f"verify-{label}")
+        if verify is not None and verify.ok and verify.skipped is None and isinstance(verify.first, t.Mapping):
+            return {**verify.first, "source": curl.redacted(place.url)}
+    return None
+
+
+def _labelled(wanted: Wanted, results: t.Mapping[str, CallResult]) -> list[tuple[str, Place]]:
+    """The attempts that were made, by what is behind their calls' ids."""
+    # The first source has two attempts where a part of the file was there.
+    first = [wanted.places[0]] if f"verify-{len(wanted.places)}" in results else []
+    numbered = [(str(index), place) for index, place in enumerate([*first, *wanted.places])]
+    return [*numbered, ("again", wanted.places[-1])]
+
+
+def _why(label: str, results: t.Mapping[str, CallResult], route: curl.Route) -> str:
+    """What went wrong with one attempt; empty where it was not made, or went well."""
+    for step, about in (("sum", "its checksum file: "), ("keep", "its checksum file: "), ("download", "")):
+        result = results.get(f"{step}-{label}")
+        if result is not None and result.error is not None:
+            return about + (_transfer(result, route) if result.exit_code is not None else str(result.error))
+    for call_id, result in results.items():
+        if call_id.startswith(f"inside-{label}-") and result.error is not None:
+            return archive_members.words(result) or str(result.error)
+    form, verify = results.get(f"form-{label}"), results.get(f"verify-{label}")
+    download = results.get(f"download-{label}")
+    odd = ""
+    if form is not None and form.error is not None:
+        odd = "what came is not of the form that its name says (a page of HTML?)"
+    if download is not None and "text/html" in download.stdout:
+        odd = "what came is a page of HTML (a portal, or a login)"
+    whole = results.get(f"whole-{label}")
+    if whole is not None and whole.error is not None and not odd:
+        odd = f"what came is no whole archive ({whole.stderr.strip()[-200:]})"
+    if verify is None or verify.error is None:
+        return odd if any(check is not None and check.error is not None for check in (form, whole)) else ""
+    return f"{verify.error}; {odd}" if odd else str(verify.error)
+
+
+def _transfer(result: CallResult, route: curl.Route) -> str:
+    """curl's own words, with the status where it tells one."""
+    code = result.exit_code or 0
+    if code == 47 and route.headers:
+        # Which curl it was is not known here; from 7.83 on such headers do not go along.
+        maybe = f"{curl_words(code)}, or " if route.only_credentials else ""
+        return f"{maybe}the site redirects; its headers are for it alone (curl {code})"
+    status = result.stdout.partition(" ")[0]
+    if code == 22 and status.isdigit() and status != "000":
+        return f"{curl_words(code)} (HTTP {status})"
+    words = result.stderr.strip().splitlines()[-1:] if code not in (22,) else []
+    return curl_words(code) + (f": {words[0].removeprefix(f'curl: ({code}) ')}" if words else "")

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Checksums as publishers and users write them.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..values.errors import ResourceError
+
+_LENGTHS = {"SHA256": 64, "SHA512": 128}
+
+
+def checksum_in(content: str, name: str, algorithm: str) -> str | None:
+    r"""The hash that a checksum file gives for a name; `@commit-file` reads it by the same rules (`_CallVerbs.psm1`).
+
+    Either the file holds a bare hash and nothing else, or lines `HASH  NAME` (`*NAME` for binary), of which the first
+    one counts whose name, behind its last `/` or `\\`, is the wanted one; case does not matter, as in Windows' names.
+    """
+    line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
+    # .NET knows no further ends of lines.
+    lines = [text for text in re.split(r"[\r\n]+", content.removeprefix("\ufeff")) if text.strip(" \t")]
+    found = [match for match in map(line.fullmatch, lines) if match]
+    for match in found:
+        if match[2] and re.split(r"[\\/]", match[2])[-1].casefold() == name.casefold():
+            return match[1].lower()
+    return found[0][1].lower() if len(lines) == 1 and found and not found[0][2] else None
+
+
+def _is_hash(word: str, length: int) -> bool:
+    return bool(re.fullmatch(rf"[0-9a-fA-F]{{{length}}}", word))
+
+
+def digest(algorithm: str, given: str) -> str:
+    """A digest as users write it (`sha256:…`), bare and in lower case.
+
+    Raises:
+        ResourceError: it is none.
+    """
+    bare = given.strip().removeprefix(f"{algorithm}:")
+    length = _LENGTHS[algorithm.upper()]
+    if not _is_hash(bare, length):
+        raise ResourceError(algorithm, given, f"wanted {length} hexadecimal digits")
+    return bare.lower()

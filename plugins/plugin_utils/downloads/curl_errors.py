@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The exit codes of curl.exe in words.
+
+Private to the collection. Source: https://curl.se/libcurl/c/libcurl-errors.html
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+_CURL: t.Mapping[int, str] = {
+    1: "it redirects from HTTPS to a protocol without encryption, or to one that is not allowed",
+    5: "the proxy's name cannot be resolved",
+    6: "the server's name cannot be resolved",
+    7: "the server does not accept connections",
+    18: "the connection broke in the middle",
+    22: "the server refused the URL (HTTP 4xx or 5xx): does it still exist, has its signature expired?",
+    23: "it could not be written: is the disk full?",
+    28: "the server did not answer in time",
+    33: "it broke off, and the server cannot go on from there",
+    35: "no TLS connection: its certificate is not trusted, has expired, or nobody tells whether it was revoked",
+    47: "it is redirected without end",
+    51: "the server's certificate is not trusted",
+    56: "the connection broke",
+    60: "the server's certificate is not trusted, or has expired",
+    77: "the certificates of authorities cannot be read",
+}
+
+
+def curl_words(code: int) -> str:
+    """Why a download failed."""
+    known = _CURL.get(code)
+    return f"{known} (curl {code})" if known else f"curl ended with {code}"

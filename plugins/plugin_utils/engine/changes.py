@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""From what was seen and what is wanted to a Change: the few lines that every plan() needs.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..values.errors import ResourceError
+from ..values.url_credentials import HIDDEN, each_text, without_credentials
+from ..wire.messages import Call, CallResult, Results
+from .resource import Change, Resource
+
+_OPEN = frozenset({"state", "path", "name"})
+"""Keys of before and after that no_log does not hide: they name the thing, they are no values."""
+
+Reboot = t.Literal["never", "if_reported", "always"]
+
+
+class ObservationError(ResourceError):
+    """The node did not tell the state of a resource."""
+
+    def __init__(self, where: str, call: str, problem: str) -> None:
+        super().__init__(where, None, "")
+        # No value was refused: the message is another one.
+        self.args = (f"{where}: its state could not be read ({call}): {problem}",)
+
+
+def answered(resource: Resource, seen: Results, call: str) -> CallResult:
+    """The result of an observe call that has to succeed.
+
+    Raises:
+        ObservationError: the call failed, or was never reached.
+    """
+    result = seen.get(call)
+    if result is None:
+        raise ObservationError(resource.title, call, "the node did not answer")
+    if not result.ok:
+        raise ObservationError(resource.title, call, str(result.error or f"exit code {result.exit_code}"))
+    return result
+
+
+def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str, t.Any], ...]:
+    """The objects that an observe call returned, which has to succeed."""
+    return tuple(item for item in answered(resource, seen, call).output if isinstance(item, t.Mapping))
+
+
+def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
+    """The one object of an observe call that always returns one."""
+    found = objects(resource, seen, call)
+    if not found:
+        raise ObservationError(resource.title, call, "no object came back")
+    return found[0]
+
+
+def is_missing(result: CallResult | None) -> bool:
+    """Whether a cmdlet failed because what it was asked for does not exist."""
+    return result is not None and result.error is not None and result.error.category == "ObjectNotFound"
+
+
+def no_command(result: CallResult | None) -> bool:
+    """Whether the cmdlet or program itself does not exist on the node."""
+    return result is not None and result.error is not None and "CommandNotFoundException" in result.error.id
+
+
+def update(
+    resource: Resource,
+    before: t.Mapping[str, t.Any],
+    after: t.Mapping[str, t.Any],
+    calls: t.Iterable[Call],
+    *,
+    why: str | None = None,
+    reboot: Reboot = "never",
+) -> Change | None:
+    """A change from `before` to `after` that shows what differs, or None where nothing does.
+
+    Parameters:
+        before: the seen state, with at least the keys of `after`, in the same notation.
+        after: the wanted state.
+        calls: what makes it so.
+        why: instead of the sentence made of the differences.
+    """
+    differing = [key for key in after if before.get(key) != after[key]]
+    if not differing:
+        return None
+    sentence = why or "; ".join(_difference(resource, key, before.get(key), after[key]) for key in differing)
+    return _change(
+        resource,
+        sentence,
+        {key: before.get(key) for key in differing},
+        {key: after[key] for key in differing},
+        calls,
+        reboot,
+    )
+
+
+def create(
+    resource: Resource,
+    after: t.Mapping[str, t.Any],
+    calls: t.Iterable[Call],
+    *,
+    why: str = "does not exist",
+    reboot: Reboot = "never",
+) -> Change:
+    """A change that makes what does not exist."""
+    shown = {"state": "present", **{key: value for key, value in after.items() if value is not None}}
+    return _change(resource, why, dict.fromkeys(shown) | {"state": "absent"}, shown, calls, reboot)
+
+
+def remove(
+    resource: Resource,
+    before: t.Mapping[str, t.Any],
+    calls: t.Iterable[Call],
+    *,
+    why: str = "exists, wanted absent",
+    reboot: Reboot = "never",
+) -> Change:
+    """A change that removes what exists."""
+    shown = {"state": "present", **before}
+    return _change(resource, why, shown, dict.fromkeys(shown) | {"state": "absent"}, calls, reboot)
+
+
+def _change(
+    resource: Resource,
+    why: str,
+    before: dict[str, t.Any],
+    after: dict[str, t.Any],
+    calls: t.Iterable[Call],
+    reboot: Reboot,
+) -> Change:
+    if resource.no_log:
+        before, after = _hidden(before, HIDDEN), _hidden(after, "(hidden, changed)")
+        calls = [dataclasses.replace(call, secret=True) for call in calls]
+    before, wanted = _without_credentials(before), after
+    after = _without_credentials(wanted)
+    if before == after:
+        after = _without_credentials(wanted, "(hidden, changed)")
+    return Change(why=_without_credentials(why), before=before, after=after, calls=tuple(calls), reboot=reboot)
+
+
+def _hidden(shown: dict[str, t.Any], instead: str) -> dict[str, t.Any]:
+    return {key: value if key in _OPEN or value is None else instead for key, value in shown.items()}
+
+
+def _without_credentials(value: t.Any, instead: str = HIDDEN) -> t.Any:
+    """The same, to be shown: URLs have no user and password."""
+    return each_text(value, lambda text: without_credentials(text, instead))
+
+
+def _difference(resource: Resource, key: str, before: t.Any, after: t.Any) -> str:
+    label = key.replace("_", " ")
+    texts = _text(_without_credentials(before)), _text(_without_credentials(after))
+    hidden = (resource.no_log and key not in _OPEN) or texts[0] == texts[1]
+    if hidden or max(map(len, texts)) > 80 or any("\n" in text for text in texts):
+        return f"{label} differs"
+    return f"{label} is {texts[0]}, wanted {texts[1]}"
+
+
+def _text(value: t.Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_text, value)) or "empty"
+    if isinstance(value, t.Mapping):
+        return ", ".join(f"{key}={_text(item)}" for key, item in value.items()) or "empty"
+    return str(value) or "empty"

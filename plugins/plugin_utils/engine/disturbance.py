@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which changes disturb the pods of a node. Pure.
+
+Private to the collection. A change disturbs pods if it reboots the node, stops or restarts a service that they need, or
+changes the network under them. Reboots and services are read from the change itself; for everything else the resource
+has the property `disturbs`.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..wire.messages import Call
+from .resource import Change, Resource
+
+SERVICES = frozenset(
+    {
+        # Container runtimes, and what starts and connects pods.
+        "containerd",
+        "docker",
+        "cri-dockerd",
+        "kubelet",
+        "kube-proxy",
+        "flanneld",
+        # Windows' own: a restart of the Host Network Service removes the endpoints of running pods
+        # (projectcalico/calico#5164), one of the Host Compute Service ends the containers that it runs.
+        "hns",
+        "vmcompute",
+    }
+)
+"""Windows services that pods need, in lower case. A stopped one may be started at any time."""
+
+_STOPS = frozenset({"Stop-Service", "Restart-Service", "Suspend-Service"})
+_SC_STOPS = frozenset({"stop", "delete", "pause"})
+
+
+def disturbance(resource: Resource, change: Change) -> str:
+    """Tells how a change disturbs the pods of the node.
+
+    Args:
+        resource: what the node should have.
+        change: what has to be done for it.
+
+    Returns:
+        A short reason for people, such as `restarts kubelet`; empty if pods notice nothing.
+    """
+    if change.reboot == "always":
+        return "reboots the node"
+    if change.reboot == "if_reported":
+        return "may reboot the node"
+    if change.harmless:
+        return ""
+    if resource.disturbs is None:
+        return _by_services(resource, change)
+    return (_by_services(resource, change) or "changes what pods use") if resource.disturbs else ""
+
+
+def _by_services(resource: Resource, change: Change) -> str:
+    stopped = [*_stopped(change.calls), *resource.restarts]
+    needed = sorted({name.lower() for name in stopped} & SERVICES)
+    if needed:
+        return f"{'stops' if _stays_stopped(resource) else 'restarts'} {', '.join(needed)}"
+    # Such as the start of flanneld, which makes a virtual switch of the network card.
+    if any(call.command == "Start-Service" and call.long for call in change.calls):
+        return "changes the network"
+    return ""
+
+
+def _stays_stopped(resource: Resource) -> bool:
+    return resource.type == "Service" and getattr(resource, "state", None) in ("stopped", "absent")
+
+
+def _stopped(calls: t.Sequence[Call]) -> t.Iterator[str]:
+    """Names of the services that calls stop, restart or delete."""
+    by_id = {call.id: call for call in calls}
+    for call in calls:
+        if call.command in _STOPS:
+            sources = [by_id[name] for name in (call.input.calls if call.input else ()) if name in by_id]
+            for source in (call, *sources):
+                yield from _names(source.parameters.get("Name"))
+        elif call.command == "sc.exe" and len(call.arguments) > 1 and call.arguments[0] in _SC_STOPS:
+            yield call.arguments[1]
+
+
+def _names(value: object) -> t.Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        yield from (str(name) for name in value)

@@ -1,0 +1,266 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A cleanup on a node: look, plan, remove; when HNS hangs wait, restart it, reboot; and nothing left half-way.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+import uuid
+
+from ansible.errors import AnsibleConnectionFailure
+
+from ...remote.node import BatchLost, NodeError
+from ...wire.messages import Batch, Call, Observation, Progress
+from ..facts import journal as hns_journal
+from ..facts import services
+from ..facts.journal import Journal
+from ..facts.node_facts import NO_HNS, Facts, FactsOptions, facts_calls, read_facts
+from .batch import BatchOptions, batch_calls
+from .decide import make_plan
+from .done import KINDS, Done, read_done
+from .outcome import CleanupOutcome, silent
+from .plan import CleanupPlan, ScopeError, Wish, check_wish
+
+_ROUNDS = 6
+"""Looks at a node: after a lost batch, a restart of HNS, a reboot, and once more each."""
+
+
+class NodeLike(t.Protocol):
+    """What a cleanup needs of a node; `node.Node` is one."""
+
+    name: str
+    on_progress: t.Callable[[Progress], None] | None
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation: ...
+
+    def run(self, batch: Batch, *, step: str = ..., private: bool = ...) -> Observation: ...
+
+    def wait(self, key: str, *, step: str) -> Observation: ...
+
+    def reboot(self, *, step: str = ...) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CleanupOptions:
+    """How far a cleanup may go."""
+
+    facts: FactsOptions
+    batch: BatchOptions
+    restart_timeout: float = 120.0
+    """Seconds for HNS to restart."""
+    may_restart: bool = True
+    """Whether HNS may be restarted when it hangs: running pods lose their endpoints (projectcalico/calico#5164)."""
+    may_reboot: bool = False
+
+
+class Cleanup:
+    """One cleanup of one node.
+
+    Args:
+        node: the node.
+        wish: what was asked for.
+        options: how far it may go.
+        check_mode: look and plan only.
+        say: shows a line to whoever runs this.
+    """
+
+    def __init__(
+        self,
+        node: NodeLike,
+        wish: Wish,
+        options: CleanupOptions,
+        *,
+        check_mode: bool = False,
+        say: t.Callable[[str], object] = silent,
+    ) -> None:
+        self._node, self._wish, self._options, self._check_mode = node, wish, options, check_mode
+        self._restarted = self._rebooted = self._waited = False
+        self._show = say
+        self.outcome = CleanupOutcome(scope=wish.scope, say=self._say)
+
+    def run(self) -> CleanupOutcome:
+        """Does it.
+
+        Raises:
+            NodeError: it cannot be done, or not to its end; `outcome` says what was.
+            AnsibleConnectionFailure: the node does not come back.
+        """
+        for dummy in range(_ROUNDS):
+            facts = self._look()
+            if facts.hang:
+                self._hang(facts.hang, facts)
+                continue
+            plan = self._plan(facts)
+            self.outcome.plan_made(plan, facts)
+            if self._check_mode or plan.empty:
+                return self.outcome
+            done = self._remove(plan, self._options.batch)
+            if done is not None and done.aborted and not done.hang:
+                # A cmdlet that gave up at one object has not tried those behind it.
+                done = self._remove(_rest(plan, done), dataclasses.replace(self._options.batch, singly=True))
+            if done is not None and not done.hang:
+                return self.outcome
+            if done is not None:
+                self._hang(done.hang, facts)
+        raise NodeError(f"{self._node.name}: hns_cleanup: HNS is not clean after {_ROUNDS} attempts")
+
+    def _say(self, text: str) -> None:
+        self._show(f"{self._node.name}: {text}")
+
+    def _look(self) -> Facts:
+        """Asks for all facts; where an earlier cleanup still works, waits for it first."""
+        facts = read_facts(self._node.observe(facts_calls(self._options.facts), step="look at HNS"))
+        journal = facts.journal
+        if journal is None or not journal.key or self._waited or self._check_mode:
+            return facts
+        self._waited = True
+        answer = self._node.wait(journal.key, step="wait for an earlier cleanup")
+        self.outcome.step("wait for an earlier cleanup", f"its batch is {answer.state}")
+        if answer.state == "unknown":
+            # Nobody works there, and what was seen still holds.
+            return facts
+        return self._look()
+
+    def _plan(self, facts: Facts) -> CleanupPlan:
+        if facts.problem:
+            if facts.problem == NO_HNS:
+                self.outcome.warnings.append(f"{self._node.name}: {NO_HNS}")
+                return CleanupPlan()
+            raise NodeError(f"{self._node.name}: HNS cannot be asked: {facts.problem}")
+        try:
+            warnings = check_wish(self._wish, facts)
+        except ScopeError as error:
+            raise NodeError(f"{self._node.name}: hns_cleanup: {error}") from error
+        self.outcome.warnings += [text for text in warnings if text not in self.outcome.warnings]
+        return make_plan(self._wish, facts)
+
+    def _remove(self, plan: CleanupPlan, options: BatchOptions) -> Done | None:
+        """Runs the batch of a plan.
+
+        Returns:
+            What it did; None where the node lost it: it has to be looked at anew.
+        """
+        key = str(uuid.uuid4())
+        calls = batch_calls(plan, key, options)
+        try:
+            answer = self._run(Batch(calls=calls, key=key), step=f"hns_cleanup {self._wish.scope}")
+        except BatchLost as error:
+            self.outcome.step("remove", f"the node lost it{_where(error.progress)}; looking again")
+            return None
+        done = read_done(plan, answer)
+        self.outcome.batch_done(plan, done)
+        return done
+
+    def _run(self, batch: Batch, *, step: str, removes: bool = True) -> Observation:
+        """Runs a batch; if the node does not come back, says how far it had come."""
+        last: list[Progress] = []
+
+        def tell(progress: Progress) -> None:
+            last.append(progress)
+            self._say(f"{step}{_where(progress)}")
+
+        self._node.on_progress = tell
+        try:
+            return self._node.run(batch, step=step)
+        except AnsibleConnectionFailure as error:
+            known = f"its last news was{_where(last[-1])}" if last else self.outcome.without_news(removes)
+            raise AnsibleConnectionFailure(
+                f"{error}: the node did not come back. Its batch of {len(batch.calls)} calls goes on by itself; "
+                f"{known}. It was to: {self.outcome.intent(removes)}. The next run collects it and repairs what it left"
+            ) from error
+
+    # --- HNS hangs.
+
+    def _hang(self, call: str, facts: Facts) -> None:
+        """Goes one step further: it was waited for; restart it; reboot.
+
+        Raises:
+            NodeError: no step is left, or none is allowed.
+        """
+        waited = self._options.facts.hns_timeout
+        self.outcome.step("wait", f"HNS did not answer {call} in {waited:g} s")
+        if self._check_mode:
+            raise NodeError(f"{self._node.name}: HNS does not answer: {call} did not return in {waited:g} s")
+        if not self._restarted and self._options.may_restart:
+            self._restarted = True
+            if self._restart(facts):
+                return
+        if self._options.may_reboot and not self._rebooted:
+            self._rebooted = True
+            self._node.reboot(step="HNS hangs")
+            self.outcome.rebooted = True
+            self.outcome.step("reboot", "the node is back")
+            return
+        raise NodeError(
+            f"{self._node.name}: HNS does not answer: {call} did not return in {waited:g} s{self._advice()}"
+        )
+
+    def _advice(self) -> str:
+        if self._rebooted:
+            return ", not even after a reboot"
+        if self._restarted:
+            return "; a restart of the service hns did not help, and allow_reboot is false"
+        return (
+            "; scope stale restarts nothing, since running pods would lose their endpoints for good: drain the node "
+            "and set allow_hns_restart, or reboot it"
+        )
+
+    def _restart(self, facts: Facts) -> bool:
+        """Restarts HNS between its users, which start again whatever happens.
+
+        Returns:
+            Whether HNS answers again.
+        """
+        running = [service.name for service in facts.services if service.running]
+        users = [name for name in running if name not in (services.HNS, "vmcompute", *services.RUNTIMES)]
+        stop = services.stop_order(users)
+        journal = facts.journal
+        start = services.start_order({*stop, *(journal.services if journal else ())}, overlay=facts.cni.overlay)
+        uplinks = journal.uplinks if journal and journal.uplinks else facts.links.uplinks
+        key = str(uuid.uuid4())
+        calls = (
+            Journal(key=key, services=start, uplinks=uplinks).write_call(),
+            *services.stop_calls(stop),
+            *services.restart_hns_calls(self._options.restart_timeout, self._options.facts.hns_timeout),
+            *services.start_calls(start),
+            *(() if journal else (hns_journal.remove_call([f"start.{name}" for name in start]),)),
+        )
+        try:
+            answer = self._run(Batch(calls=calls, key=key), step="restart hns", removes=False)
+        except BatchLost as error:
+            self.outcome.step("restart hns", f"the node lost it{_where(error.progress)}")
+            return True
+        seen = answer.calls
+        ok = "answer" in seen and seen["answer"].ok
+        failed = [str(seen[name].error) for name in ("restart-hns", "answer") if name in seen and not seen[name].ok]
+        if answer.stopped is not None:
+            stopped = seen.get(answer.stopped.id)
+            failed.append(f"{answer.stopped.id}: {stopped.error if stopped else 'failed'}")
+        self.outcome.restarted = self.outcome.restarted or ("restart-hns" in seen and seen["restart-hns"].ok)
+        self.outcome.step("restart hns", "HNS answers" if ok else f"it did not help: {'; '.join(failed)}")
+        return ok
+
+
+def _rest(plan: CleanupPlan, done: Done) -> CleanupPlan:
+    """What of a plan's objects is left."""
+    left = {item.id for item in done.left}
+    return dataclasses.replace(
+        plan,
+        policies=tuple(item for item in plan.policies if item.id in left),
+        endpoints=tuple(item for item in plan.endpoints if item.id in left),
+        namespaces=tuple(item for item in plan.namespaces if item.id in left),
+        networks=tuple(item for item in plan.networks if item.id in left),
+        containers=(),
+        files=(),
+        routes=(),
+        items=tuple(item for item in done.left if item.type in KINDS),
+        repair=(),
+    )
+
+
+def _where(progress: Progress | None) -> str:
+    return f" at {progress.id} ({progress.done} of {progress.total} calls done)" if progress else ""

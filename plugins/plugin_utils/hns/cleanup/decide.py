@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The plan of a cleanup: what its scope removes, and what an earlier cleanup left to be repaired. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..facts import services
+from ..facts import uplink as hns_uplink
+from ..facts.node_facts import Facts
+from .plan import CleanupPlan, Wish
+from .plan_networks import is_overlay, plan_networks
+from .plan_stale import plan_stale
+
+
+def make_plan(wish: Wish, facts: Facts) -> CleanupPlan:
+    """Decides what is removed.
+
+    Args:
+        wish: what was asked for; `check_wish` let it pass.
+        facts: what the node told.
+    """
+    plan = plan_stale(wish, facts) if wish.scope == "stale" else plan_networks(wish, facts)
+    return _with_repairs(plan, facts)
+
+
+def _with_repairs(plan: CleanupPlan, facts: Facts) -> CleanupPlan:
+    journal = facts.journal
+    if journal is None:
+        return plan
+    stopped = {service.name for service in facts.services if not service.running}
+    there = {service.name for service in facts.services}
+    left = [name for name in journal.services if name in stopped]
+    lost = [uplink for uplink in journal.uplinks if hns_uplink.lost(uplink, facts.links)]
+    saved = {uplink.mac for uplink in journal.uplinks}
+    gone = {(route.destination, route.next_hop) for route in plan.routes}
+    return dataclasses.replace(
+        plan,
+        # What ran before the first of them has to run after the last.
+        start=services.start_order(
+            {*plan.start, *(name for name in journal.services if name in there)}, overlay=is_overlay(facts)
+        ),
+        uplinks=(
+            *(hns_uplink.without_routes(uplink, gone) for uplink in journal.uplinks),
+            *(uplink for uplink in plan.uplinks if uplink.mac not in saved),
+        ),
+        repair=(
+            *(f"service {name} was left stopped" for name in left),
+            *(f"{uplink.alias} has lost its static address" for uplink in lost),
+        ),
+        journal=journal,
+    )

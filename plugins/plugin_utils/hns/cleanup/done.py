@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""From what the batch of a cleanup answered to what was done. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ...wire.messages import CallResult, Observation
+from ..facts import uplink as hns_uplink
+from ..facts.node_facts import hang
+from .plan import CleanupPlan, Item
+
+KINDS = {
+    "HnsPolicyList": "policies",
+    "HnsEndpoint": "endpoints",
+    "HnsNamespace": "namespaces",
+    "HnsNetwork": "networks",
+}
+"""Types of items, and the ids of the calls that list and remove them."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Done:
+    """What a batch did of its plan."""
+
+    items: tuple[Item, ...] = ()
+    """What is gone."""
+    left: tuple[Item, ...] = ()
+    """What should have gone, and is there."""
+    failures: tuple[str, ...] = ()
+    """For people: each names what, and why."""
+    warnings: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    """Settings of cards that had to be given back: `Ethernet: address.0, dns`."""
+    started: tuple[str, ...] = ()
+    """Services that run at the end."""
+    hang: str = ""
+    """The call that HNS did not answer in time."""
+    aborted: bool = False
+    """Whether a cmdlet gave up at one object, with others behind it."""
+    seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """What removing took, by type of item."""
+
+
+def read_done(plan: CleanupPlan, observation: Observation) -> Done:
+    """Compares what was planned with what the batch answered."""
+    seen = observation.calls
+    items: list[Item] = []
+    left: list[Item] = []
+    listed = {kind: _ids(seen.get(f"{kind}-after")) for kind in KINDS.values()}
+    for item in plan.items:
+        (items if _gone(item, seen, listed) else left).append(item)
+    return Done(
+        items=tuple(items),
+        left=tuple(left),
+        failures=tuple(_failures(plan, observation, left)),
+        warnings=tuple(_warnings(seen)),
+        restored=tuple(
+            f"{uplink.alias}: {', '.join(found)}"
+            for number, uplink in enumerate(plan.uplinks)
+            for prefix in (f"uplink.{number}.", f"uplink-again.{number}.")
+            if (found := hns_uplink.restored(seen, prefix))
+        ),
+        started=tuple(name for name in plan.start if f"start.{name}" in seen and seen[f"start.{name}"].ok),
+        hang=hang(seen),
+        aborted=any(
+            not seen[name].ok and any(KINDS.get(item.type) == kind for item in left)
+            for kind in KINDS.values()
+            if (name := f"remove-{kind}") in seen
+        ),
+        seconds={
+            name: round(sum(result.seconds for call, result in seen.items() if call.startswith(f"remove-{kind}")), 3)
+            for name, kind in KINDS.items()
+        },
+    )
+
+
+def _ids(result: CallResult | None) -> frozenset[str] | None:
+    """Ids that a listing at the end holds; None where there is no such listing."""
+    if result is None or not result.ok or result.skipped:
+        return None
+    return frozenset(str(one["ID"]).upper() for one in result.output)
+
+
+def _gone(item: Item, seen: t.Mapping[str, CallResult], listed: t.Mapping[str, frozenset[str] | None]) -> bool:
+    if item.type in KINDS:
+        there = listed[KINDS[item.type]]
+        return there is not None and item.id not in there
+    if item.type == "File":
+        after = seen.get("files-after")
+        files = {str(one["path"]): bool(one["exists"]) for one in after.output} if after is not None else {}
+        return not files.get(item.id, True)
+    prefix = "route." if item.type == "Route" else "containers."
+    results = [result for name, result in seen.items() if name.startswith(prefix)]
+    return bool(results) and all(result.ok for result in results)
+
+
+def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Item]) -> t.Iterator[str]:
+    seen = observation.calls
+    if observation.stopped is not None:
+        result = seen.get(observation.stopped.id)
+        error = result.error if result is not None else None
+        yield f"{observation.stopped.id}: {error or observation.stopped.reason}"
+    untouched = 0
+    for item in left:
+        if item.type in KINDS and not any(call.startswith(f"remove-{KINDS[item.type]}") for call in seen):
+            untouched += 1
+        elif item.type in KINDS or item.type == "File":
+            yield f"{item.type} {item.name} ({item.id}) is still there{_reason(item, seen)}"
+    if untouched:
+        yield f"{untouched} objects of HNS were not touched"
+    for name in plan.start:
+        result = seen.get(f"start.{name}")
+        if result is not None and not result.ok:
+            yield f"service {name} did not start: {result.error or result.skipped}"
+    for number, uplink in enumerate(plan.uplinks):
+        check = seen.get(f"uplink.{number}.check")
+        if check is not None and not check.ok:
+            yield f"{uplink.alias} does not have its static address {uplink.addresses[0][0]}"
+
+
+def _reason(item: Item, seen: t.Mapping[str, CallResult]) -> str:
+    """What HNS said of a kind's removal: its errors need not name the object."""
+    kind = KINDS.get(item.type, "files")
+    said: list[str] = []
+    for name, result in seen.items():
+        if name == kind or name in (f"remove-{kind}", f"remove-{kind}-again", f"remove-{kind}.{item.id}"):
+            said += [*result.warnings, *([str(result.error)] if result.error is not None else [])]
+    return f": {'; '.join(dict.fromkeys(said))}" if said else ""
+
+
+def _warnings(seen: t.Mapping[str, CallResult]) -> t.Iterator[str]:
+    pools = seen.get("port-pools")
+    if pools is not None and not pools.ok:
+        yield "HNS still holds ports of removed networks; it releases them later"
+    for name, result in seen.items():
+        if name.startswith(("containers.", "route.", "kill.")) and result.error is not None:
+            said = (result.stderr or result.stdout).strip()[-500:]
+            yield f"{name}: {said or result.error}"

@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What came of a cleanup, as a result for Ansible.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..facts.node_facts import Facts
+from .done import Done
+from .plan import CleanupPlan, Item, Kept
+
+_COUNTS = {
+    "HnsPolicyList": "policy_lists",
+    "HnsEndpoint": "endpoints",
+    "HnsNamespace": "namespaces",
+    "HnsNetwork": "networks",
+    "Container": "containers",
+    "File": "files",
+    "Route": "routes",
+}
+_WORDS = {name: count.replace("_", " ") for name, count in _COUNTS.items()}
+
+
+def silent(dummy: str) -> None:
+    """Shows a line to nobody."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class CleanupOutcome:
+    """What a cleanup did, over all its rounds."""
+
+    scope: str
+    planned: tuple[Item, ...] = ()
+    """The last plan's."""
+    plan: CleanupPlan = dataclasses.field(default_factory=CleanupPlan)
+    removed: list[Item] = dataclasses.field(default_factory=list)
+    changes: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
+    """Beside what was removed: what was repaired."""
+    kept: tuple[Kept, ...] = ()
+    steps: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    failures: tuple[str, ...] = ()
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    details: dict[str, str] = dataclasses.field(default_factory=dict)
+    """By id: address and network of what is removed, for the diff."""
+    rebooted: bool = False
+    restarted: bool = False
+    say: t.Callable[[str], object] = silent
+    """Shows each step to whoever runs this: some take minutes."""
+
+    def step(self, name: str, result: str) -> None:
+        """Takes down one step."""
+        self.steps.append({"step": name, "result": result})
+        self.say(f"{name}: {result}")
+
+    def plan_made(self, plan: CleanupPlan, facts: Facts) -> None:
+        """Takes down a plan."""
+        self.plan, self.planned, self.kept, self.failures = plan, plan.items, plan.kept, ()
+        for endpoint in plan.endpoints:
+            self.details[endpoint.id] = f"{endpoint.address} on {endpoint.network_name or endpoint.network}"
+        for network in plan.networks:
+            self.details[network.id] = f"{network.type} {', '.join(network.subnets)}".strip()
+        said = {"step": "look", "result": f"{self._counted(plan.items) or 'nothing'} to remove"}
+        if said not in self.steps:
+            self.steps.append(said)
+            if not plan.empty:
+                self.say(f"look: {said['result']}")
+        if facts.last.runtime.problem and self.scope == "stale":
+            self.warnings.append(f"nothing counts as stale: {facts.last.runtime.problem}")
+
+    def batch_done(self, plan: CleanupPlan, done: Done) -> None:
+        """Takes down what a batch did."""
+        known = {item.id for item in self.removed}
+        self.removed += [item for item in done.items if item.id not in known]
+        self.failures = done.failures
+        self.warnings += [text for text in done.warnings if text not in self.warnings]
+        for name, seconds in done.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        if plan.stop:
+            self.step("stop services", ", ".join(plan.stop))
+        self.step("remove", self._counted(done.items) or "nothing")
+        for text in done.restored:
+            self.step("restore static address", text)
+        if done.started:
+            self.step("start services", ", ".join(done.started))
+        for text in plan.repair:
+            name = text.removeprefix("service ").split(" ", 1)[0]
+            kind = "Service" if text.startswith("service ") else "Uplink"
+            self.changes.append({"type": kind, "name": name, "why": text, "action": "update", "seconds": 0.0})
+        for text in done.restored if not plan.repair else ():
+            name, dummy, what = text.partition(": ")
+            why = f"was reset to DHCP by the removal: {what}"
+            self.changes.append({"type": "Uplink", "name": name, "why": why, "action": "update", "seconds": 0.0})
+
+    def intent(self, removes: bool) -> str:
+        """What the batch under way was to do, for people; one that removes nothing restarts HNS."""
+        if not removes:
+            return "restart HNS"
+        parts = [f"stop {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(self.planned, "remove ")]
+        parts.append(f"start {', '.join(self.plan.start)}" if self.plan.start else "")
+        return ", ".join(part for part in parts if part) or "repair what an earlier cleanup left"
+
+    def without_news(self, removes: bool) -> str:
+        """What the batch under way has done if nobody heard of it since, for people: a network is the last to go."""
+        said = "it has not told how far it came"
+        if not removes or not any(network.external for network in self.plan.networks):
+            return said
+        before = [item for item in self.planned if item.type not in ("HnsNetwork", "File", "Route")]
+        parts = [f"stopped {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(before, "removed ")]
+        done = ", ".join(part for part in parts if part) or "nothing"
+        return f"{said}: if the link went with its network, it had by then {done}"
+
+    @staticmethod
+    def _counted(items: t.Iterable[Item], before: str = "") -> str:
+        counts: dict[str, int] = {}
+        for item in items:
+            counts[item.type] = counts.get(item.type, 0) + 1
+        said = (f"{count} {_WORDS[name] if count > 1 else _WORDS[name][:-1]}" for name, count in counts.items())
+        return before * bool(counts) + ", ".join(said)
+
+    def to_result(self, *, name: str, diff: bool, check_mode: bool, remote_commands: int) -> dict[str, t.Any]:
+        """The result as Ansible wants it.
+
+        Args:
+            name: the node's.
+            diff: whether the full list is part of it as before and after.
+            check_mode: whether nothing was done.
+            remote_commands: commands sent to the node.
+        """
+        items = list(self.planned) if check_mode else self.removed
+        repairs = [
+            {"type": "Node", "name": name, "why": text, "action": "update", "seconds": 0.0} for text in self.plan.repair
+        ]
+        counts = dict.fromkeys(_COUNTS.values(), 0)
+        for item in items:
+            counts[_COUNTS[item.type]] += 1
+        changes = [self._change(item, items) for item in items] + (repairs if check_mode else self.changes)
+        result: dict[str, t.Any] = {
+            "scope": self.scope,
+            "changed": bool(changes) or self.rebooted or self.restarted,
+            "changes": changes,
+            "counts": counts,
+            "kept": [dataclasses.asdict(kept) for kept in self.kept],
+            "steps": self.steps,
+            "rebooted": self.rebooted,
+            "remote_commands": remote_commands,
+        }
+        if diff:
+            result["diff"] = self._diff(items)
+        if self.warnings:
+            result["warnings"] = [text if text.startswith(name) else f"{name}: {text}" for text in self.warnings]
+        if self.failures and not check_mode:
+            result["failed"] = True
+            result["msg"] = "\n".join(f"{name}: hns_cleanup {self.scope}: {text}" for text in self.failures)
+        return result
+
+    def _change(self, item: Item, items: t.Sequence[Item]) -> dict[str, t.Any]:
+        alike = sum(1 for other in items if other.type == item.type)
+        return {
+            "type": item.type,
+            "name": item.name,
+            "id": item.id,
+            "why": item.why,
+            "action": "remove",
+            # They are removed together; each has its share.
+            "seconds": round(self.seconds.get(item.type, 0.0) / alike, 3),
+        }
+
+    def _diff(self, items: t.Sequence[Item]) -> list[dict[str, str]]:
+        """The full list: a block for each type, a line for each thing, and what of it stays."""
+        blocks: dict[str, tuple[list[str], list[str]]] = {}
+        for item in items:
+            about = " ".join(filter(None, (self.details.get(item.id, ""), f"({item.why})")))
+            identity = f"{item.id} " if item.id != item.name else ""
+            blocks.setdefault(item.type, ([], []))[0].append(f"{identity}{item.name} {about}\n")
+        for kept in self.kept:
+            line = f"{kept.name} kept: {kept.why}\n"
+            for side in blocks.setdefault(kept.type, ([], [])):
+                side.append(line)
+        if self.plan.stop:
+            again = [f"{name} running, stopped meanwhile\n" for name in self.plan.start]
+            blocks["Service"] = ([f"{name} running\n" for name in self.plan.start], again)
+        if self.plan.repair:
+            blocks["Left by an earlier cleanup"] = ([f"{text}\n" for text in self.plan.repair], [])
+        return [
+            {"before_header": name, "after_header": name, "before": "".join(before), "after": "".join(after)}
+            for name, (before, after) in blocks.items()
+        ]

@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Scopes networks and all: networks with everything on them, and what goes with them. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..facts import cni
+from ..facts import services as hns_services
+from ..facts import uplink as hns_uplink
+from ..facts.node_facts import Facts
+from ..facts.objects import Endpoint, Namespace, Network, PolicyList
+from ..facts.owners import Ownership
+from ..facts.runtime import K8S, Owner
+from ..facts.services import Service
+from ..facts.uplink import Route
+from .plan import CleanupPlan, Item, Kept, Wish, is_protected, items_of, without_network
+
+_DAEMONS = re.compile(r"flannel|kube-proxy|calico|azure-cn|antrea|ovn|cni|multus", re.IGNORECASE)
+"""Pods that make and use networks without an endpoint of their own (HostProcess): they have to begin anew with them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Aim:
+    """Networks that were asked for, and what keeps some of them."""
+
+    targets: tuple[Network, ...]
+    on_targets: tuple[Endpoint, ...]
+    """Endpoints on them; in scope all also those whose network is gone."""
+    busy_networks: frozenset[str]
+    """Ids of those that running containers keep."""
+    busy: frozenset[str]
+    """Ids of endpoints that stay: a running container needs its network whole, the host's endpoint on it included."""
+    why: str
+
+    @classmethod
+    def of(cls, wish: Wish, facts: Facts) -> _Aim:
+        objects, owners = facts.last.objects, facts.last.owners
+        if wish.scope == "all":
+            targets = [
+                item for item in objects.networks if facts.from_cni(item) and not is_protected(item, wish, facts)
+            ]
+        else:
+            targets = [*objects.called(wish.networks)]
+        ids = {item.id for item in targets}
+        adrift = without_network(wish, facts) if wish.scope == "all" else ()
+        on_targets = (*(item for item in objects.endpoints if item.network in ids), *adrift)
+        running = {item.network for item in on_targets if wish.keep_running_containers and _may_run(owners, item)}
+        return cls(
+            targets=tuple(targets),
+            on_targets=on_targets,
+            busy_networks=frozenset(running),
+            busy=frozenset(
+                item.id
+                for item in on_targets
+                if item.network in running and owners.endpoints[item.id].state not in ("stale", "stopped")
+            ),
+            why="Kubernetes or its CNI made it" if wish.scope == "all" else "asked for",
+        )
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """Networks that go."""
+        return tuple(item for item in self.targets if item.id not in self.busy_networks)
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Endpoints that go."""
+        return tuple(item for item in self.on_targets if item.id not in self.busy)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """Networks that stay, and why."""
+        why = "running containers have endpoints on it"
+        return tuple(
+            Kept(type="HnsNetwork", name=item.name, why=why) for item in self.targets if item.id in self.busy_networks
+        )
+
+
+def plan_networks(wish: Wish, facts: Facts) -> CleanupPlan:
+    objects, owners, aim = facts.last.objects, facts.last.owners, _Aim.of(wish, facts)
+    networks, endpoints = aim.networks, aim.endpoints
+    policies, namespaces = _references(wish, facts, {item.id for item in endpoints})
+    files, routes = _files(wish, facts, aim), _routes(facts, networks)
+    containers = () if wish.keep_running_containers else _containers(wish, facts, owners, aim.on_targets, networks)
+    items = (
+        *items_of(policies, endpoints, namespaces, networks, owners, aim.why),
+        *(Item(type="Container", id=item.id, name=item.name or item.id[:12], why=aim.why) for item in containers),
+        *(Item(type="File", id=path, name=path, why="state of the CNI") for path in files),
+        *(
+            Item(type="Route", id=item.destination, name=f"{item.destination} via {item.next_hop}", why="of the CNI")
+            for item in routes
+        ),
+    )
+    running = [service.name for service in facts.services if service.running] if items else []
+    stop = hns_services.stop_order(name for name in running if name in _users(facts.services))
+    gone = {(route.destination, route.next_hop) for route in routes}
+    return CleanupPlan(
+        policies=policies,
+        endpoints=endpoints,
+        namespaces=namespaces,
+        networks=networks,
+        containers=containers,
+        files=files,
+        routes=routes,
+        items=items,
+        kept=(*aim.kept, *_unasked(wish, facts, items)),
+        stop=stop,
+        start=hns_services.start_order(stop, overlay=is_overlay(facts)),
+        uplinks=tuple(hns_uplink.without_routes(uplink, gone) for uplink in facts.links.uplinks)
+        if any(item.external for item in networks)
+        else (),
+        networks_left=len(objects.networks) - len(networks),
+        external_left=sum(item.external and item not in networks for item in objects.networks),
+        port_pools=len(facts.port_pools),
+    )
+
+
+def _references(wish: Wish, facts: Facts, removed: set[str]) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
+    """What refers to endpoints that go; in scope all, also what refers to none that stays."""
+    objects = facts.last.objects
+    stay = {item.id for item in objects.endpoints} - removed
+    policies = tuple(
+        item
+        for item in objects.policies
+        if item.endpoints & removed or (wish.scope == "all" and not item.endpoints & stay)
+    )
+    namespaces = tuple(
+        item
+        for item in objects.namespaces
+        if not item.default
+        and not (inside := objects.in_namespace(item)) & stay
+        # An empty one may be that of a pod that is being made.
+        and (inside & removed or (wish.scope == "all" and not wish.keep_running_containers))
+    )
+    return policies, namespaces
+
+
+def _files(wish: Wish, facts: Facts, aim: _Aim) -> tuple[str, ...]:
+    """State files of the networks that go."""
+    kept = {item.name.lower() for item in aim.targets if item.id in aim.busy_networks}
+    names = {name.lower() for name in (*(item.name for item in aim.networks), *wish.networks)} - kept
+    everything = wish.scope == "all" and not aim.busy
+    return (*cni.state_of(facts.cni, names, everything), *(() if aim.busy_networks else facts.extra_files))
+
+
+def _unasked(wish: Wish, facts: Facts, items: t.Sequence[Item]) -> tuple[Kept, ...]:
+    """Containers that may run on, since nobody could ask the runtime."""
+    problem = facts.last.runtime.problem
+    if wish.keep_running_containers or not problem or not items:
+        return ()
+    return (Kept(type="Runtime", name="containers", why=f"those that run are not stopped: {problem}"),)
+
+
+def is_overlay(facts: Facts) -> bool:
+    return facts.cni.overlay or any(item.type.lower() == "overlay" for item in facts.last.objects.networks)
+
+
+def _users(services: t.Iterable[Service]) -> set[str]:
+    """Services that use networks; HNS itself and the runtimes go on."""
+    own = {hns_services.HNS, "vmcompute", *hns_services.RUNTIMES}
+    return {service.name for service in services} - own
+
+
+def _may_run(owners: Ownership, endpoint: Endpoint) -> bool:
+    return owners.endpoints[endpoint.id].state in ("in use", "unknown")
+
+
+def _routes(facts: Facts, networks: t.Sequence[Network]) -> tuple[Route, ...]:
+    """Routes to other nodes' pods (host-gw): those into the pods' subnets by another node.
+
+    A default route is never one of them: it lies in no pods' subnet.
+    """
+    subnets = [subnet for network in networks for subnet in network.subnets]
+    if any(network.type.lower() == "l2bridge" for network in networks) and facts.cni.pods_subnet:
+        subnets.append(facts.cni.pods_subnet)
+    found = {
+        (route.destination, route.next_hop): route
+        for route in facts.links.routes
+        if cni.inside(route.destination, subnets)
+    }
+    return tuple(found.values())
+
+
+def _containers(
+    wish: Wish, facts: Facts, owners: Ownership, endpoints: t.Iterable[Endpoint], networks: t.Sequence[Network]
+) -> tuple[Owner, ...]:
+    """What is stopped: with its endpoints on the networks, and the pods that make networks."""
+    runtime = facts.last.runtime
+    pods = [owner for owner in runtime.owners.values() if owner.kind == "pod"]
+    claimed = {
+        owner.id: owner
+        for endpoint in endpoints
+        for claim in owners.claims(endpoint)
+        if (owner := runtime.find(claim)) is not None
+    }
+    if wish.scope == "all" and networks:
+        claimed.update((pod.id, pod) for pod in pods)
+        claimed.update((one.id, one) for one in runtime.owners.values() if one.runtime == "docker" and "/" in one.name)
+        if not pods:
+            ours = (one for one in runtime.owners.values() if one.runtime == "containerd" and one.namespace == K8S)
+            claimed.update((one.id, one) for one in ours)
+    elif networks:
+        claimed.update((pod.id, pod) for pod in pods if _DAEMONS.search(pod.name))
+    # A container goes with its pod's sandbox, where crictl told of sandboxes.
+    return tuple(
+        owner
+        for owner in claimed.values()
+        if owner.kind != "creating"
+        and (owner.kind == "pod" or owner.runtime == "docker" or owner.namespace != K8S or not pods)
+    )

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Scope stale: what nobody used in any look, and is the same thing in all of them. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..facts.node_facts import Facts
+from .plan import CleanupPlan, Kept, Wish, is_protected, items_of, without_network
+
+
+def plan_stale(wish: Wish, facts: Facts) -> CleanupPlan:
+    """What nobody used in any look, and is the same thing in all of them."""
+    objects, problem = (
+        facts.last.objects,
+        next((look.runtime.problem for look in facts.looks if look.runtime.problem), ""),
+    )
+    if problem:
+        return CleanupPlan(kept=(Kept(type="Runtime", name="containers", why=f"nothing counts as stale: {problem}"),))
+    owners = [look.owners for look in facts.looks]
+    open_networks = {network.id for network in objects.networks if not is_protected(network, wish, facts)}
+    adrift = {item.id for item in without_network(wish, facts)}
+    protected = {item.id for item in objects.endpoints if item.network not in open_networks} - adrift
+    gone = ("stale", "stopped") if wish.stopped_containers else ("stale",)
+    endpoints = tuple(
+        item
+        for item in objects.endpoints
+        if item.id not in protected and all(_state(look.endpoints, item.id) in gone for look in owners)
+    )
+    removed = {item.id for item in endpoints}
+    known = {item.id for look in facts.looks for item in look.objects.endpoints}
+    policies = tuple(
+        item
+        for item in objects.policies
+        if item.endpoints
+        and all(_state(look.policies, item.id) == "stale" for look in owners)
+        and all(name in removed or name not in known for name in item.endpoints)
+    )
+    namespaces = tuple(
+        item
+        for item in objects.namespaces
+        if all(_state(look.namespaces, item.id) == "stale" for look in owners)
+        and not objects.in_namespace(item) & protected
+    )
+    return CleanupPlan(
+        policies=policies,
+        endpoints=endpoints,
+        namespaces=namespaces,
+        items=items_of(policies, endpoints, namespaces, (), owners[-1], "nobody uses it"),
+        kept=tuple(
+            Kept(
+                type="HnsEndpoint",
+                name=item.name,
+                why=f"network {item.network_name or item.network} is protected (protected_networks)",
+            )
+            for item in objects.endpoints
+            if item.id in protected and _state(owners[-1].endpoints, item.id) in gone
+        ),
+    )
+
+
+def _state(holdings: t.Mapping[str, t.Any], item_id: str) -> str:
+    """The state in one look; what was not there in it is not known long enough."""
+    holding = holdings.get(item_id)
+    return holding.state if holding is not None else "new"

@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which HNS networks came from a CNI, and what CNIs leave on a node beside HNS. Pure.
+
+Private to the collection. Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
+node/windows-packaging; Azure/azure-container-networking cni/scripts; WMCO pkg/windows (OVNKubernetesHNSNetwork);
+antrea pkg/agent/util (antrea-hnsnetwork); aws/amazon-vpc-cni-plugins (vpcbr…). State files: AgentBaker
+staging/cni/cleanupnetwork.ps1, kubernetes-for-windows kube-cleanup.ps1, containernetworking plugins/ipam/host-local.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import json
+import re
+import typing as t
+
+from ...wire.messages import Call, CallResult, Input
+from .objects import Network
+
+CONF_DIRS = ("C:\\etc\\cni\\net.d", "C:\\k\\azurecni\\netconf", "C:\\k\\cni\\config", "C:\\k\\cni\\conf")
+HOST_LOCAL = "C:\\var\\lib\\cni\\networks"
+SUBNET_ENV = "C:\\run\\flannel\\subnet.env"
+_OLD_SUBNET_ENV = "C:\\var\\run\\flannel\\subnet.env"
+_NAMES = re.compile(
+    r"cbr0|l2bridge|vxlan\d+|flannel\.\d+|azure.*|calico|external|vpcbr.*"
+    r"|(base)?ovnkubernetes.*|antrea-hnsnetwork",
+    re.IGNORECASE,
+)
+"""Names that CNIs give their networks, beside those of their configuration."""
+_NEVER = ("nat", "ics", "internal", "private")
+"""Types of networks that a CNI makes only where its configuration names them."""
+_AZURE_STATE = (
+    "C:\\k\\azurecns\\azure-endpoints.json",
+    *(
+        f"{folder}\\{name}.json{suffix}"
+        for folder in ("C:\\k", "C:\\Windows\\System32")
+        for name in ("azure-vnet", "azure-vnet-ipam", "azure-vnet-ipamv6")
+        for suffix in ("", ".lock")
+    ),
+)
+AZURE_PROGRAMS = ("azure-vnet.exe", "azure-vnet-ipam.exe")
+"""They hold the locks of azure-cni's state, even when what they wait for is gone (AgentBaker cleanupnetwork.ps1)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cni:
+    """What a node's CNI configuration and state files say."""
+
+    names: frozenset[str] = frozenset()
+    """Names of networks in its configuration, in lower case."""
+    overlay: bool = False
+    """Whether flannel runs with vxlan: kube-proxy then needs flannel's network to start."""
+    state_files: tuple[str, ...] = ()
+    """State files and folders that exist."""
+    pods_subnet: str = ""
+    """The whole cluster's, where flannel says it."""
+
+    def made(self, network: Network) -> bool:
+        """Whether a network came from a CNI."""
+        if network.name.lower() in self.names:
+            return True
+        return network.type.lower() not in _NEVER and _NAMES.fullmatch(network.name) is not None
+
+
+def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
+    """Reads configurations and looks for state; what is not there is no error."""
+    listing = Call(
+        id="cni-files",
+        command="Get-ChildItem",
+        parameters={
+            "Path": [f"{folder}\\*.{kind}" for folder in conf_dirs for kind in ("conf", "conflist", "json")],
+            "ErrorAction": "SilentlyContinue",
+        },
+        select=("FullName",),
+        on_error="continue",
+    )
+    content = Call(
+        id="cni-content",
+        command="@read-file",
+        parameters={"content": True},
+        input=Input(calls=("cni-files",), parameter="paths", property="FullName"),
+        needs=("cni-files",),
+        on_error="continue",
+    )
+    folders = Call(
+        id="cni-folders",
+        command="Get-ChildItem",
+        # Not by a wildcard: that would list what is in the folders.
+        parameters={"LiteralPath": HOST_LOCAL, "Directory": True, "ErrorAction": "SilentlyContinue"},
+        select=("FullName",),
+        on_error="continue",
+    )
+    state = Call(
+        id="cni-state",
+        command="@read-file",
+        parameters={"paths": [*_AZURE_STATE, SUBNET_ENV, _OLD_SUBNET_ENV], "content": True, "limit": 4096},
+        on_error="continue",
+    )
+    return listing, content, folders, state
+
+
+def read(seen: t.Mapping[str, CallResult]) -> Cni:
+    """Reads the answers to `calls`."""
+    names: set[str] = set()
+    overlay = False
+    for file in _output(seen, "cni-content"):
+        for name, types in _configured(file.get("content") or ""):
+            names.add(name.lower())
+            overlay = overlay or bool(types & {"win-overlay", "sdnoverlay"})
+    state = [file for file in _output(seen, "cni-state") if file.get("exists")]
+    folders = [str(item.get("FullName")) for item in _output(seen, "cni-folders")]
+    subnet = ""
+    for file in state:
+        if str(file.get("path")).endswith("subnet.env"):
+            found = re.search(r"^FLANNEL_NETWORK=(\S+)", file.get("content") or "", re.MULTILINE)
+            subnet = found[1] if found else subnet
+    return Cni(
+        names=frozenset(names),
+        overlay=overlay,
+        state_files=tuple([str(file["path"]) for file in state] + folders),
+        pods_subnet=subnet,
+    )
+
+
+def _output(seen: t.Mapping[str, CallResult], call_id: str) -> list[t.Mapping[str, t.Any]]:
+    result = seen.get(call_id)
+    return [item for item in result.output if isinstance(item, dict)] if result is not None and result.ok else []
+
+
+def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
+    """Name and plugins of a configuration; nothing of a file that is none."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return
+    if not isinstance(document, dict) or not document.get("name"):
+        return
+    plugins = document.get("plugins") or [document]
+    types = {
+        str(part.get("type"))
+        for plugin in plugins
+        if isinstance(plugin, dict)
+        for part in (plugin, plugin.get("delegate"))
+        if isinstance(part, dict)
+    }
+    yield str(document["name"]), types
+
+
+def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str, ...]:
+    """The state files that go with networks.
+
+    Args:
+        cni: what is on the node.
+        names: of the networks that are removed, in lower case.
+        everything: all of it, whatever network it belongs to.
+    """
+    azure = any(name.startswith("azure") for name in names)
+    flannel = any(name.startswith(("cbr0", "vxlan", "flannel")) for name in names)
+
+    def goes(path: str) -> bool:
+        lower = path.lower()
+        if lower.startswith(HOST_LOCAL.lower()):
+            return lower.rpartition("\\")[2] in names
+        return flannel if lower.endswith("subnet.env") else azure
+
+    return tuple(path for path in cni.state_files if everything or goes(path))
+
+
+def inside(prefix: str, subnets: t.Iterable[str]) -> bool:
+    """Whether a destination lies in one of the subnets."""
+    try:
+        destination = ipaddress.ip_network(prefix, strict=False)
+    except ValueError:
+        return False
+    for subnet in subnets:
+        try:
+            wide = ipaddress.ip_network(subnet, strict=False)
+        except ValueError:
+            continue
+        if wide.version == destination.version and destination.subnet_of(wide):  # type: ignore[arg-type]
+            return True
+    return False

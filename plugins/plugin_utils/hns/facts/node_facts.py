@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""All that a node tells about HNS and what uses it, in one remote command. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ...wire.messages import Call, CallResult, Observation
+from . import cni as hns_cni
+from . import runtime as hns_runtime
+from . import services as hns_services
+from . import uplink as hns_uplink
+from .cni import Cni
+from .journal import JOURNAL, Journal
+from .objects import Endpoint, Namespace, Network, Objects, PolicyList, cmdlet, listing_calls, read_objects
+from .owners import Holding, Ownership
+from .runtime import Programs, Runtime
+from .services import Service
+from .uplink import Links
+
+LATE = "CommandTimeout"
+NO_HNS = "this machine has no HNS (feature Containers)"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FactsOptions:
+    """What to ask, and how long to wait."""
+
+    hns_timeout: float = 60.0
+    """Seconds that HNS may take for one listing."""
+    grace: float = 0.0
+    """Seconds between two looks at HNS and the runtime; 0: one look."""
+    conf_dirs: tuple[str, ...] = hns_cni.CONF_DIRS
+    programs: Programs = dataclasses.field(default_factory=Programs)
+    extra_files: tuple[str, ...] = ()
+    """More state files to look for."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Look:
+    """One look at HNS and at the runtime."""
+
+    objects: Objects
+    runtime: Runtime
+
+    @property
+    def owners(self) -> Ownership:
+        """Who owns what."""
+        return Ownership(self.objects, self.runtime)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a node told."""
+
+    looks: tuple[Look, ...]
+    """The first one, and where there was a grace the second one."""
+    cni: Cni
+    services: tuple[Service, ...]
+    links: Links
+    port_pools: tuple[str, ...] = ()
+    """Ranges of TCP ports that HNS keeps for its networks, such as `50000-50063`."""
+    extra_files: tuple[str, ...] = ()
+    """Those of FactsOptions.extra_files that exist."""
+    journal: Journal | None = None
+    """What a cleanup that did not come to its end has left."""
+    hang: str = ""
+    """The cmdlet that HNS did not answer in time."""
+    problem: str = ""
+    """Why HNS cannot be asked at all, such as that it is not installed."""
+
+    @property
+    def last(self) -> Look:
+        """The latest look."""
+        return self.looks[-1]
+
+    def from_cni(self, network: Network) -> bool:
+        """Whether a network came from a CNI."""
+        return self.cni.made(network)
+
+
+def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
+    """What to ask; nothing of it changes anything, and each call records its error and goes on.
+
+    Args:
+        options: see there.
+    """
+    once = (*listing_calls("1.", options.hns_timeout), *hns_runtime.calls("1.", options.programs))
+    again: tuple[Call, ...] = ()
+    if options.grace > 0:
+        pause = Call(
+            id="grace",
+            command="Start-Sleep",
+            parameters={"Milliseconds": int(options.grace * 1000)},
+            select=(),
+            # Where HNS does not answer there is nothing to wait for.
+            needs=("1.networks",),
+            on_error="continue",
+        )
+        second = (*listing_calls("2.", options.hns_timeout), *hns_runtime.calls("2.", options.programs))
+        again = (pause, *(dataclasses.replace(call, needs=(*call.needs, "grace")) for call in second))
+    files = (JOURNAL, *options.extra_files)
+    return (
+        *hns_services.calls(),
+        *hns_cni.calls(options.conf_dirs),
+        Call(id="files", command="@read-file", parameters={"paths": list(files), "content": True}, on_error="continue"),
+        *hns_uplink.calls(),
+        Call(id="port-pools", command="@port-pools", on_error="continue"),
+        *once,
+        *again,
+    )
+
+
+def read_facts(observation: Observation) -> Facts:
+    """Reads the answers to `facts_calls`."""
+    seen = observation.calls
+    services = hns_services.read(seen)
+    installed = hns_services.installed_runtimes(services)
+    files = {str(item["path"]): item for item in (seen["files"].output if "files" in seen else ())}
+    journal = files.pop(JOURNAL, None)
+    prefixes = [prefix for prefix in ("1.", "2.") if f"{prefix}networks" in seen]
+    pools = seen["port-pools"].first if "port-pools" in seen else None
+    return Facts(
+        looks=tuple(
+            Look(objects=read_objects(_listed(seen, prefix)), runtime=hns_runtime.read(seen, prefix, installed))
+            for prefix in prefixes or ["1."]
+        ),
+        cni=hns_cni.read(seen),
+        services=services,
+        links=hns_uplink.read(seen),
+        port_pools=tuple(str(item) for item in (pools or {}).get("ranges") or ()),
+        extra_files=tuple(path for path, file in files.items() if file.get("exists")),
+        journal=Journal.read(journal),
+        hang=hang(seen),
+        problem=_problem(seen),
+    )
+
+
+def _listed(seen: t.Mapping[str, CallResult], prefix: str) -> dict[str, tuple[t.Any, ...]]:
+    kinds = ("policies", "namespaces", "endpoints", "networks")
+    return {kind: seen[prefix + kind].output for kind in kinds if prefix + kind in seen}
+
+
+def hang(seen: t.Mapping[str, CallResult]) -> str:
+    """The first cmdlet that HNS did not answer in time; empty if there is none."""
+    late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
+    return next((cmdlet(name) for name in late if not name.startswith(("start.", "stop.", "restart-"))), "")
+
+
+def _problem(seen: t.Mapping[str, CallResult]) -> str:
+    for prefix in ("1.", "2."):
+        for kind in ("policies", "namespaces", "endpoints", "networks"):
+            result = seen.get(prefix + kind)
+            if result is not None and result.error is not None and result.error.id != LATE:
+                return NO_HNS if "not recognized" in str(result.error) else str(result.error)
+    return ""
+
+
+def to_result(facts: Facts) -> dict[str, t.Any]:
+    """The facts as plain data, as hns_info returns them."""
+    look, owners = facts.last, facts.last.owners
+    names = {network.id: network.name for network in look.objects.networks}
+    return {
+        "answers": not facts.hang and not facts.problem,
+        "problem": f"HNS did not answer {facts.hang}" if facts.hang else facts.problem,
+        "runtime": {
+            "asked": not look.runtime.problem,
+            "names": list(look.runtime.names),
+            "problem": look.runtime.problem,
+        },
+        "networks": [_network(item, facts) for item in look.objects.networks],
+        "endpoints": [_endpoint(item, owners.endpoints[item.id], names) for item in look.objects.endpoints],
+        "policy_lists": [_policy(item, owners.policies[item.id]) for item in look.objects.policies],
+        "namespaces": [_namespace(item, owners.namespaces[item.id], look.objects) for item in look.objects.namespaces],
+        "port_pools": list(facts.port_pools),
+        "state_files": [*facts.cni.state_files, *facts.extra_files],
+        "services": [dataclasses.asdict(service) for service in facts.services],
+        "static_uplinks": [uplink.to_json() for uplink in facts.links.uplinks],
+        "interrupted_cleanup": facts.journal is not None,
+    }
+
+
+def _network(item: Network, facts: Facts) -> dict[str, t.Any]:
+    return {
+        "id": item.id,
+        "name": item.name,
+        "type": item.type,
+        "subnets": list(item.subnets),
+        "adapter": item.adapter,
+        "external": item.external,
+        "from_cni": facts.from_cni(item),
+    }
+
+
+def _endpoint(item: Endpoint, holding: Holding, names: t.Mapping[str, str]) -> dict[str, t.Any]:
+    return {
+        "id": item.id,
+        "name": item.name,
+        "network": item.network_name or names.get(item.network, ""),
+        "address": item.address,
+        "state": holding.state,
+        "owner": holding.owner,
+        "note": holding.note,
+        "containers": list(holding.ids),
+    }
+
+
+def _policy(item: PolicyList, holding: Holding) -> dict[str, t.Any]:
+    return {"id": item.id, "name": item.name, "state": holding.state, "endpoints": sorted(item.endpoints)}
+
+
+def _namespace(item: Namespace, holding: Holding, objects: Objects) -> dict[str, t.Any]:
+    endpoints = sorted(objects.in_namespace(item))
+    return {"id": item.id, "state": holding.state, "owner": holding.owner, "endpoints": endpoints}

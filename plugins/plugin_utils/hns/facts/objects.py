@@ -1,0 +1,257 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The objects of Windows' Host Networking Service, as its cmdlets list them. Pure.
+
+Private to the collection. Their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and
+hcn. The cmdlets print some ids in upper and some in lower case (projectcalico/calico#8465): here all are upper case.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing as t
+
+from ...wire.messages import Call
+
+EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
+"""Types of networks that hold the outside network card: making or removing one drops the node's link."""
+LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "policies": ("Get-HnsPolicyList", ("ID", "Policies", "References")),
+    "namespaces": ("Get-HnsNamespace", ("ID", "IsDefault", "Containers", "ResourceList")),
+    "endpoints": (
+        "Get-HnsEndpoint",
+        (
+            "ID",
+            "Name",
+            "VirtualNetwork",
+            "VirtualNetworkName",
+            "IPAddress",
+            "IsRemoteEndpoint",
+            "SharedContainers",
+            "Namespace",
+            "State",
+        ),
+    ),
+    "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "ManagementIP", "NetworkAdapterName")),
+}
+"""A listing of each kind and what is read of it. In this order: what refers to others is listed before them, so that
+nothing is missed that is made in between."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Network:
+    """A network."""
+
+    id: str
+    name: str
+    type: str
+    subnets: tuple[str, ...] = ()
+    adapter: str = ""
+    management_ip: str = ""
+
+    @property
+    def external(self) -> bool:
+        """Whether it holds the outside network card."""
+        return self.type.lower() in EXTERNAL
+
+    def is_called(self, names: t.Iterable[str]) -> bool:
+        """Whether one of the names is its name or its id, whatever their case."""
+        return not {self.name.lower(), self.id.lower()}.isdisjoint(name.strip("{}").lower() for name in names)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """An endpoint: a container's, the host's own, or one that stands for an address on another node."""
+
+    id: str
+    name: str
+    network: str
+    """Id of its network."""
+    network_name: str = ""
+    address: str = ""
+    remote: bool = False
+    containers: tuple[str, ...] = ()
+    """Ids of the containers that share it, in lower case; empty for Hyper-V isolation (projectcalico/calico#8913)."""
+    shared: str = ""
+    """`SharedContainers` as PowerShell writes it as text: what a removal compares once more on the node."""
+    namespace: str = ""
+    """Id of its network namespace."""
+    state: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PolicyList:
+    """A policy list: with kube-proxy a load balancer over endpoints."""
+
+    id: str
+    endpoints: frozenset[str]
+    """Ids of the endpoints that it refers to."""
+    name: str = ""
+    """What it is for: `10.96.0.10:53/UDP`, or its type."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Namespace:
+    """The network namespace of a pod, or the host's own."""
+
+    id: str
+    default: bool
+    containers: tuple[str, ...] = ()
+    """Containers in it: whole ids, or their first twelve characters; in lower case."""
+    endpoints: frozenset[str] = frozenset()
+    """Ids of the endpoints in it."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Objects:
+    """All objects of one look at HNS."""
+
+    networks: tuple[Network, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    policies: tuple[PolicyList, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+
+    def called(self, names: t.Collection[str]) -> tuple[Network, ...]:
+        """Networks by name or id; several may have one name (docker/for-win#2638)."""
+        return tuple(item for item in self.networks if item.is_called(names))
+
+    def in_namespace(self, namespace: Namespace) -> frozenset[str]:
+        """Ids of the endpoints in a namespace: those that it names, and those that name it."""
+        return namespace.endpoints | self._by_namespace.get(namespace.id, set())
+
+    @functools.cached_property
+    def _by_namespace(self) -> t.Mapping[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for item in self.endpoints:
+            found.setdefault(item.namespace, set()).add(item.id)
+        return found
+
+
+def cmdlet(call_id: str) -> str:
+    """What a call of ours asks of HNS, for people: `Get-HnsEndpoint` for `1.endpoints`, `Remove-HnsEndpoint` …"""
+    kind = next((kind for kind in LISTINGS if kind in call_id), "networks")
+    command = LISTINGS[kind][0]
+    return command.replace("Get-", "Remove-") if call_id.startswith("remove-") else command
+
+
+def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LISTINGS)) -> tuple[Call, ...]:
+    """One listing of each kind; when HNS does not answer one in time, the rest is skipped.
+
+    Args:
+        prefix: before the ids, which are the kinds.
+        timeout: seconds for each.
+        kinds: which; all by default.
+    """
+    calls: list[Call] = []
+    for kind in kinds:
+        command, select = LISTINGS[kind]
+        calls.append(
+            Call(
+                id=prefix + kind,
+                command=command,
+                select=select,
+                timeout=timeout,
+                on_error="continue",
+                needs=(calls[-1].id,) if calls else (),
+            )
+        )
+    return tuple(calls)
+
+
+def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> Objects:
+    """Reads listings: kind to output objects."""
+    return Objects(
+        networks=tuple(_network(item) for item in listed.get("networks", ())),
+        endpoints=tuple(_endpoint(item) for item in listed.get("endpoints", ())),
+        policies=tuple(_policy(item) for item in listed.get("policies", ())),
+        namespaces=tuple(_namespace(item) for item in listed.get("namespaces", ())),
+    )
+
+
+def _list(value: t.Any) -> list[t.Any]:
+    """A property that may be a list, a single value (PowerShell unrolls), or nothing."""
+    if value is None or value == "":
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _text(value: t.Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _id(value: t.Any) -> str:
+    return _text(value).strip("{}").upper()
+
+
+def _network(item: t.Mapping[str, t.Any]) -> Network:
+    subnets = (_text(subnet.get("AddressPrefix")) for subnet in _list(item.get("Subnets")) if isinstance(subnet, dict))
+    return Network(
+        id=_id(item.get("ID")),
+        name=_text(item.get("Name")),
+        type=_text(item.get("Type")),
+        subnets=tuple(prefix for prefix in subnets if prefix),
+        adapter=_text(item.get("NetworkAdapterName")),
+        management_ip=_text(item.get("ManagementIP")),
+    )
+
+
+def _endpoint(item: t.Mapping[str, t.Any]) -> Endpoint:
+    containers = [_text(name) for name in _list(item.get("SharedContainers"))]
+    namespace = item.get("Namespace")
+    state = str(item.get("State"))
+    return Endpoint(
+        id=_id(item.get("ID")),
+        name=_text(item.get("Name")),
+        network=_id(item.get("VirtualNetwork")),
+        network_name=_text(item.get("VirtualNetworkName")),
+        address=_text(item.get("IPAddress")),
+        remote=str(item.get("IsRemoteEndpoint")).lower() == "true",
+        containers=tuple(name.lower() for name in containers if name),
+        shared=" ".join(containers),
+        namespace=_id(namespace.get("ID") if isinstance(namespace, dict) else namespace),
+        state=int(state) if state.isdigit() else 0,
+    )
+
+
+def _policy(item: t.Mapping[str, t.Any]) -> PolicyList:
+    references = (_text(reference) for reference in _list(item.get("References")))
+    endpoints = frozenset(
+        _id(reference.rpartition("/")[2]) for reference in references if reference.lower().startswith("/endpoints/")
+    )
+    return PolicyList(id=_id(item.get("ID")), endpoints=endpoints, name=_policy_name(item))
+
+
+def _policy_name(item: t.Mapping[str, t.Any]) -> str:
+    protocols = {6: "TCP", 17: "UDP", 132: "SCTP"}
+    for policy in _list(item.get("Policies")):
+        if not isinstance(policy, dict):
+            continue
+        if policy.get("ExternalPort") is None:
+            return _text(policy.get("Type"))
+        address = ",".join(map(str, _list(policy.get("VIPs")))) or "node port "
+        number = policy.get("Protocol")
+        protocol = protocols.get(number if isinstance(number, int) else 0, _text(number))
+        colon = "" if address.endswith(" ") else ":"
+        return f"{address}{colon}{policy['ExternalPort']}/{protocol}"
+    return ""
+
+
+def _namespace(item: t.Mapping[str, t.Any]) -> Namespace:
+    containers = [_text(name) for name in _list(item.get("Containers"))]
+    endpoints: list[str] = []
+    for resource in _list(item.get("ResourceList")):
+        data = resource.get("Data") if isinstance(resource, dict) else None
+        if not isinstance(data, dict):
+            continue
+        identity = _text(data.get("Id") or data.get("ID"))
+        if _text(resource.get("Type")).lower() == "container":
+            containers.append(identity)
+        else:
+            endpoints.append(_id(identity))
+    return Namespace(
+        id=_id(item.get("ID")),
+        default=str(item.get("IsDefault")).lower() == "true",
+        containers=tuple(dict.fromkeys(name.lower() for name in containers if name)),
+        endpoints=frozenset(endpoints),
+    )

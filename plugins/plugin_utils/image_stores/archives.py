@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Archives of container images: where one that fits the node's Windows comes from, and how it gets into the store.
+
+Private to the collection. An archive that is fetched for an import is gone after it: a cache of them would take the
+disk twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import typing as t
+
+from ..downloads import curl
+from ..values.errors import ResourceError
+from ..windows.path_calls import OWN, discard
+from ..wire.messages import Call, CallResult
+from .store import Pulling, Store
+
+FOLDER = f"{OWN}\\images"
+_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
+_BUILDS: t.Mapping[int, str] = {17763: "2019", 20348: "2022", 25398: "23H2", 26100: "2025"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImageArchive:
+    """An archive that the node can download."""
+
+    url: str = dataclasses.field(metadata={"help": "Where it is; `file:` URLs are files on the node.", "secret": True})
+    sha256: str = dataclasses.field(metadata={"help": "Its SHA-256."})
+    size: int | None = dataclasses.field(default=None, metadata={"help": "Its bytes."})
+    windows: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Versions of Windows Server whose build is in it; empty: any."}
+    )
+    ignore_revocation: bool = dataclasses.field(
+        default=False, metadata={"help": "Do not ask whether the server's certificate was revoked."}
+    )
+
+    def __post_init__(self) -> None:
+        if not curl.is_url(self.url):
+            raise ResourceError("url", curl.redacted(self.url), "wanted a URL (http, https, file)")
+        if len(self.sha256) != 64 or any(letter not in "0123456789abcdefABCDEF" for letter in self.sha256):
+            raise ResourceError("sha256", self.sha256, "wanted 64 hexadecimal digits")
+
+
+def question() -> Call:
+    """Which Windows this is."""
+    values = [{"path": _KEY, "name": "CurrentBuild"}]
+    return Call(id="windows", command="@read-registry", parameters={"values": values}, on_error="continue")
+
+
+def build_of(result: CallResult | None) -> int | None:
+    """The node's build of Windows, such as 20348."""
+    found = result.first if result is not None and result.ok else None
+    text = str(found.get("value") or "") if isinstance(found, dict) else ""
+    return int(text) if text.isdigit() else None
+
+
+def fitting(archives: t.Sequence[ImageArchive], build: int | None) -> ImageArchive | None:
+    """The first archive that holds what this Windows runs."""
+    older = [known for known in _BUILDS if build is not None and known <= build]
+    version = _BUILDS[max(older)] if older else ""
+    return next((archive for archive in archives if not archive.windows or version in archive.windows), None)
+
+
+def fetched(archive: ImageArchive, store: Store, how: Pulling, name: str) -> tuple[Call, ...]:
+    """Calls that download an archive, verify it, import it, and remove it."""
+    # By its content and its container image: two images that come from one archive must not remove it from each other.
+    key = hashlib.sha256(f"{archive.sha256.lower()} {name}".encode()).hexdigest()[:24]
+    path = f"{FOLDER}\\{key}.tar"
+    # A file: URL is this machine's, and nobody's proxy has it.
+    route = curl.Route(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
+    download = curl.download("download", archive.url, f"{path}.part", route, timeout=how.timeout)
+    commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}
+    return (
+        dataclasses.replace(download, parallel=how.parallel),
+        Call(id="verify", command="@commit-file", parameters=dict(commit), select=()),
+        *store.load(path, how),
+        dataclasses.replace(discard(path, "discard"), always=True),
+    )

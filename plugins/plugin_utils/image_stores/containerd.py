@@ -1,0 +1,204 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""containerd's store of container images, in the namespace that the kubelet sees.
+
+Private to the collection. Pulls go through CRI (`crictl pull`): containerd then reads certs.d, uses its service's
+proxies and drops layers that it has unpacked (discard_unpacked_layers). `ctr images pull` ignores that setting, and
+reads certs.d only if told to by --hosts-dir (containerd docs/hosts.md; cmd/ctr/commands/images/pull.go): golden images
+would be half as large again. All that CRI has no word for is ctr's: list, check, tag, label, import, remove.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+
+from ..wire.messages import Call, CallResult, Results
+from .store import DIGEST, LISTING, Held, Pulling, Store, size_of
+
+PINNED = "io.cri-containerd.pinned=pinned"
+"""The kubelet's garbage collection spares it (containerd internal/cri/labels)."""
+_MANAGED = "io.cri-containerd.image=managed"
+"""What CRI sets on every container image that it sees."""
+_NAMESPACE = "k8s.io"
+_PART = re.compile(r"(\S+) @(sha256:[0-9a-f]{64}) \((\d+) bytes\)")
+SIZES = "winkube-sizes"
+"""The namespace in which registries are asked for sizes; it stays, and no container is ever in it."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ContainerdStore(Store):
+    """containerd's store."""
+
+    ctr: str
+    crictl: str
+    endpoint: str
+    """Of CRI: npipe:////./pipe/containerd-containerd."""
+    path: str
+    hosts_dir: str | None = None
+    """For ctr's own requests: containerd itself knows its folder."""
+    environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def look(self) -> tuple[Call, ...]:
+        # `list` has the labels, `check` knows what is unpacked: a pull that was cut may leave a name behind.
+        return (self._question("images", "images", "list"), self._question("check", "images", "check"))
+
+    def read(self, seen: Results) -> dict[str, Held]:
+        result = seen.get("images")
+        unpacked = _unpacked(seen.get("check"))
+        images: dict[str, Held] = {}
+        for line in result.stdout.splitlines() if result is not None and result.ok else ():
+            words = line.split()
+            place = next((index for index, word in enumerate(words) if DIGEST.fullmatch(word)), 0)
+            # The first word may be a digest, too: CRI names every container image by the digest of its configuration.
+            place = 2 if place == 0 and len(words) > 2 and DIGEST.fullmatch(words[2]) else place
+            if place:
+                size = size_of(*words[place + 1 : place + 3]) if len(words) > place + 2 else None
+                images[words[0]] = Held(
+                    identity=words[place],
+                    digests=frozenset({words[place]}),
+                    labels=frozenset(words[-1].split(",")),
+                    size=size,
+                    complete=unpacked.get(words[0], True),
+                )
+        return images
+
+    def look_for_use(self) -> tuple[Call, ...]:
+        return (
+            self._question("containers", "containers", "list"),
+            dataclasses.replace(self._cri("ps", "ps", "--all", "--output", "json"), timeout=60, on_error="continue"),
+        )
+
+    def in_use(self, seen: Results, images: t.Mapping[str, Held]) -> frozenset[str] | None:
+        listed, told = seen.get("containers"), seen.get("ps")
+        if listed is None or told is None or not (listed.ok and told.ok):
+            return None
+        # ctr lists sandboxes, too, by the name of their pause image; CRI tells what a name meant when it was started.
+        names = {words[1] for line in listed.stdout.splitlines()[1:] if len(words := line.split()) > 1}
+        try:
+            for container in json.loads(told.stdout or "{}").get("containers") or ():
+                image = container.get("image") or {}
+                names |= {str(image.get("image")), str(container.get("imageRef")), str(container.get("imageId"))}
+        except (ValueError, AttributeError):
+            return None
+        return frozenset(held.identity for name, held in images.items() if name in names or held.identity in names)
+
+    def pull(self, reference: str, how: Pulling) -> Call:
+        return _patient(self._cri("pull", "pull", reference), how)
+
+    def load(self, path: str, how: Pulling) -> tuple[Call, ...]:
+        # Only `import --local` can drop layers that it has unpacked, and only since 1.7; 1.6 has the plain form.
+        lean = self._ctr("load-lean", "images", "import", "--local", "--discard-unpacked-layers", path)
+        lean = dataclasses.replace(lean, timeout=how.timeout, long=True, parallel=how.parallel, on_error="continue")
+        plain = dataclasses.replace(lean, id="load", arguments=("-n", _NAMESPACE, "images", "import", path))
+        return lean, dataclasses.replace(plain, unless=("load-lean",), on_error="stop", parallel=None)
+
+    def check(self, reference: str) -> tuple[Call, ...]:
+        # Labelling is the one command of all versions that fails where there is no such name and changes nothing else.
+        return (self._ctr("check", "images", "label", reference, _MANAGED),)
+
+    def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
+        return (self._ctr(call_id, "images", "tag", "--force", reference, *names),)
+
+    def pin(self, reference: str) -> tuple[Call, ...]:
+        return (self._ctr("pin", "images", "label", reference, PINNED),)
+
+    def remove(self, names: t.Sequence[str]) -> tuple[Call, ...]:
+        # --sync: the room is free when the call has ended.
+        return (self._ctr("remove", "images", "remove", "--sync", *names),)
+
+    def push(self, reference: str, how: Pulling) -> Call:
+        hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
+        call = self._ctr("push", "images", "push", *hosts, reference)
+        return _patient(dataclasses.replace(call, environment=dict(self.environment)), how)
+
+    def ask_size(self, reference: str) -> tuple[Call, ...]:
+        # In a namespace of its own: nothing that was only asked for may look as if it were in the kubelet's store. Not
+        # `remove --sync`: that collects garbage at once, and what a pull that was cut would go on from is garbage, too
+        # (containerd core/metadata: an ingest lives as long as its pull's lease, or until the next collection).
+        hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
+        asked = (
+            ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), ()),
+            ("size", ("images", "list", f"name=={reference}"), ("fetch",)),
+            # Since 2.0; older ones have no such command, and tell the whole size only.
+            ("layers", ("images", "inspect", reference), ("fetch",)),
+            ("forget", ("images", "remove", reference), ("size",)),
+        )
+        return tuple(
+            Call(
+                id=name,
+                command=self.ctr,
+                arguments=("-n", SIZES, *arguments),
+                environment=dict(self.environment),
+                timeout=60,
+                on_error="continue",
+                needs=needs,
+            )
+            for name, arguments, needs in asked
+        )
+
+    def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:  # noqa: ARG002 - ctr knows
+        listed = self.read({"images": seen["size"]} if "size" in seen else {})
+        return next((held.size for held in listed.values()), None)
+
+    def read_layers(self, seen: t.Mapping[str, CallResult], build: int | None) -> dict[str, int]:
+        told = seen.get("layers")
+        manifests = _tree(told.stdout) if told is not None and told.ok else []
+        if len(manifests) > 1:
+            # Later versions of Windows run containers of older ones: which of them it takes, the size says.
+            whole = self.read_size(seen, build)
+            manifests.sort(key=lambda layers: abs(sum(layers.values()) - (whole or 0)))
+        return manifests[0] if manifests else {}
+
+    def _question(self, call_id: str, *arguments: str) -> Call:
+        call = self._ctr(call_id, *arguments)
+        return dataclasses.replace(call, output_limit=LISTING, timeout=60, on_error="continue")
+
+    def _ctr(self, call_id: str, *arguments: str) -> Call:
+        return Call(id=call_id, command=self.ctr, arguments=("-n", _NAMESPACE, *arguments), timeout=300)
+
+    def _cri(self, call_id: str, *arguments: str) -> Call:
+        endpoints = ("--runtime-endpoint", self.endpoint, "--image-endpoint", self.endpoint)
+        return Call(id=call_id, command=self.crictl, arguments=(*endpoints, *arguments), output_limit=LISTING)
+
+
+def _patient(call: Call, how: Pulling) -> Call:
+    return dataclasses.replace(
+        call,
+        retries=how.retries,
+        delay=how.delay,
+        timeout=how.timeout,
+        output_limit=4096,
+        long=True,
+        parallel=how.parallel,
+    )
+
+
+def _tree(text: str) -> list[dict[str, int]]:
+    """The layers (digest to bytes) of each manifest that `ctr images inspect` found in the store.
+
+    A line of its tree is `TYPE @DIGEST (N bytes)`; what is below an entry for another platform is not there
+    (containerd pkg/display/manifest_printer.go).
+    """
+    manifests: list[dict[str, int]] = []
+    for kind, digest, size in _PART.findall(text):
+        if "manifest" in kind:
+            manifests.append({})
+        elif manifests and ("layer" in kind or "rootfs" in kind):
+            manifests[-1][digest] = int(size)
+    return [layers for layers in manifests if layers]
+
+
+def _unpacked(result: CallResult | None) -> dict[str, bool]:
+    """The names that `ctr images check` knows, and whether each is unpacked for this node.
+
+    It fails if it cannot tell that of one of them, after it has printed the table.
+    """
+    lines = result.stdout.splitlines() if result is not None else []
+    return {
+        words[0]: words[-1] == "true"
+        for line in lines
+        if (words := line.split()) and words[-1] in ("true", "false") and DIGEST.search(line)
+    }

@@ -1,3 +1,0 @@
-# Copyright: (c) 2026, winkube.node contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is decided before a machine joins: begin with names.py."""

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Proxies with a user and password that a machine keeps where all its users can read them: found, and removed. Pure.
+
+An image goes to other people than the machine it was made of.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..engine import managed_marks
+from ..values.url_credentials import has_credentials
+from ..windows.registry_calls import remove_value, set_value
+from ..wire.messages import Call, Json, Observation
+
+DOCKER_CONFIGURATION = "C:\\ProgramData\\docker\\config\\daemon.json"
+"""Where dockerd finds its settings, unless a site says otherwise."""
+_ENVIRONMENT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Environment"
+_SERVICES = ("containerd", "docker", "cri-dockerd", "buildkitd", "kubelet", "kube-proxy", "flanneld")
+"""Services that the collection gives an environment."""
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A place with a password in it."""
+
+    place: str
+    """For people; never the value."""
+    removal: Call
+    """Takes what holds the password away; its batch has to be kept out of all output."""
+
+
+def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
+    """What to ask. The answers hold passwords."""
+    values: list[Json] = [{"path": _ENVIRONMENT}, {"path": managed_marks.KEY}]
+    values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
+    docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
+    return (
+        Call(id="proxies", command="@read-registry", parameters={"values": values}),
+        Call(id="docker-proxies", command="@read-file", parameters=docker),
+    )
+
+
+def findings(seen: Observation) -> list[Finding]:
+    """Reads the answer to `calls`."""
+    machine, notes, *services = seen["proxies"].output
+    found = [*_machine(machine), *_notes_kept(notes)]
+    for name, entry in zip(_SERVICES, services, strict=True):
+        found += _service(name, entry)
+    return found + [finding for file in seen["docker-proxies"].output for finding in _docker(file)]
+
+
+def refusal(found: t.Sequence[Finding]) -> str:
+    """Why such a machine does not become an image, and what to do."""
+    places = ", ".join(finding.place for finding in found)
+    return (
+        f"the image would carry a proxy's password, which every user of its machines can read: {places}. "
+        "Set sysprep_proxy_credentials: remove (these settings leave the image, and machines get them when they are "
+        "prepared), or keep, or build with a proxy that wants no password"
+    )
+
+
+def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
+    for number, (name, value) in enumerate((entry.get("values") or {}).items()):
+        if _is_secret(name, value.get("value")):
+            parameters: dict[str, Json] = {"name": name, "value": None, "kind": "String"}
+            call = Call(id=f"proxy-machine-{number}", command="@set-environment", parameters=parameters, select=())
+            yield Finding(f"the machine's environment variable {name}", _private(call))
+
+
+def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
+    """What the machine had before the collection changed it."""
+    for number, (name, value) in enumerate((entry.get("values") or {}).items()):
+        if _is_secret("", value.get("value")):
+            yield Finding(f"the note {name}", _private(remove_value(f"proxy-note-{number}", managed_marks.KEY, name)))
+
+
+def _service(name: str, entry: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
+    lines = entry.get("value")
+    lines = lines if isinstance(lines, list) else []
+    kept = [line for line in lines if not _is_secret(*str(line).partition("=")[::2])]
+    if len(kept) < len(lines):
+        key, call_id = _service_key(name), f"proxy-service-{name}"
+        call = (
+            set_value(call_id, key, "Environment", "MultiString", kept)
+            if kept
+            else remove_value(call_id, key, "Environment")
+        )
+        yield Finding(f"the environment of the service {name}", _private(call))
+
+
+def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
+    try:
+        settings = json.loads(str(file.get("content") or "{}").removeprefix("\ufeff"))
+        proxies = dict(settings.get("proxies") or {})
+    except (AttributeError, TypeError, ValueError):
+        # dockerd would not start with it either.
+        return
+    kept = {name: value for name, value in proxies.items() if not _is_secret("http_proxy", value)}
+    if len(kept) < len(proxies):
+        path = str(file["path"])
+        content = json.dumps({**settings, "proxies": kept}, indent=2) + "\n"
+        call = Call(id="proxy-docker", command="@write-file", parameters={"path": path, "content": content}, select=())
+        yield Finding(f"proxies in {path}", _private(call))
+
+
+def _is_secret(name: str, value: object) -> bool:
+    text = str(value or "")
+    return has_credentials(text) and (name.lower() in _PROXIES or "://" in text)
+
+
+def _private(call: Call) -> Call:
+    return dataclasses.replace(call, private=True)
+
+
+def _service_key(name: str) -> str:
+    return f"HKLM:\\SYSTEM\\CurrentControlSet\\Services\\{name}"

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which flags a version of the kubelet takes (data/kubelet_flags.json). Pure but for reading our own file.
+
+Private to the collection. A kubelet does not start with a flag that it does not know, and kubeadm's file of flags
+outlives the kubelet that it was written for: `kubeadm join` of 1.34 leaves `--pod-infra-container-image` there, which
+the kubelet of 1.35 no longer has (kubernetes/kubernetes#133779).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import typing as t
+
+from ..values.versions import DATA, Version, within
+
+
+class Flags(t.NamedTuple):
+    """Flags of a file, parted by whether a kubelet takes them."""
+
+    kept: list[str]
+    dropped: list[str]
+
+
+def part(flags: t.Sequence[str], version: str) -> Flags:
+    """Parts flags into those that the kubelet of a version takes, and those that would keep it from starting.
+
+    Args:
+        flags: words of a command line, such as `--node-ip=10.0.0.5`, or `--node-ip` and `10.0.0.5`.
+        version: of Kubernetes, such as 1.36.2.
+
+    Raises:
+        ValueError: the version is none.
+    """
+    minor = Version.parse(version).minor_version
+    found = Flags([], [])
+    takes = True
+    for word in flags:
+        # A word without a hyphen is the value of the flag before it.
+        if word.startswith("-"):
+            takes = _takes(minor, word.lstrip("-").partition("=")[0])
+        (found.kept if takes else found.dropped).append(word)
+    return found
+
+
+@functools.cache
+def _data() -> t.Mapping[str, t.Any]:
+    return t.cast("t.Mapping[str, t.Any]", json.loads((DATA / "kubelet_flags.json").read_text(encoding="utf-8")))
+
+
+def _takes(minor: str, name: str) -> bool:
+    data = _data()
+    # The kubelet takes underscores for hyphens (k8s.io/component-base/cli/flag, WordSepNormalizeFunc).
+    name = name.replace("_", "-")
+    if name in data["always"]:
+        return True
+    span = data["some"].get(name)
+    measured = sorted(data["measured"], key=_number)
+    if span is None:
+        # A kubelet newer than those that were measured may have flags that none of them had.
+        return _number(minor) > _number(measured[-1])
+    if minor in measured:
+        return within(minor, span)
+    # Nobody ran this one: what a neighbour takes, it may take.
+    lower = [other for other in measured if _number(other) < _number(minor)][-1:]
+    upper = [other for other in measured if _number(other) > _number(minor)][:1]
+    return any(within(neighbour, span) for neighbour in (*lower, *upper))
+
+
+def _number(minor: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in minor.split("."))

@@ -1,0 +1,388 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How a node reaches registries: mirrors, authorities, credentials, as containerd's or Docker's own files. Pure.
+
+Private to the collection. Sources: containerd docs/hosts.md (hosts.toml; on Windows HOST:5000's folder is HOST_5000_);
+moby registry/config_windows.go (certs.d below ProgramData, the colon left out); docs.docker.com/reference/cli/docker/
+login (config.json) and docs.docker.com/docker-hub/image-library/mirror (Docker mirrors its own registry only).
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+import re
+import typing as t
+import urllib.parse
+
+from ..values.shown import shown
+from .containerd import literal
+
+PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
+"""For SYSTEM and Administrators: the runtimes run as SYSTEM."""
+DOCKER_CERTS = "C:\\ProgramData\\docker\\certs.d"
+DOCKER_CONFIG = "C:\\ProgramData\\winkube\\docker"
+BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
+_CAPABILITIES = ("pull", "resolve", "push")
+_HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_PEM = "-----BEGIN CERTIFICATE-----"
+_ANY = "https://_default"
+"""Of `_default` without a server: each registry's own."""
+_HUB = "https://index.docker.io/v1/"
+
+Files = list[dict[str, t.Any]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Place:
+    """One server that may be asked: a registry itself, or a mirror of it."""
+
+    url: str
+    ca: tuple[str, ...] = ()
+    """Certificates as PEM text, or paths of them on the node."""
+    headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    capabilities: tuple[str, ...] = ()
+    skip_verify: bool = False
+    override_path: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Registry:
+    """A registry, as names of container images name it, and where it is really asked."""
+
+    host: str
+    server: Place
+    mirrors: tuple[Place, ...] = ()
+
+    @property
+    def secret(self) -> bool:
+        """Whether headers are sent: credentials are in them."""
+        return any(place.headers for place in (self.server, *self.mirrors))
+
+
+class RegistryError(ValueError):
+    """What cannot be in a site's `registries`: says where, and what would be accepted; never a secret."""
+
+
+def read(registries: t.Mapping[str, t.Any]) -> list[Registry]:
+    """Checks registries as users write them.
+
+    Args:
+        registries: by host: mappings with `server`, `mirrors` (URLs, or mappings with `url`), and for each server `ca`,
+            `username`, `password`, `headers`, `capabilities`, `skip_verify`, `override_path`.
+
+    Raises:
+        RegistryError: the first thing that cannot be.
+    """
+    if not isinstance(registries, t.Mapping):
+        raise RegistryError("registries: wanted a mapping of hosts, such as registry.example:5000, to their settings")
+    return [_registry(str(host), given) for host, given in registries.items()]
+
+
+def hosts_toml(registry: Registry) -> str:
+    """containerd's hosts.toml for a registry.
+
+    Raises:
+        RegistryError: a value cannot be written.
+    """
+    try:
+        # Without it, all others are asked at their own address where no mirror has it (docs/hosts.md).
+        own = [] if registry.server.url == _ANY else [f"server = {literal(registry.server.url)}"]
+        lines = [*own, *_settings(registry.server)]
+        if registry.server.headers:
+            lines += ["", "[header]", *_headers(registry.server)]
+        for mirror in registry.mirrors:
+            table = f"host.{literal(mirror.url)}"
+            lines += ["", f"[{table}]", *(f"  {line}" for line in _settings(mirror))]
+            if mirror.headers:
+                lines += [f"[{table}.header]", *_headers(mirror)]
+    except ValueError:
+        # Without its cause, which tells the value: ansible-core 2.19 appends causes to messages.
+        raise RegistryError(f"registries.{registry.host}: a value has a quote or a control character") from None
+    return "\n".join(lines) + "\n"
+
+
+def containerd_files(registries: t.Sequence[Registry], folder: str) -> Files:
+    """Resources of type File: what containerd finds below its `config_path`."""
+    files: Files = []
+    for registry in registries:
+        place = f"{folder}\\{_folder(registry.host)}"
+        for text in dict.fromkeys(text for found in (registry.server, *registry.mirrors) for text in found.ca):
+            if _PEM in text:
+                files.append({"type": "File", "name": f"{place}\\{_ca_name(text)}", "content": text})
+        toml = {"type": "File", "name": f"{place}\\hosts.toml", "content": hosts_toml(registry)}
+        files.append({**toml, "acl": PRIVATE, "no_log": True} if registry.secret else toml)
+    return files
+
+
+def docker_files(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONFIG) -> Files:
+    """Resources of type File: private authorities for dockerd, credentials for docker.exe.
+
+    Raises:
+        RegistryError: Docker has no such setting.
+    """
+    files: Files = []
+    for registry in registries:
+        where, server = f"registries.{registry.host}", registry.server
+        if server.override_path or server.capabilities or any(_is_rich(mirror) for mirror in registry.mirrors):
+            raise RegistryError(f"{where}: Docker knows neither capabilities nor override_path nor settings of mirrors")
+        if registry.mirrors and registry.host != "docker.io":
+            raise RegistryError(f"{where}.mirrors: Docker mirrors docker.io only; name the mirror in the references")
+        if registry.host == "_default":
+            raise RegistryError(f"{where}: only containerd has settings for all other registries")
+        for text in server.ca:
+            if _PEM not in text:
+                raise RegistryError(f"{where}.ca: Docker wants the certificate's text, in PEM")
+        if server.ca:
+            path = f"{DOCKER_CERTS}\\{_docker_folder(registry.host)}\\ca.crt"
+            files.append({"type": "File", "name": path, "content": "\n".join(server.ca)})
+        sent = server.headers.items()
+        if any(name.casefold() != "authorization" or not value.startswith("Basic ") for name, value in sent):
+            raise RegistryError(f"{where}.headers: Docker sends none; it takes username and password")
+    return [*files, *_logins(registries, config_dir)]
+
+
+def buildkit_files(registries: t.Sequence[Registry], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
+    """Resources of type File: buildkitd.toml, and credentials for buildctl.exe.
+
+    BuildKit reads none of containerd's files (moby/buildkit docs/buildkitd.toml.md); certificates lie beside these.
+
+    Args:
+        registries: as read.
+        folder: containerd's `config_path`.
+        config_dir: of Docker's config.json, which buildctl reads (DOCKER_CONFIG).
+    """
+    try:
+        text = _buildkitd_toml(registries, folder)
+    except ValueError:
+        raise RegistryError("registries: a value has a quote or a control character") from None
+    toml = {"type": "File", "name": BUILDKIT_CONFIG, "content": text, "restarts": ["buildkitd"]}
+    return [toml, *_logins(registries, config_dir)]
+
+
+def _buildkitd_toml(registries: t.Sequence[Registry], folder: str) -> str:
+    # What is built has to be where the kubelet looks.
+    lines = ["[worker.containerd]", "  namespace = 'k8s.io'"]
+    tables: dict[str, list[str]] = {}
+    for registry in registries:
+        if registry.host == "_default":
+            continue
+        own = tables.setdefault(registry.host, [])
+        if registry.mirrors:
+            own.append(f"  mirrors = [{', '.join(literal(_bare(mirror.url)) for mirror in registry.mirrors)}]")
+        for name, place in (
+            (registry.host, registry.server),
+            *((_bare(mirror.url), mirror) for mirror in registry.mirrors),
+        ):
+            table = tables.setdefault(name.partition("/")[0], [])
+            more = ["  http = true"] if place.url.startswith("http://") else []
+            more += ["  insecure = true"] if place.skip_verify else []
+            if place.ca:
+                base = f"{folder}\\{_folder(registry.host)}"
+                paths = [f"{base}\\{_ca_name(text)}" if _PEM in text else text for text in place.ca]
+                more.append(f"  ca = [{', '.join(literal(path) for path in paths)}]")
+            table += [line for line in more if line not in table]
+    for name, settings in tables.items():
+        if settings:
+            lines += ["", f"[registry.{literal(name)}]", *settings]
+    return "\n".join(lines) + "\n"
+
+
+def _bare(url: str) -> str:
+    return url.partition("://")[2]
+
+
+def unlisted(registries: t.Sequence[Registry], folder: str) -> Files:
+    """The resource that removes folders of containerd's registries that a site's list had and has no more."""
+    keep = sorted({_folder(registry.host) for registry in registries})
+    return [{"type": "UnlistedRegistries", "name": folder, "keep": keep}]
+
+
+def unlisted_for_docker(registries: t.Sequence[Registry]) -> Files:
+    """The same for Docker, which trusts the authority of a registry as long as it lies there."""
+    keep = sorted({_docker_folder(registry.host) for registry in registries if registry.server.ca})
+    return [{"type": "UnlistedRegistries", "name": DOCKER_CERTS, "keep": keep}]
+
+
+def forgotten(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONFIG) -> Files:
+    """Resources of type File: Docker's config.json is taken away where a site's registries have no credentials (more).
+
+    For a site's whole description only, and in the collection's own folder only: another may be somebody else's.
+    """
+    if _auths(registries) or config_dir.rstrip("\\").casefold() != DOCKER_CONFIG.casefold():
+        return []
+    return [{"type": "File", "name": f"{DOCKER_CONFIG}\\config.json", "state": "absent", "no_log": True}]
+
+
+def _logins(registries: t.Sequence[Registry], config_dir: str) -> Files:
+    """Docker's config.json with the credentials of registries, where there are any."""
+    logins = _auths(registries)
+    if not logins:
+        return []
+    text = json.dumps({"auths": logins}, indent=2) + "\n"
+    name = f"{config_dir}\\config.json"
+    return [{"type": "File", "name": name, "content": text, "acl": PRIVATE, "no_log": True}]
+
+
+def _auths(registries: t.Sequence[Registry]) -> dict[str, dict[str, str]]:
+    """Credentials by registry, as Docker's config.json has them."""
+    return {
+        _HUB if registry.host == "docker.io" else registry.host: {"auth": value.removeprefix("Basic ")}
+        for registry in registries
+        for name, value in registry.server.headers.items()
+        if name.casefold() == "authorization" and value.startswith("Basic ")
+    }
+
+
+def docker_settings(registries: t.Sequence[Registry]) -> dict[str, list[str]]:
+    """Keys of daemon.json: `registry-mirrors` (of docker.io), `insecure-registries`; those that are not empty."""
+    mirrors = [mirror.url for registry in registries for mirror in registry.mirrors if registry.host == "docker.io"]
+    insecure = [
+        registry.host
+        for registry in registries
+        if registry.server.skip_verify or registry.server.url.startswith("http://")
+    ]
+    found = {"registry-mirrors": mirrors, "insecure-registries": insecure}
+    return {key: value for key, value in found.items() if value}
+
+
+def _is_rich(mirror: Place) -> bool:
+    return bool(mirror.ca or mirror.headers or mirror.skip_verify or mirror.override_path)
+
+
+def _registry(host: str, given: t.Any) -> Registry:
+    where = f"registries.{host}"
+    if not _HOST.fullmatch(host):
+        raise RegistryError(
+            f"registries: {shown(host)} is not accepted; wanted a host as references have it, without https://"
+        )
+    if not isinstance(given, t.Mapping):
+        raise RegistryError(f"{where}: wanted a mapping, such as {{mirrors: [https://mirror.example]}}")
+    settings = {key: value for key, value in given.items() if key not in ("server", "mirrors")}
+    default = f"https://{'registry-1.docker.io' if host == 'docker.io' else host}"
+    if host == "_default" and not given.get("server") and not given.get("mirrors"):
+        raise RegistryError(f"{where}: wanted server or mirrors: _default stands for all other registries")
+    if host == "_default" and not given.get("server") and any(given.get(key) for key in ("username", "headers")):
+        raise RegistryError(f"{where}: wanted server: all registries would be sent these credentials")
+    server = _place(where, {**settings, "url": given.get("server") or default}, "server")
+    mirrors = given.get("mirrors") or []
+    if isinstance(mirrors, (str, t.Mapping)) or not isinstance(mirrors, t.Sequence):
+        raise RegistryError(f"{where}.mirrors: wanted a list of URLs, or of mappings with url")
+    found = tuple(
+        _place(f"{where}.mirrors[{number}]", {"url": mirror} if isinstance(mirror, str) else mirror, "url")
+        for number, mirror in enumerate(mirrors)
+    )
+    return Registry(
+        host=host,
+        server=server,
+        # Mirrors are not pushed to, and are trusted with names only because somebody lists them here.
+        mirrors=tuple(
+            dataclasses.replace(mirror, capabilities=mirror.capabilities or ("pull", "resolve")) for mirror in found
+        ),
+    )
+
+
+def _place(where: str, given: t.Any, url_key: str) -> Place:
+    if not isinstance(given, t.Mapping):
+        raise RegistryError(f"{where}: wanted a URL, or a mapping with url")
+    known = ("url", "ca", "username", "password", "headers", "capabilities", "skip_verify", "override_path")
+    for key in given:
+        if key not in known:
+            names = ", ".join(
+                name for name in (*known[1:], "server", "mirrors") if url_key == "server" or name in known
+            )
+            raise RegistryError(f"{where}: {shown(key)} is not accepted; accepted are {names}")
+    return Place(
+        url=_url(f"{where}.{url_key}", given.get("url")),
+        ca=_authorities(f"{where}.ca", given.get("ca")),
+        headers=_all_headers(where, given),
+        capabilities=_capabilities(f"{where}.capabilities", given.get("capabilities")),
+        skip_verify=_flag(f"{where}.skip_verify", given.get("skip_verify")),
+        override_path=_flag(f"{where}.override_path", given.get("override_path")),
+    )
+
+
+def _url(where: str, url: t.Any) -> str:
+    text = str(url or "")
+    try:
+        parts = urllib.parse.urlsplit(text)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        raise RegistryError(f"{where}: wanted a URL, such as https://mirror.example:5000") from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise RegistryError(f"{where}: wanted a URL without user, query and fragment; username and password are keys")
+    if not good or not text.isprintable() or any(letter in " '\"" for letter in text):
+        raise RegistryError(f"{where}: {shown(url)} is not accepted; wanted a URL, such as https://mirror.example:5000")
+    return text.rstrip("/")
+
+
+def _authorities(where: str, given: t.Any) -> tuple[str, ...]:
+    texts = [given] if isinstance(given, str) else given or []
+    if not isinstance(texts, t.Sequence):
+        raise RegistryError(f"{where}: wanted certificates in PEM, or their paths on the node")
+    for text in texts:
+        if not isinstance(text, str) or not (_PEM in text or re.match(r"[A-Za-z]:\\", text)):
+            raise RegistryError(f"{where}: wanted certificates in PEM ({_PEM}…), or their paths on the node (C:\\…)")
+    return tuple(texts)
+
+
+def _all_headers(where: str, given: t.Mapping[str, t.Any]) -> dict[str, str]:
+    headers = given.get("headers") or {}
+    if not isinstance(headers, t.Mapping) or not all(_HEADER.fullmatch(str(name)) for name in headers):
+        raise RegistryError(f"{where}.headers: wanted a mapping of HTTP headers to their values")
+    found = {str(name): str(value) for name, value in headers.items()}
+    username, password = given.get("username"), given.get("password")
+    if username is None and password is None:
+        return found
+    if not username or password is None or ":" in str(username):
+        raise RegistryError(f"{where}: wanted username (without a colon) and password, both")
+    if any(name.casefold() == "authorization" for name in found):
+        raise RegistryError(f"{where}: wanted either username and password, or a header Authorization")
+    return {**found, "Authorization": "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()}
+
+
+def _capabilities(where: str, given: t.Any) -> tuple[str, ...]:
+    names = [given] if isinstance(given, str) else given or []
+    for name in names:
+        if name not in _CAPABILITIES:
+            raise RegistryError(f"{where}: {shown(name)} is not accepted; accepted are {', '.join(_CAPABILITIES)}")
+    return tuple(str(name) for name in names)
+
+
+def _flag(where: str, given: t.Any) -> bool:
+    if given is None or isinstance(given, bool):
+        return bool(given)
+    if str(given).casefold() in ("true", "yes", "false", "no"):
+        return str(given).casefold() in ("true", "yes")
+    raise RegistryError(f"{where}: {shown(given)} is not accepted; wanted true or false")
+
+
+def _settings(place: Place) -> list[str]:
+    lines = (
+        [f"capabilities = [{', '.join(literal(name) for name in place.capabilities)}]"] if place.capabilities else []
+    )
+    if place.ca:
+        # Beside hosts.toml, or where the node has it.
+        names = [_ca_name(text) if _PEM in text else text for text in place.ca]
+        lines.append(f"ca = [{', '.join(literal(name) for name in names)}]")
+    lines += ["skip_verify = true"] if place.skip_verify else []
+    return lines + (["override_path = true"] if place.override_path else [])
+
+
+def _headers(place: Place) -> list[str]:
+    return [f"  {literal(name)} = {literal(value)}" for name, value in place.headers.items()]
+
+
+def _folder(host: str) -> str:
+    return re.sub(r":([0-9]+)$", r"_\1_", host)
+
+
+def _docker_folder(host: str) -> str:
+    return host.replace(":", "")
+
+
+def _ca_name(text: str) -> str:
+    return f"ca-{hashlib.sha256(text.encode()).hexdigest()[:12]}.pem"

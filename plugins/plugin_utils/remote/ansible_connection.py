@@ -1,0 +1,283 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One remote command over Ansible's connection: sent, counted, and told apart when the link broke.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ansible import constants as C  # noqa: N812 - as Ansible's own plugins call it
+
+from . import memory
+from .become_system import as_system
+from .orphaned_shells import AbandonedShells
+from .reboot import BOOT_TIME, RebootWatch
+
+MODULE = "winkube.node.invoke_calls"
+
+
+KEEPS_FILES = (
+    "ANSIBLE_KEEP_REMOTE_FILES (keep_remote_files in ansible.cfg) would leave secrets in a temporary file of the node; "
+    "expected it unset where variables hold secrets, got it set"
+)
+
+
+class LinkLost(Exception):
+    """The connection broke: whether the node got and ran the command is not known."""
+
+
+class _PlayContext(t.Protocol):
+    no_log: bool
+
+
+class _Shell(t.Protocol):
+    def get_option(self, option: str) -> t.Any: ...
+
+    def set_option(self, option: str, value: t.Any) -> None: ...
+
+
+class Connection(t.Protocol):
+    """What is used of Ansible's connection plugins (winrm, psrp, ssh)."""
+
+    _play_context: _PlayContext
+    _shell: _Shell
+    become: t.Any
+    exec_command: t.Callable[..., tuple[int, bytes, bytes]]
+
+    def put_file(self, in_path: str, out_path: str) -> None: ...
+
+    def reset(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Action(t.Protocol):
+    """What is used of Ansible's ActionBase."""
+
+    _task: t.Any
+    _connection: t.Any
+    _play_context: t.Any
+    _loader: t.Any
+    _templar: t.Any
+    _shared_loader_obj: t.Any
+
+    def _execute_module(self, **arguments: t.Any) -> dict[str, t.Any]: ...
+
+
+def keeps_files() -> bool:
+    """Whether Ansible leaves what it sends on the node, for whoever looks for an error."""
+    return bool(C.DEFAULT_KEEP_REMOTE_FILES)
+
+
+class Link:
+    """Executes the module over an action's connection.
+
+    Parameters:
+        action: the running action plugin.
+        task_vars: its variables.
+    """
+
+    def __init__(self, action: Action, task_vars: t.Mapping[str, t.Any]) -> None:
+        self._action = action
+        self._task_vars = task_vars
+        self.remote_commands = 0
+        """Commands sent so far, those of reboots included."""
+        self._abandoned = AbandonedShells()
+        self._boot = ""
+        """When the node booted, by its last answer; empty where it has not said, or may have booted again since."""
+
+    @property
+    def _connection(self) -> Connection:
+        return t.cast("Connection", self._action._connection)
+
+    def execute(
+        self,
+        batch: str,
+        *,
+        private: bool,
+        detach: tuple[int, str] | None = None,
+        system: bool = False,
+        collects: bool = False,
+    ) -> dict[str, t.Any]:
+        """Runs the module once.
+
+        Parameters:
+            batch: the batch as JSON.
+            private: hide what comes back from the connection plugin's output (-vvvvvv).
+            detach: seconds that the module may run detached, and the folder for what Ansible's wrapper leaves behind.
+            system: run it as SYSTEM.
+            collects: the batch asks for what became of another one; a finished one was written down when it ended.
+
+        Returns:
+            The module's result as Ansible gives it.
+
+        Raises:
+            LinkLost: any exception of the connection.
+        """
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._watched(LinkLost))
+            if private:
+                stack.enter_context(self._censored())
+            if detach is not None:
+                stack.enter_context(self._detached(*detach))
+            if system:
+                stack.enter_context(as_system(self._connection))
+            result = self._action._execute_module(
+                module_name=MODULE, module_args={"batch": batch}, task_vars=dict(self._task_vars)
+            )
+        memory.release()
+        observation = result.get("observation")
+        if isinstance(observation, dict) and not (collects and observation.get("state") == "finished"):
+            self._boot = str(observation.get("boot") or "")
+        return result
+
+    def reboot(self, *, timeout: float, message: str) -> dict[str, t.Any]:
+        """Reboots by ansible.windows' own action and waits until the node can be used again.
+
+        Parameters:
+            timeout: seconds to wait for the node.
+            message: shown to whoever is logged on.
+
+        Returns:
+            The action's result.
+
+        Raises:
+            LookupError: the collection ansible.windows is not installed.
+        """
+        # It goes down two seconds after the command; asking earlier would waste commands.
+        arguments = {"reboot_timeout": timeout, "post_reboot_delay": 4, "msg": message, "boot_time_command": BOOT_TIME}
+        plugin = self._other_action("ansible.windows.win_reboot", arguments, 0)
+        with self._watched(None):
+            commands = vars(self._connection)
+            commands["exec_command"] = RebootWatch(commands["exec_command"], self._boot)
+            self._boot = ""
+            result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
+        return result
+
+    def start_job(self, name: str, arguments: t.Mapping[str, t.Any], *, detach: tuple[int, str]) -> dict[str, t.Any]:
+        """Starts another collection's action detached, as SYSTEM.
+
+        Parameters:
+            name: the action, such as `ansible.windows.win_updates`; it has to support async.
+            arguments: its options.
+            detach: seconds that it may take, and the folder for its result (a file `jNUMBER.NUMBER`).
+
+        Returns:
+            What Ansible's async wrapper answers.
+
+        Raises:
+            LookupError: the collection is not installed.
+            LinkLost: any exception of the connection.
+        """
+        seconds, folder = detach
+        plugin = self._other_action(name, arguments, seconds)
+        with self._watched(LinkLost), self._detached(seconds, folder), as_system(self._connection):
+            result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
+        return result
+
+    def put(self, local: str, remote: str) -> None:
+        """Writes a file of the controller to the node.
+
+        Raises:
+            LinkLost: any exception of the connection.
+        """
+        self.remote_commands += 1
+        try:
+            self._connection.put_file(local, remote)
+        except Exception as error:
+            raise LinkLost(str(error) or type(error).__name__) from error
+
+    def _other_action(self, name: str, arguments: t.Mapping[str, t.Any], seconds: int) -> t.Any:
+        """Another action on the same connection, for a task like ours.
+
+        Raises:
+            LookupError: its collection is not installed.
+        """
+        action = self._action
+        task = action._task.copy()
+        task.args, task.async_val = dict(arguments), seconds
+        plugin = action._shared_loader_obj.action_loader.get(
+            name,
+            task=task,
+            connection=self._connection,
+            play_context=action._play_context,
+            loader=action._loader,
+            templar=action._templar,
+            shared_loader_obj=action._shared_loader_obj,
+        )
+        if plugin is None:
+            collection = name.rpartition(".")[0]
+            raise LookupError(f"{name} is not there: install the collection {collection}")
+        return plugin
+
+    def reset(self) -> None:
+        """Connects anew.
+
+        Raises:
+            Exception: whatever the plugin raises while the node cannot be reached; nothing half-open is left.
+        """
+        self._abandoned.note(self._connection)
+        try:
+            self._connection.reset()
+        except Exception:
+            self._abandoned.note(self._connection)
+            # psrp keeps a half-opened pool, and would use it.
+            with contextlib.suppress(Exception):
+                self._connection.close()
+            raise
+
+    def close_abandoned(self) -> None:
+        """Deletes what broken links left open on the node, once what ran there is settled."""
+        self._abandoned.close(self._connection)
+
+    @contextlib.contextmanager
+    def _watched(self, lost: type[Exception] | None) -> t.Iterator[None]:
+        """Counts commands, and marks what the connection raises.
+
+        The plugins raise much that is not an AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
+        WSManFaultError, pypsrp's own): where it comes from tells, not its type.
+        """
+        connection, send = self._connection, self._connection.exec_command
+
+        def exec_command(*arguments: t.Any, **keywords: t.Any) -> tuple[int, bytes, bytes]:
+            self.remote_commands += 1
+            try:
+                return send(*arguments, **keywords)
+            except Exception as error:
+                if lost is None:
+                    raise
+                self._boot = ""
+                raise lost(str(error) or type(error).__name__) from error
+
+        # Set on the instance, in front of the class's method, and taken away again.
+        vars(connection)["exec_command"] = exec_command
+        try:
+            yield
+        finally:
+            del vars(connection)["exec_command"]
+
+    @contextlib.contextmanager
+    def _censored(self) -> t.Iterator[None]:
+        context = self._connection._play_context
+        saved, context.no_log = context.no_log, True
+        try:
+            yield
+        finally:
+            context.no_log = saved
+
+    @contextlib.contextmanager
+    def _detached(self, seconds: int, folder: str) -> t.Iterator[None]:
+        """Has Ansible's Windows async wrapper detach the module: it looks at the task, and at the shell."""
+        task, shell = self._action._task, self._connection._shell
+        saved, saved_folder = task.async_val, shell.get_option("async_dir")
+        task.async_val = seconds
+        shell.set_option("async_dir", folder)
+        try:
+            yield
+        finally:
+            task.async_val = saved
+            shell.set_option("async_dir", saved_folder)

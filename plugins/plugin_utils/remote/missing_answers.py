@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a node said where the module gave no answer.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..windows import code_policies
+
+
+def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
+    """Why there is no answer.
+
+    Args:
+        result: the module's, as Ansible has it.
+        private: its output may hold secrets.
+    """
+    if policy := blocked(result):
+        return policy
+    message = str(result.get("msg") or "the module failed")
+    if private:
+        return f"{message} (its output is hidden: it may hold secrets)"
+    output = _output(result)
+    return f"{message}\n{output[-2000:]}" if output else message
+
+
+def blocked(result: t.Mapping[str, t.Any]) -> str:
+    """What to allow where a policy of the node kept the module from running; empty where that is not why."""
+    return code_policies.explained(_output(result))
+
+
+def _output(result: t.Mapping[str, t.Any]) -> str:
+    return "\n".join(str(result[key]).strip() for key in ("module_stdout", "module_stderr") if result.get(key))

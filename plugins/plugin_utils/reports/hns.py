@@ -1,0 +1,199 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What is in HNS on all hosts, as one table for people. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..hns.facts.node_facts import NO_HNS
+from .shorten import shorten
+
+HEAD = ("NODE", "KIND", "NAME", "ADDRESS", "NETWORK", "STATE", "OWNER OR DETAIL")
+_WIDEST = (24, 11, 36, 26, 16, 12)
+"""Columns are cut beyond this; the last one is cut by the table's width."""
+_KINDS = {"endpoints": "endpoints", "policy_lists": "policy lists", "namespaces": "namespaces"}
+_ORDER = {"stale": 0, "stopped": 1, "unknown": 2, "in use": 3, "host": 4, "remote": 5}
+
+_LEAST = 60
+"""Characters that the last column has at least, however wide the others are: a reason fits."""
+_UNNAMED = re.compile(r"containerd has namespaces that were not asked for: ")
+
+Row = tuple[str, str, str, str, str, str, str]
+
+
+def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", summary: bool = False) -> list[Row]:
+    """The rows of one host.
+
+    Args:
+        node: its name.
+        facts: what hns_info returned as `hns`; None where it failed.
+        message: why it failed.
+        summary: a row for each kind and state in place of one for each object.
+    """
+    if facts is None:
+        return [(node, "", "", "", "", "error", _reason(node, message))]
+    found: list[Row] = []
+    if not facts["answers"]:
+        state = "none" if facts["problem"] == NO_HNS else "no answer"
+        found.append((node, "hns", "", "", "", state, facts["problem"]))
+    if facts["interrupted_cleanup"]:
+        found.append((node, "cleanup", "", "", "", "interrupted", "the next hns_cleanup repairs what it left"))
+    runtime = facts["runtime"]
+    asked = "asked" if runtime["asked"] else "in doubt"
+    why = _UNNAMED.sub("namespaces nobody named: ", runtime["problem"])
+    found.append((node, "runtime", ", ".join(runtime["names"]), "", "", asked, why))
+    found += [
+        (node, "service", item["name"], "", "", item["status"].lower(), item["start_mode"])
+        for item in facts["services"]
+    ]
+    found += [
+        (
+            node,
+            "network",
+            item["name"],
+            ", ".join(item["subnets"]),
+            item["type"],
+            "external" if item["external"] else "",
+            "from a CNI" if item["from_cni"] else "not from a CNI",
+        )
+        for item in facts["networks"]
+    ]
+    objects = _summary(node, facts) if summary else _objects(node, facts)
+    found += objects
+    pools = facts["port_pools"]
+    if pools:
+        found.append((node, "ports", f"{len(pools)} reserved", ", ".join(pools), "", "", ""))
+    found += [(node, "file", "", "", "", "", path) for path in facts["state_files"]]
+    found += [
+        (node, "static", item["alias"], ", ".join(f"{one}/{length}" for one, length in item["addresses"]), "", "", "")
+        for item in facts["static_uplinks"]
+    ]
+    return found
+
+
+def _reason(node: str, message: str) -> str:
+    """What failed, without what the table says anyway."""
+    text = " ".join(message.split())
+    for known in ("Task failed: ", "Action failed: ", f"{node}: "):
+        text = text.removeprefix(known)
+    return text
+
+
+def _objects(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
+    """A row for each endpoint, policy list and namespace; what nobody uses first."""
+    found: list[Row] = [
+        (node, "endpoint", _short(item["name"]), item["address"], item["network"], item["state"], _owner(item))
+        for item in facts["endpoints"]
+    ]
+    addresses = {item["id"]: item["address"] for item in facts["endpoints"]}
+    found += [
+        (
+            node,
+            "policy list",
+            item["name"] or item["id"],
+            ", ".join(addresses.get(one, "gone") for one in item["endpoints"]),
+            "",
+            item["state"],
+            "",
+        )
+        for item in facts["policy_lists"]
+    ]
+    found += [(node, "namespace", item["id"], "", "", item["state"], _owner(item)) for item in facts["namespaces"]]
+    kinds = ("endpoint", "policy list", "namespace")
+    return sorted(found, key=lambda row: (kinds.index(row[1]), _ORDER.get(row[5], 9), row[4], row[2]))
+
+
+def _summary(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
+    counts: dict[tuple[str, str, str], int] = {}
+    for kind, name in (("endpoint", "endpoints"), ("policy list", "policy_lists"), ("namespace", "namespaces")):
+        for item in facts[name]:
+            key = (kind, item.get("network", ""), item["state"])
+            counts[key] = counts.get(key, 0) + 1
+    ordered = sorted(counts.items(), key=lambda pair: (pair[0][0], pair[0][1], _ORDER.get(pair[0][2], 9)))
+    return [
+        (node, kind, _counted(count, f"{kind}s"), "", network, state, "") for (kind, network, state), count in ordered
+    ]
+
+
+def _short(name: str) -> str:
+    """The name of an endpoint, with as much of a container's id as people compare by."""
+    head, sign, tail = name.partition("_")
+    return f"{head[:12]}{sign}{tail}" if len(head) == 64 else name
+
+
+def _owner(item: t.Mapping[str, t.Any]) -> str:
+    owner = str(item["owner"])
+    if item.get("note"):
+        return str(item["note"])
+    return f"{owner[:12]}, which is gone" if item["state"] == "stale" and owner else owner
+
+
+def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
+    """Lines of a table.
+
+    Args:
+        found: of all hosts.
+        width: longest line; the last column is cut, to no less than 60 characters.
+    """
+    lines = [HEAD, *found]
+    widths = [min(max(len(row[column]) for row in lines), widest) for column, widest in enumerate(_WIDEST)]
+    cut = []
+    for row in lines:
+        cells = [cell if len(cell) <= size else cell[: size - 1] + "~" for cell, size in zip(row, widths, strict=False)]
+        padded = [cell.ljust(size) for cell, size in zip(cells, widths, strict=False)]
+        line = "  ".join(padded) + "  "
+        cut.append((line + shorten(row[6], max(width - len(line), _LEAST))).rstrip())
+    return cut
+
+
+_NAMES = 8
+"""Nodes that the last line names; the rest is a number."""
+
+
+def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:
+    """The last line: what to do next on how many nodes, and which ones did not tell.
+
+    Args:
+        nodes: what hns_info returned as `hns`, by host; None where it failed.
+    """
+    groups: dict[str, list[str]] = {}
+    objects: dict[str, int] = {}
+    for node, facts in nodes.items():
+        if facts is None:
+            groups.setdefault("failed", []).append(node)
+            continue
+        if not facts["answers"]:
+            groups.setdefault("without HNS" if facts["problem"] == NO_HNS else "HNS does not answer", []).append(node)
+        elif not facts["runtime"]["asked"]:
+            groups.setdefault("runtime in doubt", []).append(node)
+        stale = {kind: sum(1 for item in facts[kind] if item["state"] == "stale") for kind in _KINDS}
+        if any(stale.values()):
+            groups.setdefault("with stale objects", []).append(node)
+        objects = {kind: objects.get(kind, 0) + count for kind, count in stale.items()}
+    found = ", ".join(_counted(count, _KINDS[kind]) for kind, count in objects.items() if count)
+    said = [_counted(len(nodes), "nodes"), f"stale: {found or 'nothing'}"]
+    for name in ("with stale objects", "HNS does not answer", "runtime in doubt", "without HNS", "failed"):
+        if hosts := groups.get(name):
+            more = f" and {len(hosts) - _NAMES} more" if len(hosts) > _NAMES else ""
+            said.append(f"{name}: {', '.join(hosts[:_NAMES])}{more}")
+    return "; ".join(said)
+
+
+def _counted(count: int, things: str) -> str:
+    return f"{count} {things[:-1] if count == 1 else things}"
+
+
+def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> dict[str, int]:
+    """How many hosts answered, and how many objects of theirs nobody uses."""
+    known = [facts for facts in nodes.values() if facts is not None]
+    objects = [item for facts in known for name in ("endpoints", "policy_lists", "namespaces") for item in facts[name]]
+    return {
+        "answered": sum(1 for facts in known if facts["answers"]),
+        "errors": len(nodes) - len(known),
+        "stale": sum(1 for item in objects if item["state"] == "stale"),
+    }

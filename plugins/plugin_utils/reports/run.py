@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a run did, as data and as a page. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import jinja2
+
+from ..values.versions import DATA
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task:
+    """One task on one node."""
+
+    name: str
+    status: str
+    """ok, failed, ignored or unreachable."""
+    seconds: float
+    changed: bool
+    remote_commands: int
+    rebooted: bool
+    message: str
+    """Why it failed; empty otherwise."""
+    changes: t.Sequence[t.Mapping[str, str]]
+    """What changed: `type`, `name`, `action` and `why` of each resource."""
+
+    @property
+    def count(self) -> int:
+        """How much changed: each resource counts, and a task that names none counts as one."""
+        return len(self.changes) or int(self.changed)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of a playbook."""
+
+    playbook: str
+    seconds: float
+    nodes: t.Mapping[str, t.Sequence[Task]]
+
+    def to_document(self) -> dict[str, t.Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_document(cls, document: t.Mapping[str, t.Any]) -> Run:
+        """Reads what `to_document` gave."""
+        nodes = {name: [Task(**task) for task in tasks] for name, tasks in document["nodes"].items()}
+        return cls(playbook=document["playbook"], seconds=document["seconds"], nodes=nodes)
+
+    def summary(self) -> list[dict[str, t.Any]]:
+        """A row for each node."""
+        return [
+            {
+                "node": name,
+                "changes": sum(task.count for task in tasks),
+                "remote_commands": sum(task.remote_commands for task in tasks),
+                "seconds": round(sum(task.seconds for task in tasks), 1),
+                "rebooted": any(task.rebooted for task in tasks),
+                "failed": [task for task in tasks if task.status in ("failed", "unreachable")],
+                "tasks": [task for task in tasks if task.count or task.remote_commands or task.status != "ok"],
+            }
+            for name, tasks in sorted(self.nodes.items())
+        ]
+
+
+def page(title: str, runs: t.Sequence[Run], tables: t.Sequence[t.Mapping[str, t.Any]] = ()) -> str:
+    """One self-contained HTML page.
+
+    Args:
+        title: its heading.
+        runs: in the order in which they ran.
+        tables: further tables in front, each with `title`, `head` (list of str) and `rows` (lists of values).
+    """
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
+    return environment.get_template("report.html.j2").render(title=title, runs=runs, tables=tables)

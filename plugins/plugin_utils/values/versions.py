@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Versions of Kubernetes, containerd and Docker: what they are, and which go together (data/supported_versions.json).
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import pathlib
+import re
+import typing as t
+
+DATA = pathlib.Path(__file__).parents[1] / "data"
+
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?")
+
+
+class Version(t.NamedTuple):
+    """A release, as its publishers number it."""
+
+    major: int
+    minor: int
+    patch: int
+    suffix: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """Reads `1.37.1` or `v1.37.1`.
+
+        Raises:
+            ValueError: the text is no full version; the message says what would be.
+        """
+        match = _VERSION.fullmatch(str(text).strip())
+        if not match:
+            raise ValueError(f"{text!r} is not a version; expected MAJOR.MINOR.PATCH such as 1.37.1")
+        major, minor, patch, suffix = match.groups()
+        return cls(int(major), int(minor), int(patch), suffix or "")
+
+    @property
+    def minor_version(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}{self.suffix}"
+
+
+@functools.cache
+def supported() -> t.Mapping[str, t.Any]:
+    """The table of versions that this collection knows."""
+    return t.cast("t.Mapping[str, t.Any]", json.loads((DATA / "supported_versions.json").read_text(encoding="utf-8")))
+
+
+def within(minor: str, span: t.Mapping[str, str]) -> bool:
+    """Whether a minor such as `1.37` lies in a span with `oldest` and `newest`, both included."""
+
+    def key(text: str) -> tuple[int, ...]:
+        return tuple(int(part) for part in text.split("."))
+
+    return key(span["oldest"]) <= key(minor) <= key(span["newest"])
+
+
+def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
+    """The row of the table that a containerd version belongs to, or None if it is not known."""
+    for line in supported()["containerd"]:
+        if version.minor_version in line["minors"]:
+            return t.cast("t.Mapping[str, t.Any]", line)
+    return None
+
+
+def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
+    """Why this Kubernetes does not run on this containerd, with what would; None if it does."""
+    table = supported()
+    if not within(kubernetes.minor_version, table["kubernetes"]):
+        span = table["kubernetes"]
+        return f"Kubernetes {kubernetes} is not supported; accepted are {span['oldest']} to {span['newest']}"
+    line = containerd_line(containerd)
+    known = ", ".join(minor for row in table["containerd"] for minor in row["minors"])
+    if line is None:
+        return f"containerd {containerd} is not supported; accepted are {known}"
+    if not within(kubernetes.minor_version, line["kubernetes"]):
+        span = line["kubernetes"]
+        return (
+            f"containerd {containerd} does not serve Kubernetes {kubernetes}; it is accepted with Kubernetes "
+            f"{span['oldest']} to {span['newest']}"
+        )
+    return None
+
+
+def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> str | None:
+    """Why this Kubernetes does not run on this Docker through this cri-dockerd, with what would; None if it does."""
+    table = supported()
+    span = table["kubernetes"]
+    if (kubernetes.major, kubernetes.minor) < (1, 24):
+        return (
+            f"Kubernetes {kubernetes} runs on Docker only by the kubelet's own dockershim, which is out of support; "
+            f"with Docker Kubernetes {span['oldest']} to {span['newest']} are accepted, through cri-dockerd"
+        )
+    if not within(kubernetes.minor_version, span):
+        return f"Kubernetes {kubernetes} is not supported; accepted are {span['oldest']} to {span['newest']}"
+    for name, version in (("docker", engine), ("cri-dockerd", adapter)):
+        oldest = Version.parse(table[name]["oldest"])
+        if version[:3] < oldest[:3]:
+            return f"{name} {version} is not supported; accepted are {oldest} and newer"
+    return None
+
+
+def skew_problem(kubelet: Version, server: Version) -> str | None:
+    """Why Kubernetes' version skew policy forbids a kubelet beside an API server, with what it allows; None if it does.
+
+    Patch releases do not matter to the policy.
+
+    Args:
+        kubelet: version of Kubernetes on the node.
+        server: version of the API server.
+    """
+    older = int(supported()["kubelet_skew"]["older_minors"])
+    newest, oldest = server.minor_version, f"{server.major}.{max(0, server.minor - older)}"
+    if within(kubelet.minor_version, {"oldest": oldest, "newest": newest}):
+        return None
+    newer = (kubelet.major, kubelet.minor) > (server.major, server.minor)
+    relation = "newer" if newer else f"more than {older} minor versions older"
+    return (
+        f"a kubelet must not be {relation} than the API server, which is {server} "
+        f"(kubernetes.io: Version Skew Policy); expected {oldest} to {newest}"
+    )
+
+
+def kubeadm_api(kubernetes: Version) -> str:
+    """The version of kubeadm's configuration API to write for a kubeadm (contracts: v1beta4 from 1.31).
+
+    Raises:
+        ValueError: no known API version fits.
+    """
+    for row in supported()["kubeadm_api"]:
+        if within(kubernetes.minor_version, row):
+            return str(row["version"])
+    raise ValueError(f"no kubeadm configuration API is known for Kubernetes {kubernetes}")

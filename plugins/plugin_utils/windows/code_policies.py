@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Policies of a node that decide which programs and scripts may run: found before anything is changed.
+
+Private to the collection. AppLocker: https://learn.microsoft.com/windows/security/application-security/application-control/
+app-control-for-business/applocker/configure-an-applocker-policy-for-enforce-rules (EnforcementMode below SrpV2: 1
+enforces, 0 audits). App Control for Business (WDAC): Win32_DeviceGuard,
+https://learn.microsoft.com/windows/security/hardware-security/enable-virtualization-based-protection-of-code-integrity
+(UsermodeCodeIntegrityPolicyEnforcementStatus: 2 enforces, 1 audits). Execution policies by group policy:
+https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_group_policy_settings
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..wire.messages import Call, CallResult, Json
+
+APPLOCKER, WDAC = "applocker", "wdac"
+CHOICES = (APPLOCKER, WDAC)
+"""Policies that a site may say it has prepared for us."""
+_REGISTRY, _DEVICE_GUARD = "node.policies", "node.device_guard"
+_SCRIPTS = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\PowerShell"
+_APPLOCKER = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\SrpV2"
+_COLLECTIONS = ("Exe", "Dll", "Script")
+_VALUES = (
+    (_SCRIPTS, "EnableScripts"),
+    (_SCRIPTS, "ExecutionPolicy"),
+    *((f"{_APPLOCKER}\\{name}", "EnforcementMode") for name in _COLLECTIONS),
+)
+_ENFORCED = 2
+_ALLOW = (
+    "what the collection installs (by default in C:\\k, C:\\Program Files\\containerd, C:\\opt\\cni\\bin and "
+    "C:\\opt\\flannel) and C:\\Windows\\winkube"
+)
+_SCRIPTS_NOTE = (
+    "group policy sets PowerShell's execution policy to {}. The collection runs no script files, so it is not "
+    "affected. Scripts that others start on the node are, such as Microsoft's SDN debug scripts: sign them"
+)
+_CONSTRAINED = (
+    "PowerShell is in constrained language mode here, in which Ansible cannot run modules. AppLocker's script rules or "
+    "App Control for Business (WDAC) cause it: allow the account that Ansible uses to run all scripts, or give the "
+    "node a policy without script enforcement (option 11) while it is managed"
+)
+_REFUSED_SCRIPT = (
+    "PowerShell's execution policy refused a script: what a group policy sets outranks Ansible's own. Set it to "
+    "RemoteSigned for these nodes"
+)
+_LANGUAGE = re.compile(r"supported only on core types in this language mode|ConstrainedLanguage", re.IGNORECASE)
+_BLOCKED = re.compile(
+    r"blocked by group policy|Application Control policy has blocked|your organization's Device Guard policy",
+    re.IGNORECASE,
+)
+_UNSIGNED = re.compile(r"is not digitally signed|running scripts is disabled on this system", re.IGNORECASE)
+
+
+def calls() -> tuple[Call, ...]:
+    """The calls that ask for them; each may fail, and then says nothing."""
+    values: list[Json] = [{"path": path, "name": name} for path, name in _VALUES]
+    guard: dict[str, Json] = {
+        "Namespace": "root/Microsoft/Windows/DeviceGuard",
+        "ClassName": "Win32_DeviceGuard",
+        "Property": ["UsermodeCodeIntegrityPolicyEnforcementStatus"],
+    }
+    select = ("UsermodeCodeIntegrityPolicyEnforcementStatus",)
+    return (
+        Call(id=_REGISTRY, command="@read-registry", parameters={"values": values}, on_error="continue"),
+        Call(id=_DEVICE_GUARD, command="Get-CimInstance", parameters=guard, select=select, on_error="continue"),
+    )
+
+
+def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node: str) -> tuple[list[str], str]:
+    """What a run that would change something has to know: its warnings, and why it must not; empty where it may.
+
+    Args:
+        results: of `calls`, by id.
+        allowed: as `enforced`.
+        node: its name, for messages.
+    """
+    blocking = enforced(results, allowed)
+    warnings = [f"{node}: {text}" for text in (*notes(results), *blocking)]
+    return warnings, "\n".join(f"{node}: nothing was changed: {policy}" for policy in blocking)
+
+
+def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = ()) -> list[str]:
+    """Which policies may keep what the collection installs from running: a sentence each, with what to allow.
+
+    Args:
+        results: of `calls`, by id.
+        allowed: those of CHOICES that the site has prepared.
+    """
+    found = []
+    rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
+    if rules and APPLOCKER not in allowed:
+        found.append(f"AppLocker enforces its rules for {', '.join(rules)}: {_advice(APPLOCKER)}")
+    if _guarded(results) == _ENFORCED and WDAC not in allowed:
+        found.append(f"App Control for Business (WDAC) is enforced: {_advice(WDAC)}")
+    return found
+
+
+def notes(results: t.Mapping[str, CallResult]) -> list[str]:
+    """What holds for scripts in files, which the collection does not need: a sentence each."""
+    policy = str(_value(results, (_SCRIPTS, "ExecutionPolicy")) or "")
+    if _value(results, (_SCRIPTS, "EnableScripts")) == 0:
+        policy = "Restricted"
+    if policy.lower() not in ("allsigned", "restricted"):
+        return []
+    return [_SCRIPTS_NOTE.format(policy)]
+
+
+def explained(text: str) -> str:
+    """What to do where the module could not even run because of such a policy; empty where that is not why.
+
+    Args:
+        text: what came back instead of an answer.
+    """
+    if _LANGUAGE.search(text):
+        return _CONSTRAINED
+    if _BLOCKED.search(text):
+        return f"a policy of the node (AppLocker or App Control for Business) blocked a program: allow {_ALLOW}"
+    return _REFUSED_SCRIPT if _UNSIGNED.search(text) else ""
+
+
+def _advice(name: str) -> str:
+    return f"allow {_ALLOW} there, then set allowed_code_policies: [{name}]"
+
+
+def _value(results: t.Mapping[str, CallResult], wanted: tuple[str, str]) -> t.Any:
+    result = results.get(_REGISTRY)
+    if result is None or not result.ok or len(result.output) != len(_VALUES):
+        return None
+    answer = result.output[_VALUES.index(wanted)]
+    return answer.get("value") if isinstance(answer, dict) else None
+
+
+def _guarded(results: t.Mapping[str, CallResult]) -> object:
+    result = results.get(_DEVICE_GUARD)
+    first = result.first if result is not None and result.ok else None
+    return first.get("UsermodeCodeIntegrityPolicyEnforcementStatus") if isinstance(first, dict) else None

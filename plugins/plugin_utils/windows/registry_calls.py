@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Registry keys, values and the calls that write them, for every type that keeps its state there.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..values.errors import ResourceError
+from ..wire.messages import Call, Input, Json
+
+Kind = t.Literal["String", "ExpandString", "MultiString", "DWord", "QWord", "Binary"]
+_HIVES = {
+    "HKLM": "HKLM:",
+    "HKEY_LOCAL_MACHINE": "HKLM:",
+    "HKCU": "HKCU:",
+    "HKEY_CURRENT_USER": "HKCU:",
+}
+
+
+def normal_key(key: str) -> str:
+    r"""A key as PowerShell's drives name it: `HKLM:\SOFTWARE\…`.
+
+    Raises:
+        ResourceError: it lies in another hive, or has a character that PowerShell's provider cannot address.
+    """
+    hive, dummy, rest = key.strip().removeprefix("Registry::").replace(":", "", 1).partition("\\")
+    rest = re.sub(r"\\+", r"\\", rest).strip("\\")
+    if hive.upper() not in _HIVES or not rest:
+        raise ResourceError("key", key, r"wanted a key below HKLM:\ or HKCU:\ ")
+    if re.search(r"[/*?\[\]]", rest):
+        raise ResourceError("key", key, "PowerShell cannot address keys with / * ? [ or ] in their name")
+    return f"{_HIVES[hive.upper()]}\\{rest}"
+
+
+def normal_value(kind: str, value: t.Any) -> Json:
+    """A value as its kind holds it.
+
+    Raises:
+        ResourceError: the kind cannot hold it.
+    """
+    if kind in ("DWord", "QWord"):
+        return _number(kind, value)
+    if kind == "Binary":
+        return _bytes(value)
+    if kind == "MultiString":
+        items = value if isinstance(value, t.Sequence) and not isinstance(value, str) else [value]
+        return [_text(item) for item in items]
+    return _text(value)
+
+
+def _number(kind: str, value: t.Any) -> int:
+    bits = 32 if kind == "DWord" else 64
+    number: int | None = None
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = int(value)
+    elif isinstance(value, str) and re.fullmatch(r"\s*(-?[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16})\s*", value, re.ASCII):
+        number = int(value, 0) if "x" in value.lower() else int(value)
+    if number is None or not -(1 << (bits - 1)) <= number < 1 << bits:
+        raise ResourceError("value", value, f"a {kind} is a whole number of {bits} bits")
+    return number % (1 << bits)
+
+
+def _bytes(value: t.Any) -> list[Json]:
+    if isinstance(value, str):
+        text = re.sub(r"[\s,\\]", "", value.removeprefix("hex:"))
+        if re.fullmatch(r"(?:[0-9a-fA-F]{2})*", text):
+            return list(bytes.fromhex(text))
+    elif isinstance(value, t.Sequence) and all(not isinstance(item, bool) and _is_byte(item) for item in value):
+        return [int(item) for item in value]
+    raise ResourceError("value", value, "Binary is a list of numbers from 0 to 255, or hexadecimal text such as 01,ff")
+
+
+def _is_byte(item: t.Any) -> bool:
+    return isinstance(item, int) and 0 <= item <= 255
+
+
+def _text(value: t.Any) -> str:
+    if isinstance(value, str) and "\x00" not in value:
+        return str(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    raise ResourceError("value", value, "wanted text (put it in quotes)")
+
+
+def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
+    """The value of an entry of `@read-registry` in the notation of `normal_value`; None where there is none."""
+    if not entry or entry.get("value") is None:
+        return None
+    try:
+        return normal_value(str(entry.get("kind")), entry["value"])
+    except ResourceError:  # not what its kind says: certainly not what anybody wants
+        return str(entry["value"])
+
+
+def make_key(key: str, prefix: str = "") -> tuple[Call, ...]:
+    """Calls that make a key where it does not exist.
+
+    `New-Item -Force` empties a key that exists, and another resource of the same batch may have made it meanwhile:
+    hence the second look on the node.
+    """
+    look, make = f"{prefix}key", f"{prefix}make-key"
+    return (
+        Call(id=look, command="@read-registry", parameters={"values": [{"path": key}]}, select=("path", "key_exists")),
+        Call(
+            id=make,
+            command="New-Item",
+            parameters={"Force": True},
+            input=Input(calls=(look,), where={"key_exists": False}, parameter="Path", property="path"),
+            select=(),
+        ),
+    )
+
+
+def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call:
+    """The call that writes a value with its kind."""
+    bits = {"DWord": 32, "QWord": 64}.get(kind)
+    if bits and isinstance(value, int) and value >= 1 << (bits - 1):
+        value -= 1 << bits  # .NET keeps numbers in the registry as signed ones
+    return Call(
+        id=call_id,
+        command="New-ItemProperty",
+        parameters={"LiteralPath": key, "Name": name, "Value": value, "PropertyType": kind, "Force": True},
+        select=(),
+    )
+
+
+def remove_value(call_id: str, key: str, name: str) -> Call:
+    """The call that removes a value; its name is a wildcard pattern there."""
+    return Call(
+        id=call_id,
+        command="Remove-ItemProperty",
+        parameters={"LiteralPath": key, "Name": re.sub(r"([*?\[\]`])", r"`\1", name), "Force": True},
+        select=(),
+    )

@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Security descriptors in SDDL, compared by meaning: Windows writes back other words than it was given.
+
+Private to the collection. Source: MS-DTYP 2.5.1 (security descriptor description language).
+"""
+
+from __future__ import annotations
+
+import re
+
+CLOSED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+"""SYSTEM and Administrators, and nobody else."""
+READABLE = f"{CLOSED}(A;OICI;0x1200a9;;;BU)"
+r"""All users read and run what is in it, as Azure's nodes have it in C:\k (Azure/aks-engine#4633)."""
+SHARED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
+r"""What Windows Server's C:\ hands down to new folders (moby/buildkit#4731): all users read, and make things of their
+own. With Administrators as owner nobody else renames or deletes what is in it."""
+
+# Rights and trustees with a second way to write them, as far as files use them.
+_RIGHTS = {"FA": 0x1F01FF, "FR": 0x120089, "FW": 0x120116, "FX": 0x1200A0}
+_STANDARD = {"RC": 0x20000, "SD": 0x10000, "WD": 0x40000, "WO": 0x80000}
+_GENERIC = {"GA": 0x10000000, "GX": 0x20000000, "GW": 0x40000000, "GR": 0x80000000}
+_DIRECTORY = {"CC": 1, "DC": 2, "LC": 4, "SW": 8, "RP": 16, "WP": 32, "DT": 64, "LO": 128, "CR": 256}
+_ALL_RIGHTS = {**_RIGHTS, **_STANDARD, **_GENERIC, **_DIRECTORY}
+_TRUSTEES = {
+    "SY": "S-1-5-18",
+    "LS": "S-1-5-19",
+    "NS": "S-1-5-20",
+    "BA": "S-1-5-32-544",
+    "BU": "S-1-5-32-545",
+    "AU": "S-1-5-11",
+    "IU": "S-1-5-4",
+    "WD": "S-1-1-0",
+    "CO": "S-1-3-0",
+    "CG": "S-1-3-1",
+    "OW": "S-1-3-4",
+}
+_TRUSTED = frozenset({"S-1-5-18", "S-1-5-32-544", "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"})
+"""SYSTEM, Administrators, TrustedInstaller. What administrators make belongs to Administrators on Windows Server."""
+_BUILT_IN_ADMINISTRATOR = re.compile(r"S-1-5-21-[0-9-]+-500|LA")
+_OWNER = re.compile(r"O:([A-Z]{2}|S-1-[0-9-]+)")
+WRITE = 0x2 | 0x4 | 0x40000 | 0x80000 | _GENERIC["GA"] | _GENERIC["GW"]
+"""Rights to change a file: write, append, change its list or its owner."""
+REPLACE = 0x40 | 0x10000 | 0x40000 | 0x80000 | _GENERIC["GA"]
+"""Rights to put something else into the place of a folder or of what is in it: delete (and so rename), delete children,
+change its list or its owner."""
+_DACL = re.compile(r"D:([A-Z_]*)((?:\([^()]*\))*)")
+
+Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
+"""Whether it is protected from inheritance, and its own entries: kind, flags, rights, trustee."""
+
+
+def parse(sddl: str) -> Acl | None:
+    """The discretionary access list of a descriptor, without inherited entries; None where it has none."""
+    found = _DACL.search(sddl)
+    if not found:
+        return None
+    control, entries = found.groups()
+    own = set()
+    for entry in re.findall(r"\(([^()]*)\)", entries):
+        kind, flags, rights, dummy_object, dummy_inherited, trustee = (*entry.split(";"), *[""] * 6)[:6]
+        names = frozenset(flags[index : index + 2] for index in range(0, len(flags), 2))
+        if "ID" not in names:
+            own.add((kind.upper(), names, _rights(rights), _TRUSTEES.get(trustee.upper(), trustee.upper())))
+    return "P" in re.sub("A[IR]", "", control.upper()), frozenset(own)
+
+
+def owner(sddl: str) -> str | None:
+    """The SID of the owner; None where the descriptor names none."""
+    found = _OWNER.match(sddl)
+    return _TRUSTEES.get(found[1], found[1]) if found else None
+
+
+def same(wanted: str, found: str) -> bool:
+    """Whether a descriptor grants what is wanted: the same access list, and the owner where one is wanted."""
+    return parse(wanted) == parse(found) and owner(wanted) in (None, owner(found))
+
+
+def is_administrative(sid: str | None) -> bool:
+    """Whether this owner is SYSTEM, Administrators, TrustedInstaller or the built-in administrator."""
+    return sid is not None and (sid in _TRUSTED or bool(_BUILT_IN_ADMINISTRATOR.fullmatch(sid)))
+
+
+def others(sddl: str, rights: int) -> tuple[str, ...]:
+    """Who, beside those, holds any of these rights on the thing itself, by inherited entries too, or owns it."""
+    found = {sid for sid in (owner(sddl),) if sid}
+    listed = _DACL.search(sddl)
+    for entry in re.findall(r"\(([^()]*)\)", listed[2] if listed else ""):
+        kind, flags, mask, dummy_object, dummy_inherited, trustee = (*entry.split(";"), *[""] * 6)[:6]
+        names = {flags[index : index + 2] for index in range(0, len(flags), 2)}
+        if kind.upper() == "A" and "IO" not in names and _mask(mask) & rights:
+            found.add(_TRUSTEES.get(trustee.upper(), trustee.upper()))
+    return tuple(sorted(sid for sid in found if not is_administrative(sid)))
+
+
+def _mask(text: str) -> int:
+    """Rights as a number; of what cannot be read, all."""
+    rights = _rights(text)
+    return int(rights, 16) if rights.startswith("0x") else 0xFFFFFFFF
+
+
+def _rights(text: str) -> str:
+    if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
+        return hex(int(text, 16))
+    if re.fullmatch(r"[0-9]+", text):
+        return hex(int(text, 10))
+    names = [text[index : index + 2].upper() for index in range(0, len(text), 2)]
+    if all(name in _ALL_RIGHTS for name in names):
+        mask = 0
+        for name in names:
+            mask |= _ALL_RIGHTS[name]
+        return hex(mask)
+    return text.upper()

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the service manager does when a service fails: its binary form in the registry, and sc.exe's words.
+
+Private to the collection. Source: SERVICE_FAILURE_ACTIONSW (Win32 reference). The registry keeps it with 32-bit fields:
+reset period (seconds), two meaningless pointers, count, offset of the actions; then type and delay (ms) of each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+import typing as t
+
+from ..values.errors import ResourceError
+
+_HEAD = struct.Struct("<5I")
+_ACTION = struct.Struct("<2I")
+_TYPES = ("none", "restart", "reboot", "run")
+INFINITE = 0xFFFFFFFF
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Action:
+    """What happens at one failure."""
+
+    action: t.Literal["restart", "none", "reboot"] = dataclasses.field(metadata={"help": "What happens."})
+    delay_seconds: float = dataclasses.field(default=0, metadata={"help": "How long the service manager waits first."})
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.delay_seconds < INFINITE / 1000:
+            raise ResourceError("delay_seconds", self.delay_seconds, "wanted 0 to 4294967 seconds")
+
+    @property
+    def milliseconds(self) -> int:
+        return round(self.delay_seconds * 1000)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recovery:
+    """What happens when a service fails: at its first failure the first action, and so on; the last one repeats."""
+
+    reset_seconds: int = dataclasses.field(
+        default=86400, metadata={"help": "After this time without a failure the count starts anew."}
+    )
+    actions: tuple[Action, ...] = dataclasses.field(
+        metadata={"help": "For the first, second, … failure; the last one repeats. Empty: nothing happens."}
+    )
+    on_error_exit: bool | None = dataclasses.field(
+        default=None, metadata={"help": "Also when the service stops with an error code, not only when it dies."}
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.reset_seconds <= INFINITE:
+            raise ResourceError("reset_seconds", self.reset_seconds, "wanted 0 to 4294967295")
+
+    @property
+    def words(self) -> str:
+        """For people: `restart after 5 s, none; reset after 86400 s`."""
+        return words(self.reset_seconds, [(each.action, each.milliseconds) for each in self.actions])
+
+    @property
+    def sc_actions(self) -> str:
+        """The value of sc.exe's `actions=`; an action that does nothing is an empty word there."""
+        return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
+
+
+def words(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
+    """Failure actions for people, and for comparison."""
+    listed = [f"{action} after {delay / 1000:g} s" if action != "none" else "none" for action, delay in actions]
+    if not listed:
+        return "nothing"
+    return f"{', '.join(listed)}; reset after {'never' if reset == INFINITE else f'{reset} s'}"
+
+
+def parse(value: t.Sequence[int] | None) -> str:
+    """The words for the bytes that the registry keeps; `nothing` where there are none."""
+    data = bytes(value or ())
+    if len(data) < _HEAD.size:
+        return "nothing"
+    reset, dummy, dummy, count, dummy = _HEAD.unpack_from(data)
+    actions: list[tuple[str, int]] = []
+    for index in range(min(count, (len(data) - _HEAD.size) // _ACTION.size)):
+        kind, delay = _ACTION.unpack_from(data, _HEAD.size + index * _ACTION.size)
+        actions.append((_TYPES[kind] if kind < len(_TYPES) else f"action {kind}", delay))
+    return words(reset, actions)

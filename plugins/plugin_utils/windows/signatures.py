@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Who signed a program, asked of Windows, and who may have.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..values.errors import ResourceError
+from ..wire.messages import Call, CallResult, Json
+
+SIGNATURE = (
+    "Status",
+    "StatusMessage",
+    "SignerCertificate.Subject",
+    "SignerCertificate.Issuer",
+    "SignerCertificate.Thumbprint",
+)
+"""What is asked of a signature."""
+_SIGNED = (".exe", ".dll", ".sys", ".ps1", ".psm1")
+"""Names of files that can be signed."""
+
+
+def is_thumbprint(signer: str) -> bool:
+    """Whether a signer is named by the certificate's thumbprint, and not by its subject."""
+    return bool(re.fullmatch(r"[0-9A-Fa-f]{40}", signer))
+
+
+def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> None:
+    """Checks the list of allowed signers.
+
+    Args:
+        signers: subjects or thumbprints.
+        where: the option, for messages.
+
+    Raises:
+        ResourceError: it is mixed, or has an entry that is neither a subject nor a thumbprint.
+    """
+    accepted = "wanted thumbprints (40 hexadecimal digits) or whole subjects (CN=…, O=…), all of one kind"
+    thumbprints = [is_thumbprint(signer) for signer in signers]
+    for index, signer in enumerate(signers):
+        if not thumbprints[index] and "=" not in signer:
+            raise ResourceError(f"{where}[{index}]", signer, accepted)
+    if any(thumbprints) and not all(thumbprints):
+        raise ResourceError(where, list(signers), accepted)
+
+
+def signer(signers: t.Sequence[str]) -> tuple[str, list[Json]]:
+    """The property of a signature that names its signer as these are named, and what it may be."""
+    by = "Thumbprint" if is_thumbprint(signers[0]) else "Subject"
+    return f"SignerCertificate.{by}", list(signers)
+
+
+def can_be_signed(name: str) -> bool:
+    """Whether Windows knows signatures in files of this name."""
+    return name.lower().endswith(_SIGNED)
+
+
+def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
+    """The call that fails unless a file has a valid signature of one of the signers.
+
+    Args:
+        call_id: its id.
+        path: Windows path of the file.
+        signers: at least one.
+    """
+    name, allowed = signer(signers)
+    return Call(
+        id=call_id,
+        command="Get-AuthenticodeSignature",
+        parameters={"LiteralPath": path},
+        select=SIGNATURE,
+        until={"Status": ["Valid"], name: allowed},
+    )
+
+
+def signed_by(result: CallResult) -> str:
+    """Who signed a file, for people."""
+    found = result.first or {}
+    subject = found.get("SignerCertificate.Subject") or "nobody"
+    thumbprint = found.get("SignerCertificate.Thumbprint")
+    shown = f"{found.get('Status') or result.error}, by {subject}"
+    if not thumbprint and found.get("StatusMessage"):
+        shown += f" ({str(found['StatusMessage']).strip()})"
+    return f"{shown} ({thumbprint}), issued by {found.get('SignerCertificate.Issuer')}" if thumbprint else shown

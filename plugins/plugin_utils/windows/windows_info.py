@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The node header: which Windows a node runs, its name, and whether it waits for a reboot. Part of every observe batch.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..wire.messages import Call, CallResult, Json
+
+CALL_ID = "node.header"
+
+VERSIONS: t.Mapping[int, str] = {17763: "2019", 20348: "2022", 26100: "2025"}
+"""Supported builds (learn.microsoft.com/windows-server/get-started/windows-server-release-info)."""
+
+_BUILDS: t.Mapping[int, str] = {**VERSIONS, 25398: "23H2"}
+"""Builds that resources may name in `windows`: an unsupported Windows is treated as one of these."""
+
+_CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
+_NAMES = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ComputerName"
+_SERVICING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
+_UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate\\Auto Update\\RebootRequired"
+_SESSION = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\Session Manager"
+
+_VALUES: tuple[tuple[str, str | None], ...] = (
+    (_CURRENT_VERSION, "CurrentBuild"),
+    (_CURRENT_VERSION, "UBR"),
+    (_CURRENT_VERSION, "ProductName"),
+    (_CURRENT_VERSION, "InstallationType"),
+    (f"{_NAMES}\\ComputerName", "ComputerName"),
+    (f"{_NAMES}\\ActiveComputerName", "ComputerName"),
+    (_SESSION, "PendingFileRenameOperations"),
+    (_SERVICING, None),
+    (_UPDATE, None),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Header:
+    """What every observation says about the node itself."""
+
+    build: int
+    """CurrentBuild, such as 20348."""
+    ubr: int
+    """Update build revision, such as 2700."""
+    product: str
+    """ProductName, such as Windows Server 2022 Datacenter."""
+    installation: str
+    """InstallationType: Server, Server Core, Client …"""
+    computer_name: str
+    """The name from the next boot on."""
+    active_computer_name: str
+    pending_reboot: tuple[str, ...]
+    """Why Windows waits for a reboot: servicing, update, file_rename, computer_name."""
+
+    @property
+    def version(self) -> str | None:
+        """2019, 2022 or 2025; None for any other Windows (build 26100 is also a client: Windows 11 24H2)."""
+        return VERSIONS.get(self.build) if self.installation.lower().startswith("server") else None
+
+    @property
+    def unsupported(self) -> str:
+        """Why the collection does not support this Windows, as one clause; empty where it does."""
+        if self.version is not None:
+            return ""
+        known = ", ".join(f"build {build} (Windows Server {name})" for build, name in VERSIONS.items())
+        found = f"{self.product} (build {self.build}, {self.installation or 'unknown installation type'})"
+        return f"{found} is not supported; accepted are {known}, or any with allow_unsupported_windows: true"
+
+    @property
+    def nearest_version(self) -> str:
+        """The version whose rules fit best: the newest that is not newer."""
+        older = [build for build in _BUILDS if build <= self.build]
+        return _BUILDS[max(older)] if older else VERSIONS[min(VERSIONS)]
+
+
+def call() -> Call:
+    """The call that asks for all of it."""
+    values: list[Json] = [{"path": path} if name is None else {"path": path, "name": name} for path, name in _VALUES]
+    return Call(id=CALL_ID, command="@read-registry", parameters={"values": values}, on_error="continue")
+
+
+def read(result: CallResult) -> Header:
+    """Reads the answer to `call`.
+
+    Raises:
+        ValueError: the answer does not say which Windows this is.
+    """
+    if not result.ok or len(result.output) != len(_VALUES):
+        raise ValueError(f"the registry does not say which Windows this is: {result.error or 'no answer'}")
+    found = dict(zip(_VALUES, result.output, strict=True))
+
+    def value(path: str, name: str) -> t.Any:
+        return found[path, name].get("value")
+
+    new_name = str(value(f"{_NAMES}\\ComputerName", "ComputerName") or "")
+    active_name = str(value(f"{_NAMES}\\ActiveComputerName", "ComputerName") or "")
+    pending = {
+        "servicing": bool(found[_SERVICING, None].get("key_exists")),
+        "update": bool(found[_UPDATE, None].get("key_exists")),
+        "file_rename": bool(value(_SESSION, "PendingFileRenameOperations")),
+        "computer_name": bool(active_name) and new_name.lower() != active_name.lower(),
+    }
+    return Header(
+        build=int(value(_CURRENT_VERSION, "CurrentBuild") or 0),
+        ubr=int(value(_CURRENT_VERSION, "UBR") or 0),
+        product=str(value(_CURRENT_VERSION, "ProductName") or "Windows"),
+        installation=str(value(_CURRENT_VERSION, "InstallationType") or ""),
+        computer_name=new_name,
+        active_computer_name=active_name,
+        pending_reboot=tuple(reason for reason, there in pending.items() if there),
+    )

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The shape of what each verb and cmdlet returns, as docs/wire.md has it. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import typed_values
+from .messages import Call, CallResult
+
+_Check = t.Callable[[object, str], object]
+
+
+def _or_null(check: _Check) -> _Check:
+    return lambda value, where: None if value is None else check(value, where)
+
+
+_TEXT, _WHOLE, _TRUTH = typed_values.text, _or_null(typed_values.whole), _or_null(typed_values.truth)
+
+_VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
+    "@read-file": {
+        "path": _TEXT,
+        "exists": _TRUTH,
+        "type": _TEXT,
+        "size": _WHOLE,
+        "sha256": _TEXT,
+        "content": _TEXT,
+        "sddl": _TEXT,
+        "modified": _TEXT,
+    },
+    "@read-registry": {"path": _TEXT, "name": _TEXT, "exists": _TRUTH, "key_exists": _TRUTH, "kind": _TEXT},
+    "@write-file": {"path": _TEXT, "sha256": _TEXT, "size": _WHOLE},
+    "@commit-file": {"destination": _TEXT, "sha256": _TEXT, "size": _WHOLE, "algorithm": _TEXT, "expected": _TEXT},
+    "@copy-file": {"path": _TEXT, "size": _WHOLE, "copied": _WHOLE, "error": _TEXT},
+    "@free-space": {"free": _WHOLE, "total": _WHOLE},
+    "@wait-port": {"open": _TRUTH},
+    "@port-pools": {"reserved": _WHOLE, "ranges": typed_values.items},
+    "@move-path": {"path": _TEXT, "destination": _TEXT},
+}
+"""Properties of a verb's output objects; null is allowed everywhere, and stands for a property that is missing."""
+_FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
+"""Verbs that return an object for each item of this parameter, in its order."""
+_READ_LIMIT = 65536
+
+
+def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, ...]:
+    """The output objects of a call, each with all properties that it has to have.
+
+    Args:
+        call: what was asked.
+        result: what came back.
+        where: names the output in an error.
+
+    Raises:
+        BadAnswer: it is of another shape, longer than asked, or not an object for each thing that was asked about.
+    """
+    output = result.output
+    if result.skipped is not None or not result.ok:
+        return output
+    wanted = call.parameters.get(_FOR_EACH.get(call.command, ""))
+    if isinstance(wanted, (list, tuple)) and call.input is None and call.select != () and len(output) != len(wanted):
+        raise typed_values.BadAnswer(f"{where}: expected {len(wanted)} objects, got {len(output)}")
+    verb = _VERBS.get(call.command)
+    if verb is None and not call.select:
+        return output
+    shape = {name: check for name, check in (verb or {}).items() if call.select is None or name in call.select}
+    names = shape if call.select is None else call.select
+    checked = tuple(_object(item, shape, names, where) for item in output)
+    if call.command == "@read-file":
+        _check_contents(call, checked, where)
+    return checked
+
+
+def _object(item: object, shape: t.Mapping[str, _Check], names: t.Iterable[str], where: str) -> t.Mapping[str, t.Any]:
+    found = {**dict.fromkeys(names), **typed_values.mapping(item, where)}
+    for name, check in shape.items():
+        if found[name] is not None:
+            check(found[name], f"{where}.{name}")
+    return found
+
+
+def _check_contents(call: Call, output: t.Iterable[t.Mapping[str, t.Any]], where: str) -> None:
+    """No content is longer than the call allows; in base64 four characters stand for three bytes (RFC 4648)."""
+    limit = t.cast("int", call.parameters.get("limit", _READ_LIMIT))
+    longest = -(-limit // 3) * 4 if call.parameters.get("encoding") == "base64" else limit
+    for item in output:
+        if len(item.get("content") or "") > longest:
+            raise typed_values.BadAnswer(f"{where}.content: expected {longest} characters at most")

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""An observation held against the batch that asked for it: nothing but what was asked for gets through. Pure.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import typed_values
+from .answer_shapes import checked_output
+from .messages import Call, CallResult, Observation
+
+_DEEPEST = 16
+"""Levels of an output object: the module sends four (docs/wire.md)."""
+
+
+def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
+    """The observation without answers to calls that nobody asked.
+
+    Args:
+        seen: what the node returned.
+        calls: those of the batch; none where only the state of the batch matters.
+
+    Returns:
+        What of it answers these calls, in the shape that each call's answer has.
+
+    Raises:
+        BadAnswer: an answer is larger than its call allows, or of another shape, or one is missing.
+    """
+    asked = {call.id: call for call in calls}
+    answers = {key: _checked(asked[key], result) for key, result in seen.calls.items() if key in asked}
+    stopped = seen.stopped if asked else None
+    if stopped is not None and stopped.id not in asked:
+        raise typed_values.BadAnswer("stopped.id: expected a call of this batch")
+    missing = asked.keys() - answers.keys()
+    if seen.state == "finished" and stopped is None and missing:
+        raise typed_values.BadAnswer(f"calls: expected an answer to {min(missing)}, got none")
+    return dataclasses.replace(seen, calls=answers, stopped=stopped)
+
+
+def _checked(call: Call, result: CallResult) -> CallResult:
+    where = f"calls.{call.id}"
+    if call.secret:
+        # The module sends none of it.
+        return dataclasses.replace(result, output=(), stdout="", stderr="", warnings=())
+    for name, said in (("stdout", result.stdout), ("stderr", result.stderr)):
+        if len(said) > call.output_limit:
+            raise typed_values.BadAnswer(
+                f"{where}.{name}: expected {call.output_limit} characters at most, got {len(said)}"
+            )
+    if _is_deeper(result.output, _DEEPEST):
+        raise typed_values.BadAnswer(f"{where}.output: expected at most {_DEEPEST} levels")
+    return dataclasses.replace(result, output=checked_output(call, result, f"{where}.output"))
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Whether lists and objects lie deeper in each other than that; never recurses deeper itself."""
+    if isinstance(value, t.Mapping):
+        return levels <= 0 or any(_is_deeper(item, levels - 1) for item in value.values())
+    if isinstance(value, (list, tuple)):
+        return levels <= 0 or any(_is_deeper(item, levels - 1) for item in value)
+    return False

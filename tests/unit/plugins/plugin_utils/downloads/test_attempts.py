@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Downloads that fail on a simulated machine: how often a mirror is asked, what stays, and what people are told."""
+
+from __future__ import annotations
+
+import hashlib
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from simulator.artifacts import ArtifactServer
+from simulator.artifacts.archives import zip_archive
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+PATH = "C:\\cache\\tool.zip"
+GOOD = zip_archive({"tool.exe": b"MZ"})
+EVIL = zip_archive({"tool.exe": b"MZ", "../../evil.exe": b"MZ"})
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[DirectNode]:
+    entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "time_scale": 0.01}
+    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine.power_on()
+    yield DirectNode(machine)
+    machine.power.power_off()
+
+
+@pytest.fixture
+def mirrors() -> Iterator[tuple[ArtifactServer, ArtifactServer]]:
+    with ArtifactServer() as first, ArtifactServer() as second:
+        yield first, second
+
+
+def artifact(data: bytes, *servers: ArtifactServer) -> dict[str, t.Any]:
+    urls = [f"{server.url}/files.example/tool.zip" for server in servers]
+    sha256 = hashlib.sha256(data).hexdigest()
+    return {"type": "Artifact", "name": "tool 1", "path": PATH, "urls": urls, "sha256": sha256}
+
+
+ARCHIVE = {"type": "Archive", "name": "C:\\tool", "path": PATH, "members": ["tool.exe"]}
+
+
+def run(node: DirectNode, *items: dict[str, t.Any]) -> Outcome:
+    return Convergence(node, load(items)).run()
+
+
+def asked(server: ArtifactServer) -> int:
+    return int(server.status()["total"])
+
+
+@pytest.mark.parametrize(("part", "times"), [(False, 1), (True, 2)])
+def test_a_mirror_that_does_not_have_it_is_asked_once(
+    node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer], part: bool, times: int
+) -> None:
+    first, second = mirrors
+    second.put("files.example/tool.zip", GOOD)
+    if part:
+        # Its server is asked to go on, and since 416 looks like 404 to curl, for all of it.
+        node.machine.files.make_directory("C:\\cache")
+        node.machine.files.write_bytes(f"{PATH}.part", GOOD[:20])
+    assert run(node, artifact(GOOD, first, second)).failures == []
+    # Once each for its size, before anything is fetched.
+    assert (asked(first), asked(second)) == (1 + times, 1 + 1)
+
+
+def test_an_archive_that_is_refused_leaves_nothing(
+    node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
+) -> None:
+    for server in mirrors:
+        server.put("files.example/tool.zip", EVIL)
+    outcome = run(node, artifact(EVIL, *mirrors))
+    assert "names that lead out of its folder" in outcome.failures[0]
+    assert not node.machine.files.exists(f"{PATH}.part")
+    assert [asked(server) for server in mirrors] == [1 + 1, 1], "its size is asked of the first only"
+
+
+def test_what_breaks_off_stays_for_the_next_run(
+    node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
+) -> None:
+    first, _ = mirrors
+    first.put("files.example/tool.zip", GOOD)
+    first.fault("cut", "*", at=5)
+    assert run(node, artifact(GOOD, first)).failures
+    assert node.machine.files.exists(f"{PATH}.part")
+
+
+def test_one_cause_is_told_once(node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]) -> None:
+    outcome = run(node, artifact(GOOD, *mirrors), ARCHIVE)
+    assert len(outcome.failures) == 1
+    assert "Artifact tool 1: " in outcome.failures[0]
+    assert outcome.changes == []
+    for server in mirrors:
+        server.put("files.example/tool.zip", GOOD)
+    assert run(node, artifact(GOOD, *mirrors), ARCHIVE).failures == []
+
+
+def test_an_archive_that_nobody_brings_fails_for_itself(node: DirectNode) -> None:
+    (failure,) = run(node, ARCHIVE).failures
+    assert "Archive C:\\tool: unpack: " in failure
+
+
+def test_an_archive_fails_for_itself_where_the_file_is_there(
+    node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
+) -> None:
+    first, _ = mirrors
+    first.put("files.example/tool.zip", GOOD)
+    assert run(node, artifact(GOOD, first)).failures == []
+    other = {**ARCHIVE, "members": ["missing.exe"]}
+    (failure,) = run(node, artifact(GOOD, first), other).failures
+    assert "Archive C:\\tool: " in failure

@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""When a convergence reboots the node, and which services it restarts."""
+
+from __future__ import annotations
+
+import pytest
+from unit.fake_settings import Setting, World, converge, titles
+
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+
+
+def test_a_reported_reboot_happens_once_and_the_rest_goes_on() -> None:
+    world = World()
+    world.needs_reboot = {"a", "b"}
+    outcome, action = converge(
+        world,
+        Setting(name="a", reboot="if_reported"),
+        Setting(name="b", reboot="if_reported"),
+        Setting(name="c"),
+        Setting(name="d"),
+    )
+    assert world.reboots == 1
+    assert world.sets() == ["a", "b", "c", "d"]
+    assert outcome.rebooted
+    # Observe, up to the barrier, the rest: nothing is observed again.
+    assert action._connection.commands == 3
+
+
+def test_no_reboot_is_made_that_nobody_reports() -> None:
+    world = World()
+    outcome, action = converge(world, Setting(name="a", reboot="if_reported"), Setting(name="b"))
+    assert world.reboots == 0
+    assert not outcome.rebooted
+    assert action._connection.commands == 2
+
+
+def test_a_certain_reboot_and_its_neighbours_are_one_reboot() -> None:
+    world = World()
+    world.needs_reboot = {"b"}
+    converge(world, Setting(name="a", reboot="always"), Setting(name="b", reboot="if_reported"), Setting(name="c"))
+    assert world.reboots == 1
+    assert world.sets() == ["a", "b", "c"]
+
+
+def test_reboots_apart_are_two() -> None:
+    world = World()
+    world.needs_reboot = {"c"}
+    converge(
+        world,
+        Setting(name="a", reboot="always"),
+        Setting(name="b"),
+        Setting(name="c", reboot="if_reported"),
+        Setting(name="d"),
+    )
+    assert world.reboots == 2
+    assert world.sets() == ["a", "b", "c", "d"]
+
+
+def test_a_change_without_calls_only_reboots() -> None:
+    world = World({"a": "pending"})
+    outcome, _ = converge(world, Setting(name="a"), Setting(name="b"))
+    assert world.reboots == 1
+    assert titles(outcome) == ["Setting a", "Setting b"]
+
+
+def test_without_leave_to_reboot_what_follows_fails() -> None:
+    world = World()
+    world.needs_reboot = {"a"}
+    resources = (Setting(name="a", reboot="if_reported"), Setting(name="b"))
+    outcome, _ = converge(world, *resources, may_reboot=False)
+    result = outcome.to_result(diff=False)
+    assert result["reboot_required"] is True
+    assert "win-1: a reboot is needed before Setting b" in result["msg"]
+    assert world.sets() == ["a"]
+    assert world.reboots == 0
+
+
+def test_without_leave_to_reboot_the_last_change_only_asks_for_it() -> None:
+    outcome, _ = converge(World(), Setting(name="a", reboot="always"), may_reboot=False)
+    assert outcome.reboot_required
+    assert outcome.failures == []
+
+
+def test_services_restart_once_if_they_run() -> None:
+    world = World()
+    world.has_services(kubelet="Running", containerd="Stopped")
+    restarts = ("kubelet", "containerd", "missing")
+    outcome, action = converge(
+        world, Setting(name="a", restarts=restarts), Setting(name="b", restarts=("Kubelet",)), Setting(name="c")
+    )
+    assert world.ran("Restart-Service") == 1
+    assert [call["command"] for call in world.executed][-1] == "Restart-Service"
+    assert outcome.failures == []
+    assert action._connection.commands == 2
+
+
+@pytest.mark.parametrize("state", ["Stopped", "Running"])
+@pytest.mark.parametrize(("first", "restarts"), [("service", 1), ("file", 0)])
+def test_a_service_runs_with_what_the_batch_wrote_after_it_was_started(state: str, first: str, restarts: int) -> None:
+    world = World()
+    world.has_services(kubelet=state)
+    (service,) = load([{"type": "Service", "name": "kubelet", "state": "running"}])
+    file = Setting(name="a", restarts=("Kubelet",))
+    converge(world, *((service, file) if first == "service" else (file, service)))
+    starts = world.ran("Start-Service")
+    assert starts == (1 if state == "Stopped" else 0)
+    # A service that ran and need not change restarts for the file alone, wherever it stands.
+    assert world.ran("Restart-Service") == (restarts if state == "Stopped" else 1)
+
+
+def test_nothing_restarts_where_nothing_changed() -> None:
+    world = World({"a": "on"})
+    world.has_services(kubelet="Running")
+    converge(world, Setting(name="a", restarts=("kubelet",)), Setting(name="b"))
+    assert world.ran("Restart-Service") == 0
+
+
+def test_nothing_restarts_that_a_reboot_restarts() -> None:
+    world = World()
+    world.has_services(kubelet="Running")
+    converge(world, Setting(name="a", reboot="always", restarts=("kubelet",)), Setting(name="b"))
+    assert world.ran("Restart-Service") == 0
+
+
+def test_what_changed_before_a_failure_still_restarts_its_services() -> None:
+    world = World()
+    world.has_services(kubelet="Running", containerd="Running")
+    world.broken = {"b"}
+    converge(world, Setting(name="a", restarts=("kubelet",)), Setting(name="b", restarts=("containerd",)))
+    asked = [call["parameters"]["Name"] for call in world.executed if "Name" in call.get("parameters", {})]
+    assert world.ran("Restart-Service") == 1
+    assert asked.count("kubelet") == 2  # Before the failed batch, and for the restart.
+    assert asked.count("containerd") == 1
+
+
+def test_a_service_that_restarts_after_a_change_anyway_restarts_once() -> None:
+    (service,) = load([{"type": "Service", "name": "kubelet", "environment": {"X": "1"}, "state": "running"}])
+    file = Setting(name="a", restarts=("Kubelet",))
+    for resources, restarts in (([file, service], 1), ([service, file], 2)):
+        world = World()
+        world.has_services(kubelet="Running")
+        outcome, _ = converge(world, *resources)
+        assert outcome.failures == []
+        # Whatever started before the change has not read it.
+        assert world.ran("Restart-Service") == restarts

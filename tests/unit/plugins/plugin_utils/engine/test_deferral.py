@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.fake_settings import Setting, World, converge, titles
+
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.deferral import split
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fetch(Setting):
+    type: t.ClassVar[str] = "Fetch"
+    builds_on: t.ClassVar[frozenset[str] | None] = frozenset({"Folder"})
+
+
+class Folder(Setting):
+    type: t.ClassVar[str] = "Folder"
+
+
+RESOURCES = st.builds(
+    lambda type_, disturbs, reboot: (type_(name="x", disturbs=disturbs), reboot),
+    st.sampled_from([Setting, Fetch, Folder]),
+    st.sampled_from([None, True]),
+    st.sampled_from(["never", "never", "if_reported", "always"]),
+)
+
+
+def plan(entries: t.Iterable[tuple[t.Any, t.Any]]) -> list[Planned]:
+    return [
+        Planned(
+            position=position, resource=resource, change=Change(why="", before={}, after={}, calls=(), reboot=reboot)
+        )
+        for position, (resource, reboot) in enumerate(entries)
+    ]
+
+
+@given(st.lists(RESOURCES, max_size=12))
+def test_what_is_made_at_once_disturbs_nobody_and_builds_on_nothing_that_waits(entries: list[t.Any]) -> None:
+    changes = plan(entries)
+    now, later = split(changes)
+    assert sorted([*now, *later], key=lambda item: item.position) == changes
+    assert [item.position for item in now] == sorted(item.position for item in now)
+    assert [item.position for item in later] == sorted(item.position for item in later)
+    assert not any(item.disturbance for item in now)
+    for item in now:
+        waiting = [other for other in later if other.position < item.position]
+        assert not waiting or isinstance(item.resource, Fetch)
+        assert not any(isinstance(other.resource, Folder) for other in waiting)
+    # Nothing waits without a reason.
+    assert not later or later[0].disturbance
+
+
+def test_a_run_makes_the_first_part_and_tells_the_rest() -> None:
+    world = World()
+    resources = [Setting(name="a"), Setting(name="b", disturbs=True), Setting(name="c"), Fetch(name="d")]
+    outcome, action = converge(world, *resources, disturbing="defer")
+    assert world.sets() == ["a", "d"]
+    assert titles(outcome) == ["Setting a", "Fetch d"]
+    result = outcome.to_result(diff=False)
+    assert [(item["name"], item["disturbs"]) for item in result["deferred"]] == [("b", True), ("c", False)]
+    assert result["changed"] is True
+    assert "failed" not in result
+    # No command was added.
+    assert action._connection.commands == 2
+    # The rest follows, and all is done then.
+    outcome, _ = converge(world, *resources)
+    assert world.sets() == ["a", "d", "b", "c"]
+    assert outcome.deferred == []
+
+
+def test_nothing_but_a_reboot_is_left_undone() -> None:
+    world = World({"a": "pending"})
+    outcome, action = converge(world, Setting(name="a"), disturbing="defer")
+    assert [planned.resource.name for planned in outcome.deferred] == ["a"]
+    assert (world.reboots, action._connection.commands) == (0, 1)
+    assert outcome.to_result(diff=False)["changed"] is False
+
+
+def test_a_dry_run_tells_all_and_what_would_wait() -> None:
+    outcome, _ = converge(
+        World(), Setting(name="a"), Setting(name="b", reboot="always"), disturbing="defer", check_mode=True
+    )
+    assert titles(outcome) == ["Setting a", "Setting b"]
+    assert [planned.resource.name for planned in outcome.deferred] == ["b"]
+
+
+def test_a_batch_that_is_lost_is_parted_anew() -> None:
+    world = World()
+    resources = [Setting(name="a", long=True), Setting(name="b", disturbs=True)]
+    outcome, _ = converge(world, *resources, disturbing="defer", faults={2: "killed"})
+    assert world.sets() == ["a"]
+    assert [planned.resource.name for planned in outcome.deferred] == ["b"]

@@ -1,0 +1,265 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a plan takes of the node's volumes: asked before the first byte, refused in one table."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.fake_settings import Setting, World, converge, titles
+from unit.scripted_machine import failure
+
+from ansible_collections.winkube.node.plugins.plugin_utils.engine import disk_space
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Room
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Results
+from simulator.machine.files import GIGABYTE
+from simulator.machine.objects import ProgramResult
+
+GB = 10**9
+
+
+def told(seen: Results) -> int | None:
+    return int(seen["size"].stdout)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Big(Setting):
+    """A setting that takes room."""
+
+    type: t.ClassVar[str] = "Big"
+    independent: t.ClassVar[bool] = True
+    size: int | None = None
+    drive: str = "C"
+    asked: bool = False
+    later: bool = False
+
+    def plan(self, seen: Results) -> Change | None:
+        change = super().plan(seen)
+        if change is None:
+            return None
+        ask = (Call(id="size", command="size.exe", arguments=(self.name,)),) if self.asked else ()
+        read = told if self.asked else None
+        wanted = Room(path=f"{self.drive}:\\cache\\{self.name}", size=self.size, ask=ask, read=read, later=self.later)
+        return dataclasses.replace(change, room=wanted)
+
+
+class Disks(World):
+    """A machine with disks, that knows the sizes of what is elsewhere."""
+
+    def __init__(self, free: dict[str, int], sizes: dict[str, str] | None = None) -> None:
+        known = {"size.exe": lambda call: ProgramResult(stdout=(sizes or {})[call["arguments"][0]])}
+        super().__init__(more=known, drives=["C", *free], disk_gb=127 * GB / GIGABYTE)
+        self.node.files.free_space = lambda drive="C": free[drive]  # type: ignore[method-assign]
+
+
+def test_what_fits_costs_one_command_more() -> None:
+    world = Disks({"C": 10 * GB})
+    outcome, action = converge(world, Big(name="a", size=4 * GB), Big(name="b", size=5 * GB))
+    assert titles(outcome) == ["Big a", "Big b"]
+    assert action._connection.commands == 3
+    assert action._connection.no_log_seen == [False, True, False], "sizes are asked with what may be secret"
+
+
+def test_what_does_not_fit_is_refused_whole_with_what_each_takes() -> None:
+    world = Disks({"C": 10 * GB, "D": 100 * GB}, {"b": "5500000000", "c": "<html>"})
+    resources = [
+        Setting(name="first"),
+        Big(name="a", size=4 * GB),
+        Big(name="b", asked=True),
+        Big(name="c", asked=True),
+        Big(name="d", size=90 * GB, drive="d"),
+    ]
+    with pytest.raises(NodeError) as caught:
+        converge(world, *resources)
+    assert world.settings == {}, "not even the first"
+    assert str(caught.value).splitlines() == [
+        "win-1: not enough room on C:; nothing was begun",
+        "  Big a             4.0 GB",
+        "  Big b             5.5 GB",
+        "  Big c            unknown",
+        "  needed            9.5 GB",
+        "  kept in reserve   1.0 GB",
+        "  free             10.0 GB",
+        "  missing           500 MB",
+    ]
+
+
+def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() -> None:
+    """As a container image, where the runtime that asks its registry comes by the same plan."""
+    plan = [Setting(name="runtime"), Big(name="image", asked=True, later=True), Big(name="other", size=GB)]
+    for size, fits in ((5 * GB, True), (9 * GB, False)):
+        world = Disks({"C": 10 * GB})
+
+        def asked(dummy: t.Any, world: Disks = world, size: int = size) -> t.Any:
+            return ProgramResult(stdout=str(size)) if "runtime" in world.settings else failure("no runtime")
+
+        world.handlers["size.exe"] = asked
+        if fits:
+            outcome, action = converge(world, *plan)
+            assert titles(outcome) == ["Setting runtime", "Big image", "Big other"]
+            # Observe; measure and apply, twice.
+            assert action._connection.commands == 5
+            continue
+        with pytest.raises(NodeError, match="not enough room on C: for the rest of the plan") as caught:
+            converge(world, *plan)
+        assert titles(caught.value.outcome) == ["Setting runtime"]  # type: ignore[attr-defined]
+        assert world.sets() == ["runtime"]
+
+
+def test_what_nobody_can_ever_tell_costs_one_more_look_only() -> None:
+    world = Disks({"C": 10 * GB})
+    world.handlers["size.exe"] = lambda dummy: failure("nobody knows")
+    outcome, action = converge(world, Setting(name="runtime"), Big(name="image", asked=True, later=True))
+    assert titles(outcome) == ["Setting runtime", "Big image"]
+    assert action._connection.commands == 5
+
+
+def test_a_disk_is_no_larger_than_that_of_the_machines_that_start_from_the_image() -> None:
+    measured = {
+        "free-space.C:": CallResult(ok=True, output=({"free": 100 * GB, "total": 127 * GB},)),
+        "free-space.D:": CallResult(ok=True, output=({"free": 50 * GB, "total": 60 * GB},)),
+    }
+    assert disk_space.free(measured) == {"C:": 100 * GB, "D:": 50 * GB}
+    # 27 GB are in use: of 30 GB, 3 GB are left; of 20 GB, less than nothing.
+    assert disk_space.free(measured, 30 * GB) == {"C:": 3 * GB, "D:": 50 * GB}
+    assert disk_space.free(measured, 20 * GB)["C:"] == -7 * GB
+    assert disk_space.free(measured, 200 * GB)["C:"] == 100 * GB
+    world = Disks({"C": 100 * GB})
+    with pytest.raises(NodeError, match="nothing was begun"):
+        converge(world, Big(name="a", size=3 * GB), disk_limit=30 * GB)
+    converge(world, Big(name="a", size=GB), disk_limit=30 * GB)
+    needs = [disk_space.Need(title="Artifact x", volume="C:", size=GB)]
+    assert disk_space.refusal(needs, disk_space.free(measured, 30 * GB)) is None
+    lines = (disk_space.refusal(needs, disk_space.free(measured, 20 * GB)) or "").splitlines()
+    assert [" ".join(line.split()) for line in lines[-2:]] == ["free -7.0 GB", "missing 9.0 GB"]
+
+
+def test_nothing_to_bring_and_check_mode_ask_for_nothing() -> None:
+    world = Disks({"C": 0})
+    _, action = converge(world, Setting(name="a"))
+    assert action._connection.commands == 2
+    outcome, action = converge(world, Big(name="b", size=GB), check_mode=True)
+    assert (titles(outcome), action._connection.commands) == (["Big b"], 1)
+    assert world.ran("@free-space") == 0
+
+
+def test_a_volume_that_does_not_tell_is_no_reason_to_stop() -> None:
+    outcome, _ = converge(Disks({}), Big(name="a", size=GB, drive="E"))
+    assert titles(outcome) == ["Big a"]
+    assert outcome.warnings == ["win-1: the free space of E: could not be read"]
+
+
+SIZES = st.none() | st.integers(0, 50)
+NEEDS = st.lists(st.builds(disk_space.Need, title=st.just("x"), volume=st.sampled_from(["C:", "D:"]), size=SIZES))
+
+
+@given(NEEDS, st.dictionaries(st.sampled_from(["C:", "D:"]), st.integers(0, 200)), st.integers(0, 100))
+def test_it_fits_exactly_where_sum_and_reserve_are_free(
+    needs: list[disk_space.Need], left: dict[str, int], reserve: int
+) -> None:
+    short = [
+        name
+        for name, free in left.items()
+        if any(need.volume == name for need in needs)
+        and sum(need.size or 0 for need in needs if need.volume == name) + reserve > free
+    ]
+    said = disk_space.refusal(needs, left, reserve)
+    assert (said is None) == (not short)
+    assert all(f"not enough room on {name}" in (said or "") for name in short)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1 KB"), (45_400_000, "45 MB"), (2_345_678_901, "2.3 GB")],
+)
+def test_amounts(size: int, text: str) -> None:
+    assert disk_space.amount(size) == text
+
+
+def test_what_an_archive_unpacks_to_follows_from_what_is_brought() -> None:
+    def planned(position: int, title: str, wanted: Room) -> Planned:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+        return Planned(position=position, resource=Big(name=title), change=change)
+
+    brought = planned(0, "archive", Room(path="C:\\cache\\a.tar.gz", size=100))
+    unpacked = planned(1, "programs", Room(path="D:\\k", size=None, unpacks="c:\\CACHE\\a.tar.gz"))
+    elsewhere = planned(2, "others", Room(path="D:\\o", size=None, unpacks="C:\\cache\\b.zip"))
+    assert [need.size for need in disk_space.needs([brought, unpacked, elsewhere], {})] == [
+        100,
+        100 * Room.UNPACKED,
+        None,
+    ]
+
+
+def test_what_several_changes_bring_is_counted_once_on_each_volume() -> None:
+    def planned(position: int, drive: str, parts: dict[str, int]) -> Planned:
+        wanted = Room(path=f"{drive}:\\store", size=None, read=lambda dummy: parts)
+        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+        return Planned(position=position, resource=Big(name=str(position)), change=change)
+
+    base = {"base": 100}
+    changes = [
+        planned(0, "C", {**base, "a": 1}),
+        planned(1, "c", {**base, "b": 2}),
+        planned(2, "D", {**base, "c": 3}),
+        planned(3, "C", base),
+        planned(4, "C", {}),
+    ]
+    assert [need.size for need in disk_space.needs(changes, {})] == [101, 2, 103, 0, 0]
+
+
+def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -> None:
+    def needs(*wanted: Room) -> list[tuple[str, int | None]]:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+        planned = Planned(position=0, resource=Big(name="a"), change=change)
+        assert len(disk_space.questions([planned])) == len({one.path[0].upper() for one in wanted})
+        return [(need.volume, need.size) for need in disk_space.needs([planned], {})]
+
+    assert needs(Room(path="C:\\a", size=1), Room(path="D:\\a", size=4)) == [("C:", 1), ("D:", 4)]
+    assert needs(Room(path="C:\\a", size=1), Room(path="c:\\b", size=4)) == [("C:", 5)]
+    assert needs(Room(path="C:\\a", size=1), Room(path="C:\\b", size=None)) == [("C:", 1)]
+    assert needs(Room(path="C:\\a", size=None), Room(path="C:\\b", size=2)) == [("C:", 2)]
+    assert needs(Room(path="C:\\a", size=None)) == [("C:", None)]
+
+
+def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed() -> None:
+    world = Disks({"C": 10 * GB})
+    world.handlers["size.exe"] = lambda dummy: failure("nobody knows")
+    plan = [Setting(name="feature", reboot="always"), Big(name="image", asked=True, later=True), Setting(name="last")]
+    outcome, dummy = converge(world, *plan, may_reboot=False)
+    assert (titles(outcome), outcome.reboot_required) == (["Setting feature"], True)
+    assert len(outcome.failures) == 1
+    assert "a reboot is needed before Big image, Setting last; reboot is false" in outcome.failures[0]
+
+
+def asked_of(*calls: Call, secret: bool = False) -> tuple[Call, ...]:
+    """The questions about the size of a download, without the one about the free space."""
+    download = Call(id="download", command="curl.exe", secret=secret)
+    wanted = Room(path="c:\\cache\\a", size=None, ask=calls)
+    change = Change(why="it is not there", before={}, after={}, calls=(download,), room=wanted)
+    free, *found = disk_space.questions([Planned(position=0, resource=Big(name="a"), change=change)])
+    assert (free.command, free.parameters, free.on_error) == ("@free-space", {"path": "c:\\cache\\a"}, "continue")
+    return tuple(found)
+
+
+def test_programs_that_ask_for_sizes_run_eight_at_a_time() -> None:
+    first, own, other = asked_of(
+        Call(id="1", command="CURL.exe"),
+        Call(id="2", command="curl.exe", parallel=3),
+        Call(id="3", command="Get-Item"),
+    )
+    assert [call.parallel for call in (first, own, other)] == [8, 3, None]
+    assert {call.on_error for call in (first, own, other)} == {"continue"}
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("secret", [True, False])
+def test_a_question_is_private_where_it_or_its_download_is(secret: bool, private: bool) -> None:
+    (question,) = asked_of(Call(id="1", command="curl.exe", private=private), secret=secret)
+    assert question.private is (secret or private)

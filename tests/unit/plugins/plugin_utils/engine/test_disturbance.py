@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from unit.resource_answers import answer, one
+
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.disturbance import disturbance
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Input
+
+FILE = {"type": "File", "name": "C:\\f", "content": "x"}
+SERVICE = {"type": "Service", "name": "kubelet", "path": "C:\\k\\kubelet.exe", "arguments": ["--v=2"]}
+KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
+
+
+def change(*calls: Call, **more: t.Any) -> Change:
+    return Change(why="", before={}, after={}, calls=calls, **more)
+
+
+def of(resource: dict[str, t.Any], *calls: Call, **more: t.Any) -> str:
+    return disturbance(one(**resource), change(*calls, **more))
+
+
+def test_a_reboot_disturbs_whatever_the_resource_says() -> None:
+    assert of(FILE, reboot="always") == "reboots the node"
+    assert of({**FILE, "disturbs": False}, reboot="if_reported") == "may reboot the node"
+
+
+def test_plain_changes_do_not() -> None:
+    assert of(FILE) == ""
+    assert of({**FILE, "restarts": ["w32time"]}) == ""
+    assert of({**FILE, "disturbs": True}, harmless=True) == ""
+
+
+@pytest.mark.parametrize("service", ["kubelet", "KubeLet", "containerd", "docker", "cri-dockerd", "kube-proxy", "hns"])
+def test_a_restart_of_what_pods_need_does(service: str) -> None:
+    assert of({**FILE, "restarts": ["w32time", service]}) == f"restarts {service.lower()}"
+    assert of({**FILE, "restarts": [service], "disturbs": False}) == ""
+
+
+def test_what_a_resource_cannot_tell_it_says() -> None:
+    assert of({**FILE, "disturbs": True}) == "changes what pods use"
+    # The more precise reason where there is one.
+    assert of({**FILE, "disturbs": True, "restarts": ["kubelet"]}) == "restarts kubelet"
+
+
+def test_services_are_found_in_the_calls() -> None:
+    archive = {"type": "Archive", "name": "C:\\k", "path": "C:\\k.zip"}
+    look = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
+    stop = Call(id="stop-0", command="Stop-Service", input=Input(calls=("service-0",)))
+    assert of(archive, look, stop) == "restarts kubelet"
+    assert of(archive, look) == ""
+    assert of({**archive, "stops": ["kubelet"]}) == ""
+    deleted = Call(id="delete", command="sc.exe", arguments=("delete", "flanneld"))
+    assert of({"type": "Service", "name": "flanneld", "state": "absent"}, deleted) == "stops flanneld"
+
+
+def service(status: str, command_line: str, **more: t.Any) -> str:
+    resource = one(**SERVICE, **more)
+    values = {"ImagePath": {"value": command_line}, "Start": {"value": 2}}
+    seen = {
+        "service": answer({"Name": "kubelet", "Status": status}),
+        "definition": answer({"key_exists": True, "values": values}),
+    }
+    planned = resource.plan(seen)
+    return disturbance(resource, planned) if planned else "nothing to do"
+
+
+OLD, SAME = "C:\\k\\kubelet.exe --v=1", "C:\\k\\kubelet.exe --v=2"
+
+
+def test_a_running_service_with_other_arguments_is_restarted() -> None:
+    assert service("Running", SAME) == "nothing to do"
+    assert service("Running", OLD) == "restarts kubelet"
+    assert service("Running", SAME, description="another") == ""
+
+
+def test_a_service_that_does_not_run_may_be_started_and_changed() -> None:
+    assert service("Stopped", OLD, state="running") == ""
+    assert service("Running", SAME, state="stopped") == "stops kubelet"
+
+
+def test_a_start_that_cuts_the_link_changes_the_network() -> None:
+    assert service("Stopped", SAME, state="running", cuts_link=True) == "changes the network"

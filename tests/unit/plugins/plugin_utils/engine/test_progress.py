@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What people are told while a long batch runs."""
+
+from __future__ import annotations
+
+from unit.fake_settings import Setting
+
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.progress import Teller
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Progress, Running
+
+CHANGES = [
+    Planned(
+        position=position, resource=Setting(name=name), change=Change(why="", before={}, after={}, calls=())
+    )
+    for position, name in enumerate(["kubernetes 1.37.1", "containerd 2.3.7", "flannel 0.28", "pause"])
+]  # fmt: skip
+MB = 10**6
+
+
+def running(**sizes: int | None) -> Progress:
+    calls = tuple(Running(id=f"{name}.get", size=size) for name, size in sizes.items())
+    return Progress(id=calls[0].id if calls else "r0.get", done=1, total=9, running=calls)
+
+
+def test_files_that_grow_are_told_with_what_they_come_to() -> None:
+    said: list[str] = []
+    teller = Teller("win-a", said.append)
+    teller.sizes = {"Setting kubernetes 1.37.1": 120 * MB, "Setting containerd 2.3.7": 2300 * MB}
+    teller.tell(running(r0=45 * MB, r1=12 * MB, r2=3 * MB, r3=None), CHANGES)
+    teller.tell(running(r0=45 * MB, r1=12 * MB, r2=3 * MB, r3=None), CHANGES)
+    teller.tell(running(r0=119 * MB, r2=20 * MB), CHANGES)
+    assert said == [
+        "win-a: kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 12 MB of 2.3 GB, flannel 0.28 3 MB",
+        "win-a: kubernetes 1.37.1 119 of 120 MB, flannel 0.28 20 MB, containerd 2.3.7 ended",
+    ]
+
+
+def test_a_file_that_outgrows_what_was_expected_is_told_as_it_is() -> None:
+    said: list[str] = []
+    teller = Teller("win-a", said.append)
+    teller.sizes = {"Setting pause": 10}
+    teller.tell(running(r3=2 * MB), CHANGES)
+    assert said == ["win-a: pause 2 MB"]
+
+
+def test_without_files_the_change_is_named() -> None:
+    said: list[str] = []
+    teller = Teller("win-a", said.append)
+    teller.tell(running(r2=None), CHANGES)
+    teller.tell(Progress(id="r3.x", done=3, total=9), CHANGES)
+    teller.tell(Progress(id="restart.0.was", done=8, total=9), CHANGES)
+    assert said == ["win-a: 3/4 Setting flannel 0.28", "win-a: 4/4 Setting pause"]
+    Teller("win-a", None).tell(running(r0=1), CHANGES)

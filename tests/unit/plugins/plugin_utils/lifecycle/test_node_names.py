@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A machine's own word for its name is not taken where the name is another's."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.winkube.node.plugins.filter.node import FilterModule
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.node_names import Claim, problems
+
+HONEST = Claim(host="image-1", name="win-7f3k2", address="192.0.2.1")
+
+
+def node(os: str = "windows", *addresses: str) -> dict[str, t.Any]:
+    return {"os": os, "addresses": list(addresses), "ready": False}
+
+
+def test_a_name_of_its_own_is_taken() -> None:
+    assert problems([HONEST, Claim(host="other", given="win-b")], {"win-b": node()}) == {}
+
+
+@pytest.mark.parametrize(
+    ("others", "nodes", "why"),
+    [
+        ([Claim(host="a", given="win-7f3k2")], {}, "the inventory's host a"),
+        ([Claim(host="a", given="WIN-7F3K2")], {}, "the inventory's host a"),
+        ([Claim(host="win-7f3k2")], {}, "the inventory's host win-7f3k2"),
+        ([Claim(host="a", name="win-7f3k2", address="192.0.2.2")], {}, "another host says the same"),
+        ([], {"win-7f3k2": node("linux", "192.0.2.1")}, "a node with linux"),
+        ([], {"win-7f3k2": node("windows", "192.0.2.9")}, "a node at 192.0.2.9, not at 192.0.2.1"),
+        ([], {"win-7f3k2": node("windows")}, "a node at an unknown address"),
+    ],
+)
+def test_a_name_of_somebody_else_is_refused(others: list[Claim], nodes: dict[str, t.Any], why: str) -> None:
+    found = problems([HONEST, *others], nodes)
+    assert why in found["image-1"]
+    assert "set kubernetes_node_hostname" in found["image-1"]
+
+
+def test_the_same_machine_may_join_anew() -> None:
+    assert problems([HONEST], {"win-7f3k2": node("windows", "192.0.2.1")}) == {}
+    assert problems([HONEST], {"win-7f3k2": node("windows", "10.0.0.1", "image-1")}) == {}
+
+
+def test_a_node_may_be_reached_at_an_address_that_it_does_not_know() -> None:
+    """Behind address translation, for one: only changes of the Node object need more."""
+    joined = Claim(host="image-1", name="win-7f3k2", address="203.0.113.1", joined=True)
+    assert problems([joined], {"win-7f3k2": node("windows", "10.0.0.1")}) == {}
+
+
+def test_what_the_inventory_says_needs_no_proof() -> None:
+    given_ = Claim(host="a", given="win-a", name="win-a", address="192.0.2.1")
+    assert problems([given_], {"win-a": node("windows", "192.0.2.9")}) == {}
+
+
+NAMES = st.sampled_from(["a", "b", "c", "linux"])
+CLAIMS = st.lists(
+    st.builds(Claim, host=st.sampled_from(["h1", "h2", "a", "b"]), given=st.just("") | NAMES, name=st.just("") | NAMES,
+              address=st.sampled_from(["1", "2"]), joined=st.booleans()),
+    max_size=4, unique_by=lambda claim: claim.host,
+)  # fmt: skip
+
+
+@given(claims=CLAIMS)
+def test_nobody_gets_the_name_of_another_by_its_own_word(claims: list[Claim]) -> None:
+    nodes = {"linux": node("linux", "1")}
+    refused = problems(claims, nodes)
+    taken = [claim for claim in claims if claim.name and not claim.given and claim.host not in refused]
+    assert len({claim.name for claim in taken}) == len(taken)
+    for claim in taken:
+        assert claim.name != "linux"
+        others = {name for other in claims if other.host != claim.host for name in (other.host, other.given)}
+        # A host that is called as another one's node is named: the first of them in the inventory has it.
+        assert claim.name not in others or claim.name in (claim.host, claim.given)
+
+
+def test_the_filter_reads_what_the_role_has() -> None:
+    found = FilterModule().filters()["node_name_problems"](
+        ["wina", "winb", "later"],
+        given=[["", "node-a"], ["", ""], ["", ""]],
+        addresses=["192.0.2.1", "", ""],
+        facts=[
+            {"node_name": "node-a", "self_named": False, "joined": True},
+            {"node_name": "node-a", "self_named": True, "joined": True},
+            {},
+        ],
+        nodes={},
+    )
+    assert list(found) == ["winb"]
+    assert "the inventory's host wina" in found["winb"]

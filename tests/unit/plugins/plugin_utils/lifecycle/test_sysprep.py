@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import sysprep
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm, registries
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+from simulator.windows import certificate_store
+
+
+def test_windows_says_when_it_is_sealed_not_sysprep() -> None:
+    calls = {call.id: call for call in sysprep.generalize_calls(["C:\\Windows\\Temp\\*"], None, 1800)}
+    assert calls["sealed"].until == {"value": sysprep.SEALED}
+    assert calls["sysprep"].arguments == ("/oobe", "/generalize", "/mode:vm", "/quiet", "/quit")
+    assert calls["sysprep"].long
+
+
+def test_a_machine_that_is_sealed_is_left_alone() -> None:
+    order = [call.id for call in sysprep.generalize_calls([], None, 60)]
+    assert order.index("stop-if-sealed") < order.index("sysprep")
+
+
+def test_the_azure_agent_is_waited_for_only_where_it_is() -> None:
+    calls = {call.id: call for call in sysprep.generalize_calls([], "C:\\unattend.xml", 60)}
+    assert calls["agent-RdAgent"].on_error == "continue"
+    assert calls["wait-RdAgent"].needs == ("agent-RdAgent",)
+    assert calls["sysprep"].arguments[-1] == "/unattend:C:\\unattend.xml"
+
+
+def test_an_image_holds_no_token_of_a_join_that_was_cut_off() -> None:
+    calls = {call.id: call for call in sysprep.generalize_calls([], None, 60)}
+    removed = {str(call.parameters.get("Path")) for call in calls.values() if call.command == "Remove-Item"}
+    assert set(kubeadm.LEFTOVERS) <= removed
+
+
+def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
+    listeners = [sysprep.Listener("*", "AB12"), sysprep.Listener("IP:10.0.0.5", "")]
+    calls = sysprep.shutdown_calls(listeners, reset_winrm=True, shutdown=True)
+    order = [call.id for call in calls]
+    assert order == ["shutdown", "unencrypted", "basic", "listener-0", "certificate-0", "listener-1"]
+    # It may close the very link over which it came.
+    assert any(call.long for call in calls)
+    dropped = {call.id: call.parameters for call in calls}
+    assert dropped["certificate-0"]["LiteralPath"] == "Cert:\\LocalMachine\\My\\AB12"
+    assert dropped["listener-1"]["SelectorSet"] == {"Address": "IP:10.0.0.5", "Transport": "HTTPS"}
+    assert sysprep.shutdown_calls(listeners, reset_winrm=False, shutdown=False) == ()
+
+
+def test_the_private_key_of_a_listener_stays_in_no_image(tmp_path: Path) -> None:
+    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    machine.power_on()
+    try:
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "win1")])
+        mark = certificate_store.add(machine, "My", *certificate_store.self_signed(name, []))
+        keys = "C:\\ProgramData\\Microsoft\\Crypto\\Keys"
+        assert [file.name for file in machine.files.listing(keys)] == [mark]
+        calls = sysprep.shutdown_calls([sysprep.Listener("*", mark)], reset_winrm=True, shutdown=False)
+        DirectNode(machine).run(Batch(calls=calls))
+        assert not certificate_store.contains(machine, "My", mark)
+        assert machine.files.listing(keys) == []
+    finally:
+        machine.power.power_off()
+
+
+LISTENERS = [
+    {"Address": "*", "Transport": "HTTP", "CertificateThumbprint": None},
+    {"Address": "*", "Transport": "HTTPS", "CertificateThumbprint": "ab 12"},
+]
+
+
+@pytest.mark.parametrize(
+    ("service", "files", "note", "expected"),
+    [
+        (False, [False, False], None, ("", "")),
+        (True, [True, True], "delayed-auto", (sysprep._CLOUDBASE_FILES[0], "delayed-auto")),
+        (True, [False, True], None, (sysprep._CLOUDBASE_FILES[1], "")),
+    ],
+)
+def test_what_is_seen_of_a_machine(
+    service: bool, files: list[bool], note: str | None, expected: tuple[str, str]
+) -> None:
+    there = [{"path": path, "exists": exists} for path, exists in zip(sysprep._CLOUDBASE_FILES, files, strict=True)]
+    calls = {
+        "listeners": {"ok": True, "output": LISTENERS},
+        "cloudbase": {"ok": service, "output": []},
+        "cloudbase-note": {"ok": True, "output": [{"exists": note is not None, "value": note}]},
+        "cloudbase-files": {"ok": True, "output": there},
+    }
+    assert set(calls) == {call.id for call in sysprep.look_calls()}
+    machine = sysprep.look(Observation.from_wire({"state": "finished", "calls": calls}))
+    assert machine.listeners == (sysprep.Listener("*", "ab12"),)
+    assert machine.cloudbase_init is service
+    assert (machine.cloudbase_unattend, machine.cloudbase_start_mode) == expected
+
+
+def test_cloudbase_init_starts_as_before_from_right_before_sysprep() -> None:
+    order = [call.id for call in sysprep.generalize_calls([], None, 60, "auto")]
+    assert order.index("cloudbase-start-mode") == order.index("sysprep") - 2
+    calls = {call.id: call for call in sysprep.generalize_calls([], None, 60, "delayed-auto")}
+    assert calls["cloudbase-start-mode"].arguments == ("config", "cloudbase-init", "start=", "delayed-auto")
+    assert not [call for call in sysprep.generalize_calls([], None, 60) if "cloudbase" in call.id]
+
+
+def test_sysprep_s_own_log_says_why_it_failed() -> None:
+    logs = [{"content": ""}, {"content": "first\nPackage Contoso was installed for a user"}]
+    seen = Observation.from_wire({"state": "finished", "calls": {"logs": {"ok": True, "output": logs}}})
+    assert sysprep.reason(seen).endswith("installed for a user")
+    assert sysprep.reason(seen, lines=1) == "Package Contoso was installed for a user"
+
+
+TOKEN = "[header]\n  'Authorization' = 'Basic eDp5'\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "goes"),
+    [
+        (f"server = 'https://r.example'\n\n{TOKEN}", True),
+        ("[host.'https://m.example']\n[host.'https://m.example'.header]\n'X-Token' = 's'\n", True),
+        ('[host."https://m.example"]\n  header = {"X-Token" = "s"}\n', True),
+        ('  [ host."https://m.example"."header" ]\n  X-Token = "s"\n', True),
+        (None, True),
+        ("server = 'https://r.example'\n[host.'https://header.example']\n  capabilities = ['pull']\n", False),
+        ("# [header] is not set\nserver = 'https://header.example'\n", False),
+        ("", False),
+    ],
+)
+def test_files_that_send_credentials_to_registries_are_known(content: str | None, goes: bool) -> None:
+    (call,) = (sysprep.content_call(["C:\\c\\r\\hosts.toml"]),)
+    output = [{"path": "C:\\c\\r\\hosts.toml", "exists": True, "content": content}]
+    seen = Observation.from_wire({"state": "finished", "calls": {call.id: {"ok": True, "output": output}}})
+    assert sysprep.sending(seen) == (["C:\\c\\r\\hosts.toml"] if goes else [])
+
+
+def test_what_the_collection_writes_of_credentials_is_found() -> None:
+    given = {"r.example": {"mirrors": [{"url": "https://m.example", "username": "u", "password": "p"}]}}
+    (found,) = registries.read(given)
+    assert sysprep._HEADER.search(registries.hosts_toml(found))
+    (public,) = registries.read({"header.example": {"mirrors": ["https://header.example"], "skip_verify": True}})
+    assert not sysprep._HEADER.search(registries.hosts_toml(public))
+
+
+def test_credentials_go_before_the_machine_is_generalized_and_not_in_silence() -> None:
+    calls = sysprep.generalize_calls([], None, 60, secrets=["C:\\a", "C:\\b"])
+    order = [call.id for call in calls]
+    assert order.index("stop-if-sealed") < order.index("secret-0") < order.index("secret-1") < order.index("sysprep")
+    assert all(call.on_error == "stop" for call in calls if call.id.startswith("secret-"))
+
+
+def test_a_folder_that_cannot_be_listed_is_no_folder_without_credentials() -> None:
+    def seen(hosts: dict[str, object]) -> Observation:
+        logins = {"ok": True, "output": [{"path": "C:\\l", "exists": True}, {"path": "C:\\m", "exists": False}]}
+        return Observation.from_wire({"state": "finished", "calls": {"hosts": hosts, "logins": logins}})
+
+    assert sysprep.registry_files(seen({"ok": True, "output": [{"FullName": "C:\\h"}]})) == (["C:\\h"], ["C:\\l"])
+    missing = {"category": "ObjectNotFound", "id": "PathNotFound", "message": "no"}
+    assert sysprep.registry_files(seen({"ok": False, "error": missing})) == ([], ["C:\\l"])
+    with pytest.raises(ValueError, match="cannot be listed"):
+        sysprep.registry_files(seen({"ok": False, "error": {**missing, "category": "PermissionDenied"}}))

@@ -1,0 +1,179 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Docker as a node's runtime: services that nssm runs, versions and variables that are refused, no switch of a node."""
+
+from __future__ import annotations
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+from unit.resource_answers import answer, one, planned
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import nssm
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version, docker_problem, supported
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import command_line
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
+
+CONTAINERD, DOCKER = "npipe:////./pipe/containerd-containerd", "npipe:////./pipe/cri-dockerd"
+DROPIN = "C:\\etc\\kubernetes\\kubelet.conf.d\\50-windows.conf"
+
+
+def seen(*, joined: bool = True, line: str | None = None, dropin: str = "", config: str = "") -> dict[str, CallResult]:
+    """What a node answers to NodeRuntime."""
+    return {
+        "joined": answer({"path": "C:\\etc\\kubernetes\\kubelet.conf", "exists": joined}),
+        "settings": answer(
+            {"path": DROPIN.upper(), "content": dropin},
+            {"path": "C:\\var\\lib\\kubelet\\config.yaml", "content": config},
+        ),
+        "service": answer({"exists": line is not None, "value": line}),
+    }
+
+
+def runtime(name: str) -> object:
+    return one(type="NodeRuntime", name=name)
+
+
+@pytest.mark.parametrize("name", ["containerd", "docker"])
+def test_a_machine_that_has_not_joined_may_have_any_runtime(name: str) -> None:
+    other = DOCKER if name == "containerd" else CONTAINERD
+    assert planned(runtime(name), **seen(joined=False, dropin=f"containerRuntimeEndpoint: {other}\n")) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("told", "current"),
+    [
+        ({}, "containerd"),
+        ({"dropin": f"kind: KubeletConfiguration\ncontainerRuntimeEndpoint: {DOCKER}\n"}, "docker"),
+        ({"dropin": f'containerRuntimeEndpoint: "{DOCKER}"\n'}, "docker"),
+        ({"config": f"containerRuntimeEndpoint: {DOCKER}\n"}, "docker"),
+        (
+            {"dropin": f"containerRuntimeEndpoint: {CONTAINERD}\n", "config": f"containerRuntimeEndpoint: {DOCKER}\n"},
+            "containerd",
+        ),
+        # Flags come before configuration, and the last of them counts.
+        (
+            {
+                "line": f"k.exe --container-runtime-endpoint={DOCKER}",
+                "dropin": f"containerRuntimeEndpoint: {CONTAINERD}\n",
+            },
+            "docker",
+        ),
+        (
+            {"line": f"k.exe --container-runtime-endpoint={DOCKER} --container-runtime-endpoint={CONTAINERD}"},
+            "containerd",
+        ),
+    ],
+)
+def test_a_node_that_has_joined_keeps_its_runtime(told: dict[str, str], current: str) -> None:
+    other = "docker" if current == "containerd" else "containerd"
+    assert planned(runtime(current), **seen(**told)) is None  # type: ignore[arg-type]
+    with pytest.raises(
+        ResourceError, match=f"runs its pods on {current}; drain it.*kubeadm reset.*at {current} for it"
+    ):
+        planned(runtime(other), **seen(**told))  # type: ignore[arg-type]
+
+
+def test_an_endpoint_that_nobody_here_knows_is_left_alone() -> None:
+    told = seen(dropin="containerRuntimeEndpoint: npipe:////./pipe/another\n")
+    assert planned(runtime("docker"), **told) is None  # type: ignore[arg-type]
+
+
+def parameters(arguments: list[str]) -> dict[str, dict[str, object]]:
+    made = nssm.parameters(
+        "flanneld",
+        application="C:\\opt\\flannel\\flanneld.exe",
+        arguments=arguments,
+        log_dir="C:\\var\\log\\flannel",
+        environment={"NODE_NAME": "win1"},
+    )
+    load(made)
+    return {str(item["value_name"]): item for item in made}
+
+
+def test_nssm_reads_program_environment_and_logs_from_the_registry() -> None:
+    made = parameters(["-kube-subnet-mgr"])
+    assert {item["key"] for item in made.values()} == {
+        "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\flanneld\\Parameters"
+    }
+    assert made["Application"]["value"] == "C:\\opt\\flannel\\flanneld.exe"
+    assert made["AppEnvironmentExtra"]["value"] == ["NODE_NAME=win1"]
+    assert made["AppStderr"]["value"] != made["AppStdout"]["value"]
+    assert all(item["restarts"] == ["flanneld"] for item in made.values())
+
+
+@hypothesis.given(
+    st.lists(st.text(st.characters(exclude_characters="%\x00", exclude_categories=("Cs",)), min_size=1), min_size=1)
+)
+def test_a_program_of_nssm_gets_its_arguments_as_they_were(arguments: list[str]) -> None:
+    line = str(parameters(arguments)["AppParameters"]["value"])
+    assert command_line.split(f"x {line}")[1:] == arguments
+
+
+def test_nssm_would_expand_a_percent_sign() -> None:
+    with pytest.raises(ValueError, match="% is not accepted"):
+        parameters(["--name=%PATH%"])
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "engine", "adapter", "problem"),
+    [
+        ("1.37.1", "29.2.1", "0.4.10", None),
+        ("1.30.0", "23.0.0", "0.3.0", None),
+        ("1.23.17", "29.2.1", "0.4.10", "dockershim, which is out of support; with Docker Kubernetes 1.30 to 1.37"),
+        ("1.24.0", "29.2.1", "0.4.10", "Kubernetes 1.24.0 is not supported; accepted are 1.30 to 1.37"),
+        ("1.37.1", "20.10.27", "0.4.10", "docker 20.10.27 is not supported; accepted are 23.0.0 and newer"),
+        ("1.37.1", "29.2.1", "0.2.6", "cri-dockerd 0.2.6 is not supported; accepted are 0.3.0 and newer"),
+    ],
+)
+def test_versions_that_go_together(kubernetes: str, engine: str, adapter: str, problem: str | None) -> None:
+    told = docker_problem(Version.parse(kubernetes), Version.parse(engine), Version.parse(adapter))
+    assert (told is None) if problem is None else problem in str(told)
+
+
+def values(**more: object) -> dict[str, object]:
+    return {
+        "container_runtime_moby_version": "29.2.1",
+        "container_runtime_docker_version": "25.0.14",
+        "container_runtime_cri_dockerd_version": "0.4.10",
+        **more,
+    }
+
+
+def test_mobys_defaults_are_accepted() -> None:
+    assert preflight.docker_problems("moby", f"{supported()['kubernetes']['newest']}.0", values()) == []
+
+
+def test_mirantis_archive_is_asked_for() -> None:
+    (problem,) = preflight.docker_problems("docker", "1.37.1", values())
+    assert "container_runtime_docker_url (from docker_url)" in str(problem)
+    assert "container_runtime: moby needs none" in str(problem)
+    assert (
+        preflight.docker_problems("docker", "1.37.1", values(container_runtime_docker_url="https://x/docker.zip")) == []
+    )
+
+
+@pytest.mark.parametrize("name", ["cni_flannel_image", "cni_kube_proxy_image"])
+def test_host_process_images_are_refused(name: str) -> None:
+    (problem,) = preflight.docker_problems("moby", "1.37.1", values(**{name: "registry.example/image:1"}))
+    assert problem.variable == name
+    assert "moby cannot run (only containerd can)" in str(problem)
+
+
+def test_mirrors_that_docker_would_never_ask_are_refused() -> None:
+    mirrors = {"mirrors": ["http://m:5000"]}
+    given = {
+        "registry.k8s.io": mirrors,
+        "docker.io": mirrors,
+        "registry.example": {"server": "https://registry.example"},
+    }
+    (problem,) = preflight.docker_problems("moby", "1.37.1", values(container_runtime_registries=given))
+    assert "mirrors of registry.k8s.io'" in str(problem)
+
+
+def test_a_version_that_is_none_is_told_by_its_variable() -> None:
+    (problem,) = preflight.docker_problems("moby", "1.37.1", values(container_runtime_cri_dockerd_version="latest"))
+    assert problem.variable == "container_runtime_cri_dockerd_version"

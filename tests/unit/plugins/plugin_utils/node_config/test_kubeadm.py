@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The batch that joins a machine, on a simulated one with a kubeadm of the test's own."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from unit.scripted_machine import ScriptedMachine
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
+from simulator.machine.objects import ProgramResult
+
+KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
+SECRET = "token: abcdef.0123456789abcdef\n"
+
+
+class Joining(ScriptedMachine):
+    """A machine with a kubeadm that writes down what it finds, and ends with an exit code."""
+
+    def __init__(self, exit_code: int = 0) -> None:
+        self.exit_code = exit_code
+        self.found: list[tuple[str, str]] = []
+        super().__init__({"kubeadm.exe": self._kubeadm})
+
+    def _kubeadm(self, call: dict[str, t.Any]) -> ProgramResult:
+        assert call["arguments"] == ["join", "--config", kubeadm.CONFIGURATION]
+        files = self.node.files
+        self.found.append((files.read_text(kubeadm.CONFIGURATION), files.sddl(kubeadm.CONFIGURATION)))
+        return ProgramResult(self.exit_code, "", "no\n" if self.exit_code else "")
+
+    def join(self) -> Observation:
+        batch = Batch(calls=kubeadm.join_calls(SECRET, "kubeadm.exe", 60))
+        return Observation.from_wire(self.handle(batch.to_wire()))
+
+
+def test_a_machine_that_has_joined_is_not_joined_again() -> None:
+    machine = Joining()
+    machine.node.files.make_directory(KUBELET_CONF.rpartition("\\")[0])
+    machine.node.files.write_text(KUBELET_CONF, "a kubeconfig")
+    seen = machine.join()
+    assert kubeadm.had_joined(seen)
+    assert machine.found == []
+    assert machine.node.files.read_text(KUBELET_CONF) == "a kubeconfig"
+
+
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_nobody_but_system_and_administrators_can_read_the_token(exit_code: int) -> None:
+    machine = Joining(exit_code)
+    seen = machine.join()
+    ((content, sddl),) = machine.found
+    assert content == SECRET
+    assert sddl == kubeadm.PRIVATE == "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
+    # And it does not stay.
+    assert not machine.node.files.exists(kubeadm.CONFIGURATION)
+    assert bool(kubeadm.join_problem(seen)) is bool(exit_code)

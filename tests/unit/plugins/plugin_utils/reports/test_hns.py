@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The table of HNS for people who look at hundreds of nodes: what it says last, and that no reason is cut off."""
+
+from __future__ import annotations
+
+import typing as t
+
+from unit.hns_models import CNI, Model, Pod
+
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import read_facts, to_result
+from ansible_collections.winkube.node.plugins.plugin_utils.reports import hns
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
+
+
+def facts(*kinds: str, **more: CallResult) -> dict[str, t.Any]:
+    pods = [
+        Pod(number=number, kind=kind, network=CNI, isolated=False, named=True, born=True)
+        for number, kind in enumerate(kinds)
+    ]
+    return to_result(read_facts(Model(pods=pods, policies=[[0]]).observation(**more)))
+
+
+def failed(**error: str) -> dict[str, CallResult]:
+    """No listing of HNS is answered."""
+    names = [f"{look}.{kind}" for look in (1, 2) for kind in ("policies", "namespaces", "endpoints", "networks")]
+    return dict.fromkeys(names, CallResult(ok=False, error=CallError(**error)))
+
+
+NONE = failed(id="CommandNotFoundException", message="The term 'Get-HnsPolicyList' is not recognized as the name")
+NODES: dict[str, t.Any] = {
+    "used": facts("live"),
+    "stale": facts("gone", "gone", "live"),
+    "plain": facts(**NONE),
+    "hangs": facts("live", **failed(id="CommandTimeout", message="late")),
+    "off": None,
+}
+
+
+def test_the_last_line_says_where_to_go_next() -> None:
+    said = hns.totals(NODES)
+    assert said == (
+        "5 nodes; stale: 2 endpoints, 1 policy list, 2 namespaces; with stale objects: stale; "
+        "HNS does not answer: hangs; without HNS: plain; failed: off"
+    )
+    many = hns.totals({f"node{number}": None for number in range(300)})
+    assert many.endswith("node6, node7 and 292 more")
+    assert hns.totals({"used": NODES["used"]}) == "1 node; stale: nothing"
+
+
+def test_a_machine_without_hns_is_no_failure_and_a_hang_names_the_cmdlet() -> None:
+    (*dummy, state, why) = hns.rows("plain", NODES["plain"])[0]
+    assert (state, why) == ("none", "this machine has no HNS (feature Containers)")
+    (*dummy, state, why) = hns.rows("hangs", NODES["hangs"])[0]
+    assert (state, why) == ("no answer", "HNS did not answer Get-HnsPolicyList")
+
+
+def test_the_cause_of_an_error_is_not_cut_off() -> None:
+    message = "Task failed: off: look at HNS: " + "HTTPConnectionPool " * 20 + "[Errno 111] Connection refused"
+    (row,) = hns.rows("off", None, message=message)
+    line = hns.table([row])[-1]
+    assert len(line) <= 170
+    assert "look at HNS: HTTP" in line
+    assert line.endswith("[Errno 111] Connection refused")
+    assert "Task failed" not in line
+
+
+def test_who_has_a_remote_endpoints_address_now_is_told() -> None:
+    live, remote = (
+        Pod(number=number, kind=kind, network=CNI, isolated=False, named=True, born=True, address="10.244.0.9")
+        for number, kind in enumerate(("live", "remote"))
+    )
+    found = hns.rows("win", to_result(read_facts(Model(pods=[live, remote], policies=[]).observation())))
+    (row,) = [row for row in found if row[5] == "stale"]
+    assert row[6] == "default/web-0 has its address now"
+
+
+def test_a_namespace_that_nobody_named_is_told_in_full_however_wide_the_table_is() -> None:
+    """Node, network and endpoint are as wide as columns get: little room is left for why the runtime is in doubt."""
+    wide = "a-node-with-a-very-long-name"
+    listed = CallResult(ok=True, exit_code=0, stdout="k8s.io\nteam\n")
+    found = facts("live", **{"1.ctr-namespaces": listed, "2.ctr-namespaces": listed})
+    rows = hns.rows(wide, found)
+    assert not found["runtime"]["asked"]
+    (row,) = [row for row in rows if row[1] == "runtime"]
+    filler = ("", "", "n" * 40, "a" * 30, "w" * 20, "s" * 12, "")
+    (line,) = [line for line in hns.table([*rows, filler]) if "containerd_namespaces" in line]
+    assert line.endswith("  in doubt      namespaces nobody named: team (containerd_namespaces)")
+    assert row[5] == "in doubt"
+    assert hns.totals({wide: found}).endswith(f"runtime in doubt: {wide}")
+
+
+def test_a_summary_counts_what_it_names() -> None:
+    rows = hns.rows("win", facts("gone", "gone", "live"), summary=True)
+    told = {(row[1], row[5]): row[2] for row in rows if row[1] in ("endpoint", "policy list", "namespace")}
+    assert told[("endpoint", "stale")] == "2 endpoints"
+    assert told[("endpoint", "in use")] == "1 endpoint"
+    assert told[("policy list", "stale")] == "1 policy list"

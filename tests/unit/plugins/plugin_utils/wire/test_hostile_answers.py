@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A node that answers with values of any type and size: the engine ends with one clear error, or goes on."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import types
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils.actions.node_action import NodeAction
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.typed_values import BadAnswer
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+ODD: tuple[t.Any, ...] = (None, True, 7, -1, 2**80, 1.5, "", "x", "\x1b[2J", [], [[]], [1], {}, {"a": 1}, "0" * 5000)
+RESOURCES: list[dict[str, t.Any]] = [
+    {"type": "Registry", "key": "HKLM:\\SOFTWARE\\X", "value_name": "a", "value_type": "DWord", "value": 1},
+    {"type": "Environment", "name": "HTTP_PROXY", "value": "http://p:1"},
+    {"type": "Environment", "name": "PATH", "path_entries": ["C:\\k"]},
+    {"type": "WindowsFeature", "name": "Containers"},
+    {"type": "Service", "name": "example", "path": "C:\\e.exe", "environment": {"A": "b"}},
+    {"type": "FirewallRule", "name": "kubelet", "protocol": "TCP", "local_ports": ["10250"]},
+    {"type": "File", "name": "C:\\x.toml", "content": "a\n"},
+    {"type": "Directory", "name": "C:\\data", "acl": "D:P(A;OICI;FA;;;SY)"},
+    {"type": "DefenderExclusion", "name": "k", "paths": ["C:\\k"]},
+    {"type": "PageFile", "name": "m", "files": [{"path": "C:\\p.sys", "initial_mb": 512, "maximum_mb": 1024}]},
+    {"type": "TimeZone", "name": "UTC"},
+    {"type": "W32Time", "name": "m", "peers": ["ntp1"]},
+    {"type": "WindowsUpdateSettings", "name": "m", "automatic_updates": "disabled"},
+    {"type": "WinHttpProxy", "name": "m", "proxy": "p:3128"},
+    {"type": "ComputerName", "name": "win-worker-1"},
+    {"type": "ScheduledTask", "name": "\\x", "execute": "C:\\x.exe"},
+    {"type": "Archive", "name": "C:\\k", "path": "C:\\k.zip", "check": ["k.exe"]},
+    {"type": "ArtifactCache", "name": "C:\\cache", "keep": []},
+]
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectNode]:
+    entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022"}
+    machine = Machine(Settings.read(entry), Path(tmp_path_factory.mktemp("machine")))
+    machine.power_on()
+    yield DirectNode(machine)
+    machine.power.power_off()
+
+
+class Altered:
+    """The honest node's answers, with one value of them replaced; each answer passes the border as in Node."""
+
+    name = "node-1"
+    remote_commands = 0
+    on_progress: t.Any = None
+
+    def __init__(self, wires: t.Mapping[str, dict[str, t.Any]]) -> None:
+        self.wires = wires
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        key = json.dumps(Batch(calls=tuple(calls)).to_wire())
+        try:
+            return only_asked(Observation.from_wire(self.wires[key]), calls)
+        except BadAnswer as error:
+            raise NodeError(f"{self.name}: {step}: {error}") from error
+
+
+class Recording(DirectNode):
+    """Keeps what the module answered."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self.wires: dict[str, dict[str, t.Any]] = {}
+
+    def answered(self, batch: Batch, observation: dict[str, t.Any]) -> None:
+        self.wires[json.dumps(batch.to_wire())] = observation
+
+
+def places(value: t.Any, path: tuple[t.Any, ...] = ()) -> Iterator[tuple[t.Any, ...]]:
+    """Where in a value of JSON there are values."""
+    if path:
+        yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in entries:
+        yield from places(item, (*path, key))
+
+
+def replaced(wires: t.Mapping[str, t.Any], path: tuple[t.Any, ...], value: t.Any) -> dict[str, t.Any]:
+    changed = copy.deepcopy(dict(wires))
+    parent: t.Any = changed
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = value
+    return changed
+
+
+def test_values_of_any_type_end_in_one_clear_error_or_do_no_harm(honest: DirectNode) -> None:
+    recording = Recording(honest.machine)
+    Convergence(recording, load(RESOURCES), check_mode=True).run()
+    choice = random.Random(12)
+    tried = [(path, value) for path in places(recording.wires) for value in choice.sample(ODD, 2)]
+    said = [error for path, value in tried if (error := outcome(replaced(recording.wires, path, value)))]
+    assert len(tried) > 600
+    assert 100 < len(said) < len(tried)
+    assert [text for text in said if not (text.startswith("node-1: ") and text.isprintable())] == []
+
+
+def outcome(wires: dict[str, dict[str, t.Any]]) -> str:
+    """How converging on these answers failed; empty where it went on."""
+    try:
+        Convergence(t.cast("t.Any", Altered(wires)), load(RESOURCES), check_mode=True).run()
+    except NodeError as error:
+        return str(error)
+    return ""
+
+
+class Probe(NodeAction):
+    """An action whose reader trips over what the node answered."""
+
+    def perform(self, options: t.Mapping[str, t.Any], node: t.Any) -> dict[str, t.Any]:
+        answer: t.Any = self.task_vars["answer"]
+        return {"changed": False, "msg": f"{answer['text']} {int(answer['number'])}"}
+
+
+def result_of(answer: t.Any) -> dict[str, t.Any]:
+    task = types.SimpleNamespace(args={}, async_val=0, check_mode=False, diff=False, delegate_to=None, action="probe")
+    shell = types.SimpleNamespace(tmpdir=None)
+    connection = types.SimpleNamespace(_shell=shell, transport="psrp", get_options=dict)
+    templar = types.SimpleNamespace(template=lambda value, **_: value)
+    parts: dict[str, t.Any] = {"loader": None, "templar": templar, "shared_loader_obj": None}
+    action = Probe(task=task, connection=connection, play_context=types.SimpleNamespace(), **parts)
+    return action.run(None, {"inventory_hostname": "win-1", "answer": answer})
+
+
+def test_an_action_gives_back_nothing_that_a_terminal_acts_on() -> None:
+    assert result_of({"text": "\x1b[2J", "number": 1})["msg"] == "\\x1b[2J 1"
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"text": "x", "number": []}, {"text": "x", "number": "\x1b"}, 5])
+def test_an_action_that_cannot_read_an_answer_fails_with_a_sentence(answer: t.Any) -> None:
+    result = result_of(answer)
+    assert result["failed"] is True
+    assert result["msg"].startswith("win-1: an answer of the node cannot be used: ")
+    assert result["msg"].isprintable()
