@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Asks the API server who may do what (kubernetes.io: Authorization Overview, "Checking API access").
-
-Private to the collection.
-"""
+"""Asks the API server who may do what (kubernetes.io: Authorization Overview, "Checking API access")."""
 
 from __future__ import annotations
 

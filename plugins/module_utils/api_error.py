@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A request to the Kubernetes API that failed. Pure.
-
-Private to the collection.
-"""
+"""A request to the Kubernetes API that failed. Pure."""
 
 from __future__ import annotations
 

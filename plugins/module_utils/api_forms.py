@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The form of the objects that the collection reads from the Kubernetes API, and whether an answer has it. Pure.
 
-Private to the collection. Only what is read is checked. A field may be missing or null unless every object of its kind
+Only what is read is checked. A field may be missing or null unless every object of its kind
 has it (kubernetes.io: Kubernetes API reference).
 """
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Bootstrap tokens as Secrets, their groups, and the bindings that let a group's tokens join. Pure.
 
-Private to the collection. kubernetes.io: Authenticating with Bootstrap Tokens; TLS bootstrapping.
+kubernetes.io: Authenticating with Bootstrap Tokens; TLS bootstrapping.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 
 The API server answers by SelfSubjectAccessReview (kubernetes.io: Authorization Overview, "Checking API access"), which
 every authenticated user may create.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The Kubernetes API as plain JSON, for the modules that run on the controller.
 
-Private to the collection. The official Python client reads the kubeconfig and sends the requests. Its typed models stay
+The official Python client reads the kubeconfig and sends the requests. Its typed models stay
 out: importing them costs a module two seconds before it does anything.
 """
 

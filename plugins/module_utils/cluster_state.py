@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the collection wants to know of a cluster's nodes, pods, DaemonSets and ConfigMaps; requests raise ApiError.
-
-Private to the collection.
-"""
+"""What the collection wants to know of a cluster's nodes, pods, DaemonSets and ConfigMaps; requests raise ApiError."""
 
 from __future__ import annotations
 

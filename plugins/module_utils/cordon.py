@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Who cordoned a node: a mark on the Node object, so that a later run knows which cordons are its to lift. Pure.
 
-Private to the collection. A node is a mapping as the API's JSON has it.
+A node is a mapping as the API's JSON has it.
 """
 
 from __future__ import annotations

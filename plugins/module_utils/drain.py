@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Empties nodes: cordon, evict, wait; several at once, in turns. All I/O is the caller's.
 
-Private to the collection. Why not kubernetes.core.k8s_drain: it gives up at the first eviction that a
+Why not kubernetes.core.k8s_drain: it gives up at the first eviction that a
 PodDisruptionBudget refuses and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets'
 pods that have an emptyDir volume (#622), only warns when pods are left after its timeout, and does not remember who
 cordoned the node.

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes, pods and evictions; every method raises ApiError.
-
-Private to the collection.
-"""
+"""Nodes, pods and evictions; every method raises ApiError."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which certificate signing requests of joining kubelets may be approved. Pure.
 
-Private to the collection. A request is a mapping as the API's JSON has it. A bootstrap token is made for one node, and
+A request is a mapping as the API's JSON has it. A bootstrap token is made for one node, and
 may be used for that node's certificate only: whoever holds it becomes that node and no other.
 """
 

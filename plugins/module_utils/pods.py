@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a pod is to somebody who empties its node, or waits for it to be of use again. Pure.
 
-Private to the collection. A pod is a mapping as the API's JSON has it.
+A pod is a mapping as the API's JSON has it.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 A node's texts may hold escape sequences that set the window's title, fill the clipboard (OSC 52) or repaint the screen.
 A terminal acts on C0 and C1 control characters (ECMA-48), and on characters that reverse the direction of writing
 (Unicode Standard Annex #9), which make a text look like another one.
-
-Private to the collection.
 """
 
 from __future__ import annotations

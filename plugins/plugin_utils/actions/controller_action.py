@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the collection's actions have in common that contact no node: their options read, what the hosts registered.
-
-Private to the collection.
-"""
+"""What the collection's actions have in common that contact no node: their options read, what the hosts registered."""
 
 from __future__ import annotations
 

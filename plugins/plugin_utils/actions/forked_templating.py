@@ -6,8 +6,6 @@ A worker shares its memory with Ansible's main process, page by page, until it w
 looks at something. What a worker looked at once to template a long list it would keep, as all other workers do, for
 the many minutes that it waits for its node. A process forked for that alone gives it all back. Not more of them run at
 once than there are cores: that would take memory and save no time.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lists of versions by kind as resources of a node, and what is in its cache as a table.
-
-Private to the collection.
-"""
+"""Lists of versions by kind as resources of a node, and what is in its cache as a table."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds of artifacts: the collection's own (data/artifacts.json) and those that a user adds in `artifact_kinds`.
-
-Private to the collection.
-"""
+"""The kinds of artifacts: the collection's own (data/artifacts.json) and those that a user adds in `artifact_kinds`."""
 
 from __future__ import annotations
 

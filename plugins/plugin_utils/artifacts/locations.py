@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One version of one kind of artifact: where it is found, where it lies in a node's cache, what verifies it.
-
-Private to the collection.
-"""
+"""One version of one kind of artifact: where it is found, where it lies in a node's cache, what verifies it."""
 
 from __future__ import annotations
 

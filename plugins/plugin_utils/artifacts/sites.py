@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where artifacts are asked for, in order: the sites of `artifact_sites`, then the publishers themselves.
-
-Private to the collection.
-"""
+"""Where artifacts are asked for, in order: the sites of `artifact_sites`, then the publishers themselves."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which downloads nothing verifies: no checksum at all, or one from the plain-HTTP place that it is to check.
-
-Private to the collection.
-"""
+"""Which downloads nothing verifies: no checksum at all, or one from the plain-HTTP place that it is to check."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes a container image's archive: blob by blob, none of them whole in memory, the same bytes for the same image.
-
-Private to the collection.
-"""
+"""Writes a container image's archive: blob by blob, none of them whole in memory, the same bytes for the same image."""
 
 from __future__ import annotations
 

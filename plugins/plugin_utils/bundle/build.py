@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Makes a bundle: fetches what its folder lacks, several files at once, and signs what it has then.
-
-Private to the collection.
-"""
+"""Makes a bundle: fetches what its folder lacks, several files at once, and signs what it has then."""
 
 from __future__ import annotations
 

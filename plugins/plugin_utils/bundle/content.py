@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a bundle has to hold for a host: read off the very resources that converge it. Pure.
-
-Private to the collection.
-"""
+"""What a bundle has to hold for a host: read off the very resources that converge it. Pure."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Downloads on the controller: streamed to a file, resumed after a break, repeated with growing pauses, verified.
 
-Private to the collection. Nothing that is raised here holds a query, a user or a header.
+Nothing that is raised here holds a query, a user or a header.
 """
 
 from __future__ import annotations

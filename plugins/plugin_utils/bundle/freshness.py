@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a bundle is the newest that this controller has seen: an older one, signed as well, has known holes again.
-
-Private to the collection.
-"""
+"""Whether a bundle is the newest that this controller has seen: an older one, signed as well, has known holes again."""
 
 from __future__ import annotations
 

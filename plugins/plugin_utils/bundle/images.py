@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Container images as a bundle has them: references, which entries of a list a Windows build takes, archives. Pure.
 
-Private to the collection. Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
+Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The index of a bundle: which files it has, where they come from, and what they are. Pure.
 
-Private to the collection. A bundle is a folder in the layout of a mirror (`HOST/PATH` of each file's own URL), with
+A bundle is a folder in the layout of a mirror (`HOST/PATH` of each file's own URL), with
 `images/`, `patches/`, the index and its signature.
 """
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The key pair that signs a bundle's index: Ed25519, in PEM (private PKCS#8, public SubjectPublicKeyInfo).
 
-Private to the collection. `cryptography` is what ansible-core itself requires.
+`cryptography` is what ansible-core itself requires.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pushes over Ansible's connection what a node lacks of a bundle: for nodes that cannot reach the controller.
-
-Private to the collection.
-"""
+"""Pushes over Ansible's connection what a node lacks of a bundle: for nodes that cannot reach the controller."""
 
 from __future__ import annotations
 

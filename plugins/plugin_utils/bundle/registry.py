@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Reads container images from registries: the OCI distribution API, with its two ways to say who asks.
 
-Private to the collection. API: github.com/opencontainers/distribution-spec; tokens:
+API: github.com/opencontainers/distribution-spec; tokens:
 distribution.github.io/distribution/spec/auth/token; `ns` for mirrors: containerd docs/hosts.md.
 """
 

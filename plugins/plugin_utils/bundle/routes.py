@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where a URL leads: past a proxy, to another host, or into a private network.
-
-Private to the collection.
-"""
+"""Where a URL leads: past a proxy, to another host, or into a private network."""
 
 from __future__ import annotations
 

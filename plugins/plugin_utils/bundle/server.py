@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Starts the program that serves a bundle to the nodes, and says at which address they find it.
-
-Private to the collection.
-"""
+"""Starts the program that serves a bundle to the nodes, and says at which address they find it."""
 
 from __future__ import annotations
 

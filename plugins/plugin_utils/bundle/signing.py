@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The index of a bundle and its signature, written and found again by who makes it, wherever a run was killed.
 
-Private to the collection. Two files cannot be replaced at once. Both are written whole into the working folder, then
+Two files cannot be replaced at once. Both are written whole into the working folder, then
 the index takes its place, then the signature: at every moment some pair of the four verifies. Who uses a bundle accepts
 the two final files only (`verify.py`).
 """

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a node gets what a bundle has: the variables that lead its roles there. Pure.
-
-Private to the collection.
-"""
+"""How a node gets what a bundle has: the variables that lead its roles there. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a bundle is what its maker signed: every file, and no other.
-
-Private to the collection.
-"""
+"""Whether a bundle is what its maker signed: every file, and no other."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ r"""Whether all names in an archive stay inside the folder that it is unpacked i
 
 `tar -t` with a pattern ends with 1 where no name matches ("Not found in archive"), with 0 where one does; patterns are
 those of libarchive/archive_pathmatch.c (`*` matches slashes too, a leading `/` only absolute names).
-
-Private to the collection.
 """
 
 from __future__ import annotations

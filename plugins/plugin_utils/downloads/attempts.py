@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that bring one file from the first of several sources that has it, verified, and what became of them.
-
-Private to the collection.
-"""
+"""The calls that bring one file from the first of several sources that has it, verified, and what became of them."""
 
 from __future__ import annotations
 

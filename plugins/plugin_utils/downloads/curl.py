@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Downloads by Windows' own curl.exe: URL, proxy and headers travel on standard input, no process list shows them.
 
-Private to the collection. Windows Server 2019 may have curl 7.55 (2017): what later ones can do better is asked of them
+Windows Server 2019 may have curl 7.55 (2017): what later ones can do better is asked of them
 only where their version is known. Versions: https://curl.se/docs/manpage.html ("Added in").
 """
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The exit codes of curl.exe in words.
 
-Private to the collection. Source: https://curl.se/libcurl/c/libcurl-errors.html
+Source: https://curl.se/libcurl/c/libcurl-errors.html
 """
 
 from __future__ import annotations

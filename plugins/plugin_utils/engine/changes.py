@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""From what was seen and what is wanted to a Change: the few lines that every plan() needs.
-
-Private to the collection.
-"""
+"""From what was seen and what is wanted to a Change: the few lines that every plan() needs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Observe, plan, apply: makes a node have its resources, with as few remote commands and reboots as it takes.
-
-Private to the collection.
-"""
+"""Observe, plan, apply: makes a node have its resources, with as few remote commands and reboots as it takes."""
 
 from __future__ import annotations
 

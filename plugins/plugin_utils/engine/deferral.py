@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which changes of a plan are made at once, and which wait until the node is drained. Pure.
 
-Private to the collection. The order of the document says what builds on what. A node that has only the first changes of
+The order of the document says what builds on what. A node that has only the first changes of
 its plan is a node on which a run was interrupted, and that is safe. So the plan is cut before the first change that
 disturbs pods. What comes after it waits too, except resources that name the types that they build on
 (`Resource.builds_on`): downloads into the cache go ahead, so that nodes are not drained while they wait for them. A

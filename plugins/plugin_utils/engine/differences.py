@@ -3,7 +3,6 @@
 """What a resource was and becomes, in the form in which Ansible's --diff is easiest to read. Pure.
 
 Ansible prints mappings as JSON, in which a file is one line. Of texts it prints a unified diff.
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether what a plan brings fits on the node's volumes: what is asked before the first byte, and the refusal.
-
-Private to the collection.
-"""
+"""Whether what a plan brings fits on the node's volumes: what is asked before the first byte, and the refusal."""
 
 from __future__ import annotations
 

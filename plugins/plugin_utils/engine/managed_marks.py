@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Notes on a node of what is managed there: so that what is no longer wanted goes, and what others set stays.
-
-Private to the collection.
-"""
+"""Notes on a node of what is managed there: so that what is no longer wanted goes, and what others set stays."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run of the engine did to a node, and how Ansible shows it.
-
-Private to the collection.
-"""
+"""What a run of the engine did to a node, and how Ansible shows it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""From resources to questions, from answers to changes, from changes to batches of calls: pure, no I/O.
-
-Private to the collection.
-"""
+"""From resources to questions, from answers to changes, from changes to batches of calls: pure, no I/O."""
 
 from __future__ import annotations
 

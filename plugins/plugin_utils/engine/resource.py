@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What every resource type has in common: its properties, what it asks the node, how it plans.
 
-Private to the collection. To add a type: one file with a dataclass that derives from Resource, a line in `__init__.py`.
+To add a type: one file with a dataclass that derives from Resource, a line in `__init__.py`.
 A property is a dataclass field; its annotation says what is accepted, its `help` metadata is shown to users.
 """
 

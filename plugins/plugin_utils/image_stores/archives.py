@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Archives of container images: where one that fits the node's Windows comes from, and how it gets into the store.
 
-Private to the collection. An archive that is fetched for an import is gone after it: a cache of them would take the
+An archive that is fetched for an import is gone after it: a cache of them would take the
 disk twice.
 """
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """containerd's store of container images, in the namespace that the kubelet sees.
 
-Private to the collection. Pulls go through CRI (`crictl pull`): containerd then reads certs.d, uses its service's
+Pulls go through CRI (`crictl pull`): containerd then reads certs.d, uses its service's
 proxies and drops layers that it has unpacked (discard_unpacked_layers). `ctr images pull` ignores that setting, and
 reads certs.d only if told to by --hosts-dir (containerd docs/hosts.md; cmd/ctr/commands/images/pull.go): golden images
 would be half as large again. All that CRI has no word for is ctr's: list, check, tag, label, import, remove.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Docker's store of container images, by docker.exe.
 
-Private to the collection. Sources: docs.docker.com/reference/cli/docker/image/ls, …/image/pull, …/manifest/inspect.
+Sources: docs.docker.com/reference/cli/docker/image/ls, …/image/pull, …/manifest/inspect.
 Docker has no pins: the kubelet spares only its own pause image there.
 """
 

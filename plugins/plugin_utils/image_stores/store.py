@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a runtime's store of container images is asked and told: containerd's and Docker's are two such stores.
 
-Private to the collection. The two share nothing: what one pulled, the other does not see.
+The two share nothing: what one pulled, the other does not see.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 """Proxies with a user and password that a machine keeps where all its users can read them: found, and removed. Pure.
 
 An image goes to other people than the machine it was made of.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a Windows machine is a cluster's node, and what it would need to become one.
-
-Private to the collection.
-"""
+"""Whether a Windows machine is a cluster's node, and what it would need to become one."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Whether a machine may be called in the cluster what it says that it is called.
 
-Private to the collection. A machine without a name in the inventory, such as one that started from an image, joins
+A machine without a name in the inventory, such as one that started from an image, joins
 under its computer's own name. A compromised machine can say any name, so that name must not be anybody else's.
 """
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """How a prepared machine becomes an image: clean, generalize, wait until Windows says it is sealed, shut down.
 
-Private to the collection. Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line
+Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line
 options, Windows Setup states); `ImageState` tells the end, not the program's exit.
 """
 

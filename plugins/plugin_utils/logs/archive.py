@@ -3,8 +3,6 @@
 """The archive that is kept of a node: what came from it under its real names, without secrets, and what it told.
 
 Everything is copied in pieces: memory does not grow with the archive.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Logs of a node: which there are (data/log_sources.yml), and what of them is asked for.
-
-Private to the collection.
-"""
+"""Logs of a node: which there are (data/log_sources.yml), and what of them is asked for."""
 
 from __future__ import annotations
 

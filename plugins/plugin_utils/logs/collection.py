@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Logs of one node brought back: look, gather on the node, transfer, keep, clean up.
-
-Private to the collection.
-"""
+"""Logs of one node brought back: look, gather on the node, transfer, keep, clean up."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Microsoft's SDN debug scripts as resources of a node: one cached archive, and the scripts from it. Pure.
-
-Private to the collection.
-"""
+"""Microsoft's SDN debug scripts as resources of a node: one cached archive, and the scripts from it. Pure."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@
 
 On the node everything has a short name of its own (paths of pods' logs are long, and names may hold any letter); the
 controller knows what is what. The folder lies where batches keep their results: only SYSTEM and Administrators get in.
-
-Private to the collection.
 """
 
 from __future__ import annotations

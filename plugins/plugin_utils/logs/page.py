@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index page of collected logs: a row for each node, whether its logs came or not. Pure.
-
-Private to the collection.
-"""
+"""The index page of collected logs: a row for each node, whether its logs came or not. Pure."""
 
 from __future__ import annotations
 

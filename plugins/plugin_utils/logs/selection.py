@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What of a node's logs is collected: the newest of each source, as far as its limit goes. Pure.
-
-Private to the collection.
-"""
+"""What of a node's logs is collected: the newest of each source, as far as its limit goes. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node tells of its state while its logs are looked for: output of programs, objects of cmdlets, HNS. Pure.
-
-Private to the collection.
-"""
+"""What a node tells of its state while its logs are looked for: output of programs, objects of cmdlets, HNS. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node has of logs, before anything is collected: one observation. Pure.
-
-Private to the collection.
-"""
+"""What a node has of logs, before anything is collected: one observation. Pure."""
 
 from __future__ import annotations
 

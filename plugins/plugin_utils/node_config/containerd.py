@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Containerd's configuration for Windows, in the form that its version reads (2, 3 or 4).
-
-Private to the collection.
-"""
+"""Containerd's configuration for Windows, in the form that its version reads (2, 3 or 4)."""
 
 from __future__ import annotations
 

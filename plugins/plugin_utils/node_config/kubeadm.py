@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What kubeadm is told to make a Windows machine a node, and how it is run there.
-
-Private to the collection.
-"""
+"""What kubeadm is told to make a Windows machine a node, and how it is run there."""
 
 from __future__ import annotations
 

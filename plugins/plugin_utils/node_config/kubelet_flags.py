@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which flags a version of the kubelet takes (data/kubelet_flags.json). Pure but for reading our own file.
 
-Private to the collection. A kubelet does not start with a flag that it does not know, and kubeadm's file of flags
+A kubelet does not start with a flag that it does not know, and kubeadm's file of flags
 outlives the kubelet that it was written for: `kubeadm join` of 1.34 leaves `--pod-infra-container-image` there, which
 the kubelet of 1.35 no longer has (kubernetes/kubernetes#133779).
 """

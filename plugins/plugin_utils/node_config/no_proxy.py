@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which addresses a node reaches without its proxy.
-
-Private to the collection.
-"""
+"""Which addresses a node reaches without its proxy."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Programs that are no services by themselves, run as services by nssm.exe: what it reads of them from the registry.
 
-Private to the collection. cri-dockerd.exe and flanneld.exe do not speak with Windows' service manager
+cri-dockerd.exe and flanneld.exe do not speak with Windows' service manager
 (Mirantis/cri-dockerd main.go and cmd/server.go; flannel-io/flannel main.go); Microsoft's guide wraps flanneld so
 (learn.microsoft.com: Kubernetes components as Windows services). nssm reads its settings from the service's own key
 (nssm's README.txt and nssm.cc/usage), so that no command line of its own is needed and a changed setting is seen.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """How a node reaches registries: mirrors, authorities, credentials, as containerd's or Docker's own files. Pure.
 
-Private to the collection. Sources: containerd docs/hosts.md (hosts.toml; on Windows HOST:5000's folder is HOST_5000_);
+Sources: containerd docs/hosts.md (hosts.toml; on Windows HOST:5000's folder is HOST_5000_);
 moby registry/config_windows.go (certs.d below ProgramData, the colon left out); docs.docker.com/reference/cli/docker/
 login (config.json) and docs.docker.com/docker-hub/image-library/mirror (Docker mirrors its own registry only).
 """

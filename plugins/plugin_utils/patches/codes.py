@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What installers and Windows Update return, in words, and what it means for a patch. Pure.
 
-Private to the collection. Sources: learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes-,
+Sources: learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes-,
 …/windows/win32/debug/system-error-codes, …/troubleshoot/windows-server/installing-updates-features-roles (CBS codes),
 curl.se/docs/manpage.html (exit codes).
 """

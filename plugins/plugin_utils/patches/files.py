@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that bring, verify and install one, and what their answers mean. Pure.
 
-Private to the collection. A failure stops the patch, never the batch: each call needs those that it builds on.
+A failure stops the patch, never the batch: each call needs those that it builds on.
 """
 
 from __future__ import annotations

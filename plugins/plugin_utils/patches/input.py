@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The user's list of patches, read and checked before a node is touched; looks up the controller's files.
-
-Private to the collection.
-"""
+"""The user's list of patches, read and checked before a node is touched; looks up the controller's files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node is asked about its patches, in one remote command, and how its answers are read. Pure.
-
-Private to the collection.
-"""
+"""What a node is asked about its patches, in one remote command, and how its answers are read. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Attempts to install a patch, and what they mean together with what the node says afterwards. Pure.
-
-Private to the collection.
-"""
+"""Attempts to install a patch, and what they mean together with what the node says afterwards. Pure."""
 
 from __future__ import annotations
 

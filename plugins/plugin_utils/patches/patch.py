@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches: what one is, what a node says about itself, and which of them it has (docs/patches.md). Pure.
-
-Private to the collection.
-"""
+"""Patches: what one is, what a node says about itself, and which of them it has (docs/patches.md). Pure."""
 
 from __future__ import annotations
 

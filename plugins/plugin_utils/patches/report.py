@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What patch_install and patch_info return: data, a table, a diff. Pure.
-
-Private to the collection.
-"""
+"""What patch_install and patch_info return: data, a table, a diff. Pure."""
 
 from __future__ import annotations
 

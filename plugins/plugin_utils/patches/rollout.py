@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What came of a rollout of patches, as a table for people and a document for monitors. Pure.
-
-Private to the collection.
-"""
+"""What came of a rollout of patches, as a table for people and a document for monitors. Pure."""
 
 from __future__ import annotations
 

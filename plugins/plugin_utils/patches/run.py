@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patching one node: look, install, reboot, look again, until it has what was asked for or cannot (docs/patches.md).
-
-Private to the collection.
-"""
+"""Patching one node: look, install, reboot, look again, until it has what was asked for or cannot (docs/patches.md)."""
 
 from __future__ import annotations
 

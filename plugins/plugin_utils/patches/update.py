@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Public patches: what ansible.windows.win_updates is told, how its job is waited for, what its answer says. Pure.
 
-Private to the collection. The job's answer is the module's under async (`wait` mode at the end of win_updates.ps1).
+The job's answer is the module's under async (`wait` mode at the end of win_updates.ps1).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What is wrong with a host's variables about container images and registries, before any node is touched.
 
-Private to the collection. The filters that read these variables refuse the same, but where a filter fails in a role's
+The filters that read these variables refuse the same, but where a filter fails in a role's
 own variables, ansible-core 2.19 tells neither which variable it was nor why.
 """
 

@@ -4,8 +4,6 @@ r"""What is wrong with the paths of folders and files on nodes, told before any 
 
 One of them stands on a command line of cmd.exe (the DaemonSet of kube-proxy makes a junction), others in the machine's
 PATH: characters that mean something there are refused everywhere.
-
-Private to the collection.
 """
 
 from __future__ import annotations

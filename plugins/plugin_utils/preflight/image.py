@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is wrong with the variables of an image, told before the machine is prepared for hours. Pure.
-
-Private to the collection.
-"""
+"""What is wrong with the variables of an image, told before the machine is prepared for hours. Pure."""
 
 from __future__ import annotations
 

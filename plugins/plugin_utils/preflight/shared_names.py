@@ -4,8 +4,6 @@
 
 They have no role's prefix, so most unknown names are somebody else's: only those very close to one of ours are taken
 for misspelt. Pure but for reading our own files.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The tags that a playbook knows: Ansible itself takes an unknown one for a choice of nothing, and succeeds.
 
-Private to the collection. They are read from the files that the playbook is made of, so there is no second list.
+They are read from the files that the playbook is made of, so there is no second list.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One remote command over Ansible's connection: sent, counted, and told apart when the link broke.
-
-Private to the collection.
-"""
+"""One remote command over Ansible's connection: sent, counted, and told apart when the link broke."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A command as SYSTEM, by Ansible's own become: no further remote command, no password, nothing left on the node.
-
-Private to the collection.
-"""
+"""A command as SYSTEM, by Ansible's own become: no further remote command, no password, nothing left on the node."""
 
 from __future__ import annotations
 

@@ -5,8 +5,6 @@
 Each piece is one remote command that is simply sent again after a broken link, so that a link that breaks now and then
 costs a piece and not the file. Ansible's own fetch_file begins anew, works outside of `become`, and on winrm starts a
 process for each half megabyte.
-
-Private to the collection.
 """
 
 from __future__ import annotations

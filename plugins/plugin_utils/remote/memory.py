@@ -5,8 +5,6 @@
 Ansible imports an action in its main process, then forks a worker for each host. A page that a worker (or the main
 process) writes to is copied, and Python writes to whatever it looks at: counts of references, marks of the garbage
 collector. tests/integration/test_memory.py measures what it comes to.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node over Ansible's connection: run a batch once and only once, whatever happens to the link; reboot it.
-
-Private to the collection.
-"""
+"""A node over Ansible's connection: run a batch once and only once, whatever happens to the link; reboot it."""
 
 from __future__ import annotations
 

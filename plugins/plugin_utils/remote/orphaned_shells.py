@@ -4,7 +4,7 @@
 
 One stays: a shell of winrm whose creation was never answered, since the node chooses its name.
 
-Private to the collection. learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout)
+learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout)
 """
 
 from __future__ import annotations

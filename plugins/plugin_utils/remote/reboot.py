@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Sees to it that a node is really told to reboot, and asks it no more than it has to be asked.
 
-Private to the collection. ansible.windows' win_reboot takes a link that breaks under `shutdown.exe` for a node that
+ansible.windows' win_reboot takes a link that breaks under `shutdown.exe` for a node that
 goes down already, and then looks at the node's boot time until its patience ends (its plugin_utils/_reboot.py,
 _perform_reboot and _check_boot_time). It asks for the boot time before, though the engine has just been told, and when
 the node is back it asks twice: whether that is another one, and whether the logon screen is there.

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How long a node is waited for, and how often it is asked meanwhile.
-
-Private to the collection.
-"""
+"""How long a node is waited for, and how often it is asked meanwhile."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a drift check found, as a table for people. Pure.
-
-Private to the collection.
-"""
+"""What a drift check found, as a table for people. Pure."""
 
 from __future__ import annotations
 

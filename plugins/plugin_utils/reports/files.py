@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documents that reports leave on the controller.
-
-Private to the collection.
-"""
+"""Documents that reports leave on the controller."""
 
 from __future__ import annotations
 

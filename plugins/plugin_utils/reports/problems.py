@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Problems of many hosts, each told once with the hosts that have it. Pure.
-
-Private to the collection.
-"""
+"""Problems of many hosts, each told once with the hosts that have it. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run did, as data and as a page. Pure.
-
-Private to the collection.
-"""
+"""What a run did, as data and as a page. Pure."""
 
 from __future__ import annotations
 

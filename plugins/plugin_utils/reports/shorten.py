@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Texts that have to fit into a table. Pure.
-
-Private to the collection.
-"""
+"""Texts that have to fit into a table. Pure."""
 
 from __future__ import annotations
 

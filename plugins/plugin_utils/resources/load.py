@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources from plain mappings, as YAML gives them: every value checked against the annotation of its property.
-
-Private to the collection.
-"""
+"""Resources from plain mappings, as YAML gives them: every value checked against the annotation of its property."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's data without its tags.
-
-Private to the collection.
-"""
+"""Ansible's data without its tags."""
 
 from __future__ import annotations
 

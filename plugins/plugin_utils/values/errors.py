@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The error for a value that is not accepted.
-
-Private to the collection.
-"""
+"""The error for a value that is not accepted."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Texts and whole results that are safe to send to a terminal. Pure.
-
-Private to the collection.
-"""
+"""Texts and whole results that are safe to send to a terminal. Pure."""
 
 from __future__ import annotations
 

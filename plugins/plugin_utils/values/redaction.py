@@ -6,8 +6,6 @@ Rather too much than too little: a blanked word costs a reader little. Forms of 
 tokens, `[a-z0-9]{6}.[a-z0-9]{16}`; client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468 (PEM), RFC
 3986 (user information in URLs), RFC 7235 (Authorization), containerd's docs/hosts.md and docs/cri/registry.md (auth,
 identitytoken).
-
-Private to the collection.
 """
 
 from __future__ import annotations

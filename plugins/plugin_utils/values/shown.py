@@ -3,8 +3,6 @@
 """A refused value as a message may show it: never the secret parts. Pure.
 
 What a list or mapping holds is not shown: a password may stand in any of it, and its type and keys say what is wrong.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The one place that sends lines to the terminal.
-
-Private to the collection.
-"""
+"""The one place that sends lines to the terminal."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """User and password in URLs: found, and left out of what is shown. Pure.
 
-Private to the collection. A log's text, where anything may stand, has patterns of its own: logs/redaction.py.
+A log's text, where anything may stand, has patterns of its own: logs/redaction.py.
 """
 
 from __future__ import annotations

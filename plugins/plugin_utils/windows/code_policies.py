@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Policies of a node that decide which programs and scripts may run: found before anything is changed.
 
-Private to the collection. AppLocker: https://learn.microsoft.com/windows/security/application-security/application-control/
+AppLocker: https://learn.microsoft.com/windows/security/application-security/application-control/
 app-control-for-business/applocker/configure-an-applocker-policy-for-enforce-rules (EnforcementMode below SrpV2: 1
 enforces, 0 audits). App Control for Business (WDAC): Win32_DeviceGuard,
 https://learn.microsoft.com/windows/security/hardware-security/enable-virtualization-based-protection-of-code-integrity

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines of Windows programs and services, and flags that other programs keep in environment files.
-
-Private to the collection.
-"""
+"""Command lines of Windows programs and services, and flags that other programs keep in environment files."""
 
 from __future__ import annotations
 

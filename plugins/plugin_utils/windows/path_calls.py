@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calls on files and folders, for every type that needs them.
-
-Private to the collection.
-"""
+"""Calls on files and folders, for every type that needs them."""
 
 from __future__ import annotations
 

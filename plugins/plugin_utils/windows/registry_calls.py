@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registry keys, values and the calls that write them, for every type that keeps its state there.
-
-Private to the collection.
-"""
+"""Registry keys, values and the calls that write them, for every type that keeps its state there."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registry switches that turn Windows fixes on, as resources (data/windows-registry-fixes.json).
-
-Private to the collection.
-"""
+"""Registry switches that turn Windows fixes on, as resources (data/windows-registry-fixes.json)."""
 
 from __future__ import annotations
 

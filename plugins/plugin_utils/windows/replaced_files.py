@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Files that were replaced while they ran: Windows lets them be renamed, not deleted, and so they lie aside.
 
-Private to the collection. `@move-path` names them `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Such are the shims of
+`@move-path` names them `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Such are the shims of
 containerd, which run as long as their pods do.
 """
 

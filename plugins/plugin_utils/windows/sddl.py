@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Security descriptors in SDDL, compared by meaning: Windows writes back other words than it was given.
 
-Private to the collection. Source: MS-DTYP 2.5.1 (security descriptor description language).
+Source: MS-DTYP 2.5.1 (security descriptor description language).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What the service manager does when a service fails: its binary form in the registry, and sc.exe's words.
 
-Private to the collection. Source: SERVICE_FAILURE_ACTIONSW (Win32 reference). The registry keeps it with 32-bit fields:
+Source: SERVICE_FAILURE_ACTIONSW (Win32 reference). The registry keeps it with 32-bit fields:
 reset period (seconds), two meaningless pointers, count, offset of the actions; then type and delay (ms) of each.
 """
 

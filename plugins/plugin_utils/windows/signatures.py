@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who signed a program, asked of Windows, and who may have.
-
-Private to the collection.
-"""
+"""Who signed a program, asked of Windows, and who may have."""
 
 from __future__ import annotations
 

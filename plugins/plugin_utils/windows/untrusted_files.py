@@ -6,8 +6,6 @@ Any user of a server may make folders in C:\ and in C:\ProgramData, and owns wha
 the access list (learn.microsoft.com: Owner of a New Object). So a list that is set later does not make such content
 trustworthy. It is moved and not deleted: it may be evidence, and Remove-Item -Recurse of a folder that somebody
 else fills may be led elsewhere by a junction.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node header: which Windows a node runs, its name, and whether it waits for a reboot. Part of every observe batch.
-
-Private to the collection.
-"""
+"""The node header: which Windows a node runs, its name, and whether it waits for a reboot. Part of every observe batch."""
 
 from __future__ import annotations
 

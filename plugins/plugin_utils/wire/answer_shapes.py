@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The shape of what each verb and cmdlet returns, as docs/wire.md has it. Pure.
-
-Private to the collection.
-"""
+"""The shape of what each verb and cmdlet returns, as docs/wire.md has it. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An observation held against the batch that asked for it: nothing but what was asked for gets through. Pure.
-
-Private to the collection.
-"""
+"""An observation held against the batch that asked for it: nothing but what was asked for gets through. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lanes of calls woven into one list, so that those that may run side by side stand side by side: pure, no I/O.
-
-Private to the collection.
-"""
+"""Lanes of calls woven into one list, so that those that may run side by side stand side by side: pure, no I/O."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The wire format between the controller and a node: calls, batches, observations; and nothing else (docs/wire.md).
-
-Private to the collection.
-"""
+"""The wire format between the controller and a node: calls, batches, observations; and nothing else (docs/wire.md)."""
 
 from __future__ import annotations
 

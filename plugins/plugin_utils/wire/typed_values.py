@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Members of an answer read with their types: what is not of the wire format is one error that says where. Pure.
-
-Private to the collection.
-"""
+"""Members of an answer read with their types: what is not of the wire format is one error that says where. Pure."""
 
 from __future__ import annotations
 

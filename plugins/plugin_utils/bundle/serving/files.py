@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a bundle's server may give, and which bytes of it a request asks for.
-
-Private to the collection.
-"""
+"""What a bundle's server may give, and which bytes of it a request asks for."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Answers one request to a bundle's server.
-
-Private to the collection.
-"""
+"""Answers one request to a bundle's server."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where connections to a bundle's server wait until they have asked.
-
-Private to the collection.
-"""
+"""Where connections to a bundle's server wait until they have asked."""
 
 from __future__ import annotations
 

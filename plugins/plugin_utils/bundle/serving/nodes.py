@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who may fetch from a bundle's server, and how often anybody may ask.
-
-Private to the collection.
-"""
+"""Who may fetch from a bundle's server, and how often anybody may ask."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@
 
 It gets its settings as JSON on standard input (so that no process list shows a token), answers with a line of JSON, the
 port, and goes on in the background.
-
-Private to the collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether the process for which a bundle is served is still there.
-
-Private to the collection.
-"""
+"""Whether the process for which a bundle is served is still there."""
 
 from __future__ import annotations
 

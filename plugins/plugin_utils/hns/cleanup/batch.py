@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """From the plan of a cleanup to the calls of its batch. Pure.
 
-Private to the collection. Removal is pipelined: one listing of a kind, filtered on the node, into one cmdlet; the
+Removal is pipelined: one listing of a kind, filtered on the node, into one cmdlet; the
 cmdlets try every object and go on where one fails (microsoft/SDN Kubernetes/windows/hns.psm1, Remove-Hns*), so what is
 left is found by listing once more. Docs: docs/hns.md.
 """

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A cleanup on a node: look, plan, remove; when HNS hangs wait, restart it, reboot; and nothing left half-way.
-
-Private to the collection.
-"""
+"""A cleanup on a node: look, plan, remove; when HNS hangs wait, restart it, reboot; and nothing left half-way."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The plan of a cleanup: what its scope removes, and what an earlier cleanup left to be repaired. Pure.
-
-Private to the collection.
-"""
+"""The plan of a cleanup: what its scope removes, and what an earlier cleanup left to be repaired. Pure."""
 
 from __future__ import annotations
 

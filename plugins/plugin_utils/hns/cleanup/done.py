@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""From what the batch of a cleanup answered to what was done. Pure.
-
-Private to the collection.
-"""
+"""From what the batch of a cleanup answered to what was done. Pure."""
 
 from __future__ import annotations
 

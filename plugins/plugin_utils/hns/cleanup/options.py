@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Options of the HNS modules, and what the engine makes of them.
-
-Private to the collection.
-"""
+"""Options of the HNS modules, and what the engine makes of them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What came of a cleanup, as a result for Ansible.
-
-Private to the collection.
-"""
+"""What came of a cleanup, as a result for Ansible."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a cleanup was asked for, and its plan: what it removes, and what it leaves alone and why. Pure.
 
-Private to the collection. The scopes are explained in docs/hns.md.
+The scopes are explained in docs/hns.md.
 """
 
 from __future__ import annotations

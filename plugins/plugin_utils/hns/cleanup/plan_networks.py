@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scopes networks and all: networks with everything on them, and what goes with them. Pure.
-
-Private to the collection.
-"""
+"""Scopes networks and all: networks with everything on them, and what goes with them. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scope stale: what nobody used in any look, and is the same thing in all of them. Pure.
-
-Private to the collection.
-"""
+"""Scope stale: what nobody used in any look, and is the same thing in all of them. Pure."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which HNS networks came from a CNI, and what CNIs leave on a node beside HNS. Pure.
 
-Private to the collection. Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
+Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
 node/windows-packaging; Azure/azure-container-networking cni/scripts; WMCO pkg/windows (OVNKubernetesHNSNetwork);
 antrea pkg/agent/util (antrea-hnsnetwork); aws/amazon-vpc-cni-plugins (vpcbr…). State files: AgentBaker
 staging/cni/cleanupnetwork.ps1, kubernetes-for-windows kube-cleanup.ps1, containernetworking plugins/ipam/host-local.

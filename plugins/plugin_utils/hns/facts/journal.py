@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a cleanup keeps on the node while it is under way, so that the next one can finish what this one cannot. Pure.
 
-Private to the collection. The file is written before anything is touched and removed when all is as it was: a cleanup
+The file is written before anything is touched and removed when all is as it was: a cleanup
 that finds one knows which services ran, what static addresses the cards had, and which batch did it.
 """
 

@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All that a node tells about HNS and what uses it, in one remote command. Pure.
-
-Private to the collection.
-"""
+"""All that a node tells about HNS and what uses it, in one remote command. Pure."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The objects of Windows' Host Networking Service, as its cmdlets list them. Pure.
 
-Private to the collection. Their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and
+Their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and
 hcn. The cmdlets print some ids in upper and some in lower case (projectcalico/calico#8465): here all are upper case.
 """
 

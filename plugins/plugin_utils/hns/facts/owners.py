@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Who an object of HNS belongs to, and which ones nobody uses. Pure.
 
-Private to the collection. An object is stale only if it says whose it is, and none of those exists; what says nothing
+An object is stale only if it says whose it is, and none of those exists; what says nothing
 belongs to the host. How endpoints say it: `SharedContainers` (empty for Hyper-V isolation, projectcalico/calico#8913),
 their namespace (hcsshim internal/hns/namespace.go), their name: `SANDBOX_NETWORK` (containernetworking/plugins
 pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico likewise), `SANDBOX[:8]-eth0` (azure-container-networking

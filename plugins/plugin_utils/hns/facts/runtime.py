@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which containers and pod sandboxes a node's runtime knows: who may own something in HNS. Pure.
 
-Private to the collection. Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
+Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
 sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it makes the namespace and calls CNI, and adds
 the sandbox to what crictl lists at its very end); docs.docker.com reference of `docker container ls`.
 """

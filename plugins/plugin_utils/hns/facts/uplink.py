@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Static addresses of the outside network cards: what they are, and how they come back. Pure.
 
-Private to the collection. Making or removing an external network gives the card's settings to a virtual adapter or
+Making or removing an external network gives the card's settings to a virtual adapter or
 back, and some versions of Windows reset them to DHCP on the way (microsoft/SDN#498). A card is known by its MAC
 address, which its virtual adapter shares; of the two only the one that has the settings has an IP interface.
 New-NetIPAddress refuses an interface with DHCP, hence Set-NetIPInterface first

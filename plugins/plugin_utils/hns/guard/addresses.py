@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A guard for static addresses while a CNI makes its first network, which nobody can be asked to wait for. Pure.
 
-Private to the collection. The first external network makes a virtual switch of the card, and may reset it to DHCP on
+The first external network makes a virtual switch of the card, and may reset it to DHCP on
 the way (microsoft/SDN#498): then nobody reaches the node any more. Who makes the network is a pod or a service, some
 time after the node has joined. So a detached batch stays on the node, waits for the switch, and restores what is lost.
 One switch is waited for, whichever card it takes, and then all cards are compared: others may never get one.
