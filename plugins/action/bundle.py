@@ -10,7 +10,7 @@ import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction, registered
 from ..plugin_utils.bundle import content, keys
-from ..plugin_utils.bundle.build import Builder, Options
+from ..plugin_utils.bundle.build import Builder, BuildOptions
 from ..plugin_utils.bundle.fetch import Fetcher
 from ..plugin_utils.bundle.index import BundleError
 from ..plugin_utils.values.terminal import show
@@ -46,7 +46,7 @@ class ActionModule(ControllerAction):
             key, made = keys.throwaway(), True
         else:
             key, made = keys.private_key(options["key"], options["key_passphrase"])
-        how = Options(
+        how = BuildOptions(
             parallel=options["parallel"], refresh=options["refresh"], prune=options["prune"], check_mode=check_mode
         )
         folder = pathlib.Path(options["path"])
@@ -69,7 +69,7 @@ class ActionModule(ControllerAction):
         return result
 
     @staticmethod
-    def _wanted(register: str, variables: t.Mapping[str, t.Any]) -> content.Wanted:
+    def _wanted(register: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
         """What all hosts of the play need.
 
         Raises:
@@ -80,4 +80,4 @@ class ActionModule(ControllerAction):
             if "content" not in (answer or {}):
                 raise BundleError(f"{host}: what it needs is not known (register {register!r})")
             found.append(content.from_data(answer["content"]))
-        return functools.reduce(content.Wanted.joined, found, content.NOTHING)
+        return functools.reduce(content.BundleContent.joined, found, content.NOTHING)

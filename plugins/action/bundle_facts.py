@@ -8,7 +8,7 @@ import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.bundle import use
-from ..plugin_utils.bundle.index import Entry
+from ..plugin_utils.bundle.index import IndexEntry
 
 
 class ActionModule(ControllerAction):
@@ -25,7 +25,7 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         server = options["server"]
-        entries = [Entry(**{**item, "windows": tuple(item["windows"])}) for item in server["entries"]]
+        entries = [IndexEntry(**{**item, "windows": tuple(item["windows"])}) for item in server["entries"]]
         folder = use.file_url(use.PUSHED)
         url = folder if options["pushed"] else server["urls"][variables["inventory_hostname"]]
         return {

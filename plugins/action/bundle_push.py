@@ -9,7 +9,7 @@ import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.bundle import push as bundle_push
-from ..plugin_utils.bundle.index import BundleError, Entry
+from ..plugin_utils.bundle.index import BundleError, IndexEntry
 from ..plugin_utils.bundle.verify import Bundle
 from ..plugin_utils.engine.converge import Convergence
 from ..plugin_utils.engine.planning import Planned
@@ -31,7 +31,7 @@ class ActionModule(NodeAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        entries = [Entry(**{**item, "windows": tuple(item["windows"])}) for item in options["server"]["entries"]]
+        entries = [IndexEntry(**{**item, "windows": tuple(item["windows"])}) for item in options["server"]["entries"]]
         bundle = Bundle(
             directory=pathlib.Path(options["server"]["path"]), entries={entry.path: entry for entry in entries}
         )

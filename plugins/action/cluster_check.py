@@ -38,7 +38,7 @@ class ActionModule(ControllerAction):
         """Returns `problems`, one sentence each, and fails where there are any, unless it is not to."""
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
-        problems = [str(one) for one in checks.problems(checks.Node(**texts, hosts=hosts), options["cluster"])]
+        problems = [str(one) for one in checks.problems(checks.HostVariables(**texts, hosts=hosts), options["cluster"])]
         # The same sentence for all hosts: Ansible shows it once.
         result: dict[str, t.Any] = {
             "problems": problems,

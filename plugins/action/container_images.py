@@ -42,7 +42,7 @@ class ActionModule(NodeAction):
             resources, store = listing.wanted(options), listing.store_of(options)
         except (listing.Refused, ResourceError) as error:
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
-        watched = listing.Watched(node, store)
+        watched = listing.StoreWatcher(node, store)
         result, outcome = self.converged(t.cast("Node", watched), resources, options)
         after = watched.held
         if outcome.changes and not self._task.check_mode and not result.get("unreachable"):

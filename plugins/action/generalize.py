@@ -114,7 +114,7 @@ class ActionModule(NodeAction):
         return files
 
     @staticmethod
-    def _look(node: Node, options: t.Mapping[str, t.Any]) -> tuple[sysprep.Machine, tuple[Call, ...]]:
+    def _look(node: Node, options: t.Mapping[str, t.Any]) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
         """What there is to drop, and to set back; and the calls that remove proxies' passwords.
 
         Raises:

@@ -12,12 +12,12 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ..plugin_utils.actions.controller_action import controller_file
 from ..plugin_utils.actions.node_action import NodeAction
-from ..plugin_utils.downloads.curl import Route
+from ..plugin_utils.downloads.curl import DownloadRoute
 from ..plugin_utils.patches import report
 from ..plugin_utils.patches import run as patches_run
-from ..plugin_utils.patches.files import Rules
+from ..plugin_utils.patches.files import FileRules
 from ..plugin_utils.patches.input import check_sources, read_patches
-from ..plugin_utils.patches.run import Options, PatchRun
+from ..plugin_utils.patches.run import PatchOptions, PatchRun
 from ..plugin_utils.remote.node import Node, NodeError
 from ..plugin_utils.values.terminal import show
 from ..plugin_utils.windows.signatures import check_signers
@@ -80,20 +80,20 @@ class ActionModule(NodeAction):
         return {**shown, **more, "remote_commands": node.remote_commands}
 
     @staticmethod
-    def _options(options: t.Mapping[str, t.Any], check_mode: bool) -> Options:
-        route = Route(
+    def _options(options: t.Mapping[str, t.Any], check_mode: bool) -> PatchOptions:
+        route = DownloadRoute(
             proxy=options["proxy"],
             no_proxy=tuple(options["no_proxy"]),
             headers={str(name): str(value) for name, value in options["headers"].items()},
             ignore_revocation=options["ignore_revocation"],
         )
-        rules = Rules(
+        rules = FileRules(
             test_signing=options["test_signing"],
             allowed_signers=tuple(options["allowed_signers"]),
             route=route,
             timeout=float(options["timeout"]),
         )
-        return Options(
+        return PatchOptions(
             rules=rules,
             server=options["update_server"],
             may_reboot=options["reboot"],

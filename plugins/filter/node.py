@@ -52,7 +52,9 @@ def node_name_problems(
         inventory = next((str(one) for one in own if one), "")
         # What a role or play names is not in a host's own variables.
         named = inventory if not fact else "" if fact.get("self_named") else name
-        claims.append(node_names.Claim(host=host, given=named, name=name, address=str(address or host), joined=joined))
+        claims.append(
+            node_names.NameClaim(host=host, given=named, name=name, address=str(address or host), joined=joined)
+        )
     return node_names.problems(claims, plain(nodes))
 
 

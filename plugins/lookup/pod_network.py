@@ -76,7 +76,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
             raise AnsibleError("pod_network: expected no terms")
         self.set_options(var_options=variables, direct=keywords)
         try:
-            network = Variables(variables or {}, self._templar.template).read(cni.Network, cni.ROLE)
+            network = Variables(variables or {}, self._templar.template).read(cni.PodNetwork, cni.ROLE)
         except (MissingVariableError, ResourceError) as error:
             raise AnsibleError(str(error)) from None
         return [cni.described(network)]

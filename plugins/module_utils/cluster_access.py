@@ -24,7 +24,7 @@ APPLY = ("get", "create", "patch")
 """What `kubernetes.core.k8s` does with `apply`."""
 
 
-class Need(t.NamedTuple):
+class RequiredAccess(t.NamedTuple):
     """Requests of one kind that a run makes."""
 
     why: str
@@ -38,70 +38,92 @@ class Need(t.NamedTuple):
     """Where only this object is asked for: a role may be limited to it, but for `create` nobody can be."""
 
 
-_NAMESPACE = Need("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
+_NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
 
-NEEDS: t.Mapping[str, tuple[Need, ...]] = {
+NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     "read": (
-        Need("find the control plane", ("get",), "configmaps", "kube-public", name="cluster-info"),
-        Need("read the cluster's networks", ("get",), "configmaps", "kube-system", name="kubeadm-config"),
-        Need("read the kubelets' configuration", ("get",), "configmaps", "kube-system", name="kubelet-config"),
-        Need("compare flannel's settings", ("get",), "configmaps", "kube-flannel", name="kube-flannel-cfg"),
-        Need("compare flannel's settings", ("get",), "configmaps", "kube-system", name="kube-flannel-cfg"),
-        Need("see which nodes are Ready", ("list",), "nodes"),
-        Need("find DaemonSets that would run on Windows", ("list",), "daemonsets", group="apps"),
-        Need("find flannel's pods on Windows nodes", ("list",), "pods", "kube-flannel"),
-        Need("find kube-proxy's pods on Windows nodes", ("list",), "pods", "kube-system"),
+        RequiredAccess("find the control plane", ("get",), "configmaps", "kube-public", name="cluster-info"),
+        RequiredAccess("read the cluster's networks", ("get",), "configmaps", "kube-system", name="kubeadm-config"),
+        RequiredAccess(
+            "read the kubelets' configuration", ("get",), "configmaps", "kube-system", name="kubelet-config"
+        ),
+        RequiredAccess("compare flannel's settings", ("get",), "configmaps", "kube-flannel", name="kube-flannel-cfg"),
+        RequiredAccess("compare flannel's settings", ("get",), "configmaps", "kube-system", name="kube-flannel-cfg"),
+        RequiredAccess("see which nodes are Ready", ("list",), "nodes"),
+        RequiredAccess("find DaemonSets that would run on Windows", ("list",), "daemonsets", group="apps"),
+        RequiredAccess("find flannel's pods on Windows nodes", ("list",), "pods", "kube-flannel"),
+        RequiredAccess("find kube-proxy's pods on Windows nodes", ("list",), "pods", "kube-system"),
     ),
     "join": (
-        Need("make and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),
-        Need("label nodes", ("get", "patch"), "nodes"),
-        Need("keep Linux's DaemonSets off Windows", ("get", "patch"), "daemonsets", "kube-system", "apps"),
+        RequiredAccess("make and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),
+        RequiredAccess("label nodes", ("get", "patch"), "nodes"),
+        RequiredAccess("keep Linux's DaemonSets off Windows", ("get", "patch"), "daemonsets", "kube-system", "apps"),
     ),
     "approve": (
-        Need("find the nodes' certificate requests", ("get", "list"), "certificatesigningrequests", group=CERTIFICATES),
-        Need("approve them", ("update",), "certificatesigningrequests/approval", group=CERTIFICATES),
-        Need("approve them", ("approve",), "signers", group=CERTIFICATES, name=SIGNER),
-        Need("see whether the cluster approves by itself", ("create",), "subjectaccessreviews", group=AUTHORIZATION),
-        Need("let bootstrap tokens join", APPLY, "clusterrolebindings", group=RBAC),
-        Need("let bootstrap tokens join", APPLY, "rolebindings", "kube-system", RBAC),
+        RequiredAccess(
+            "find the nodes' certificate requests", ("get", "list"), "certificatesigningrequests", group=CERTIFICATES
+        ),
+        RequiredAccess("approve them", ("update",), "certificatesigningrequests/approval", group=CERTIFICATES),
+        RequiredAccess("approve them", ("approve",), "signers", group=CERTIFICATES, name=SIGNER),
+        RequiredAccess(
+            "see whether the cluster approves by itself", ("create",), "subjectaccessreviews", group=AUTHORIZATION
+        ),
+        RequiredAccess("let bootstrap tokens join", APPLY, "clusterrolebindings", group=RBAC),
+        RequiredAccess("let bootstrap tokens join", APPLY, "rolebindings", "kube-system", RBAC),
         *(
-            Need("let bootstrap tokens join", ("bind",), "clusterroles", group=RBAC, name=name)
+            RequiredAccess("let bootstrap tokens join", ("bind",), "clusterroles", group=RBAC, name=name)
             for name in CLUSTER_ROLES.values()
         ),
-        *(Need("let bootstrap tokens join", ("bind",), "roles", "kube-system", RBAC, name) for name in ROLES),
+        *(RequiredAccess("let bootstrap tokens join", ("bind",), "roles", "kube-system", RBAC, name) for name in ROLES),
     ),
-    "rejoin": (Need("delete the nodes of machines that join anew", ("delete",), "nodes"),),
+    "rejoin": (RequiredAccess("delete the nodes of machines that join anew", ("delete",), "nodes"),),
     "flannel": (
         _NAMESPACE,
-        Need("run flannel on Windows nodes", APPLY, "serviceaccounts", "kube-flannel", name="flannel-windows"),
-        Need("run flannel on Windows nodes", APPLY, "clusterroles", group=RBAC, name="flannel-windows"),
-        Need("run flannel on Windows nodes", APPLY, "clusterrolebindings", group=RBAC, name="flannel-windows"),
-        Need("run flannel on Windows nodes", APPLY, "configmaps", "kube-flannel", name="kube-flannel-windows"),
-        Need("run flannel on Windows nodes", APPLY, "daemonsets", "kube-flannel", "apps", "kube-flannel-windows"),
-        Need("run kube-proxy on Windows nodes", APPLY, "configmaps", "kube-system", name="kube-proxy-windows"),
-        Need("run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"),
-        Need("have the DaemonSets make their pods anew", ("get", "delete"), "pods", "kube-flannel"),
-        Need("have the DaemonSets make their pods anew", ("get", "delete"), "pods", "kube-system"),
+        RequiredAccess(
+            "run flannel on Windows nodes", APPLY, "serviceaccounts", "kube-flannel", name="flannel-windows"
+        ),
+        RequiredAccess("run flannel on Windows nodes", APPLY, "clusterroles", group=RBAC, name="flannel-windows"),
+        RequiredAccess(
+            "run flannel on Windows nodes", APPLY, "clusterrolebindings", group=RBAC, name="flannel-windows"
+        ),
+        RequiredAccess(
+            "run flannel on Windows nodes", APPLY, "configmaps", "kube-flannel", name="kube-flannel-windows"
+        ),
+        RequiredAccess(
+            "run flannel on Windows nodes", APPLY, "daemonsets", "kube-flannel", "apps", "kube-flannel-windows"
+        ),
+        RequiredAccess(
+            "run kube-proxy on Windows nodes", APPLY, "configmaps", "kube-system", name="kube-proxy-windows"
+        ),
+        RequiredAccess(
+            "run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"
+        ),
+        RequiredAccess("have the DaemonSets make their pods anew", ("get", "delete"), "pods", "kube-flannel"),
+        RequiredAccess("have the DaemonSets make their pods anew", ("get", "delete"), "pods", "kube-system"),
     ),
     "services_read": (
-        Need("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),
-        Need("read kube-proxy's token", ("get",), "secrets", "kube-system", name="kube-proxy-windows"),
+        RequiredAccess("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),
+        RequiredAccess("read kube-proxy's token", ("get",), "secrets", "kube-system", name="kube-proxy-windows"),
     ),
     "services": (
         _NAMESPACE,
-        Need("run flannel as a service", APPLY, "serviceaccounts", "kube-flannel", name="flannel-windows"),
-        Need("run flannel as a service", APPLY, "clusterroles", group=RBAC, name="flannel-windows"),
-        Need("run flannel as a service", APPLY, "clusterrolebindings", group=RBAC, name="flannel-windows"),
-        Need("run flannel as a service", APPLY, "secrets", "kube-flannel", name="flannel-windows"),
-        Need("run kube-proxy as a service", APPLY, "serviceaccounts", "kube-system", name="kube-proxy-windows"),
-        Need("run kube-proxy as a service", APPLY, "clusterrolebindings", group=RBAC, name="kube-proxy-windows"),
-        Need("run kube-proxy as a service", APPLY, "secrets", "kube-system", name="kube-proxy-windows"),
+        RequiredAccess("run flannel as a service", APPLY, "serviceaccounts", "kube-flannel", name="flannel-windows"),
+        RequiredAccess("run flannel as a service", APPLY, "clusterroles", group=RBAC, name="flannel-windows"),
+        RequiredAccess("run flannel as a service", APPLY, "clusterrolebindings", group=RBAC, name="flannel-windows"),
+        RequiredAccess("run flannel as a service", APPLY, "secrets", "kube-flannel", name="flannel-windows"),
+        RequiredAccess(
+            "run kube-proxy as a service", APPLY, "serviceaccounts", "kube-system", name="kube-proxy-windows"
+        ),
+        RequiredAccess(
+            "run kube-proxy as a service", APPLY, "clusterrolebindings", group=RBAC, name="kube-proxy-windows"
+        ),
+        RequiredAccess("run kube-proxy as a service", APPLY, "secrets", "kube-system", name="kube-proxy-windows"),
     ),
     "drain": (
-        Need("cordon and uncordon nodes", ("get", "list", "patch"), "nodes"),
-        Need("find a node's pods", ("get", "list"), "pods"),
-        Need("evict pods", ("create",), "pods/eviction"),
-        Need("tell DaemonSets' pods", ("get",), "daemonsets", group="apps"),
+        RequiredAccess("cordon and uncordon nodes", ("get", "list", "patch"), "nodes"),
+        RequiredAccess("find a node's pods", ("get", "list"), "pods"),
+        RequiredAccess("evict pods", ("create",), "pods/eviction"),
+        RequiredAccess("tell DaemonSets' pods", ("get",), "daemonsets", group="apps"),
     ),
 }
 """By purpose, for which a run asks; what a purpose needs of the role cni is in that role's templates."""
@@ -147,7 +169,7 @@ def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
     return [f"{', '.join(dict.fromkeys(verbs))} {what}" for what, verbs in found.items()]
 
 
-def describe(need: Need) -> str:
+def describe(need: RequiredAccess) -> str:
     """What a need is about, and what for."""
     resource = f"{need.resource}.{need.group}" if need.group else need.resource
     name = f" {need.name}" if need.name else ""
@@ -155,7 +177,7 @@ def describe(need: Need) -> str:
     return f"{resource}{name}{where} (to {need.why})"
 
 
-def allowed(cluster: Cluster, need: Need, verb: str) -> bool:
+def allowed(cluster: Cluster, need: RequiredAccess, verb: str) -> bool:
     """Whether the user may do one thing."""
     resource, dummy, subresource = need.resource.partition("/")
     place = {"group": need.group, "resource": resource, "subresource": subresource, "namespace": need.namespace}

@@ -14,7 +14,7 @@ ANNOTATION = "winkube.node/cordoned"
 """On a node that this collection cordoned: JSON with `by`, `on`, `since`."""
 
 
-class Mark(t.NamedTuple):
+class CordonMark(t.NamedTuple):
     """What the annotation says."""
 
     by: str
@@ -36,7 +36,7 @@ class Cordon(t.NamedTuple):
     """How a node stands."""
 
     unschedulable: bool
-    mark: Mark | None
+    mark: CordonMark | None
 
     def is_of(self, owner: str) -> bool:
         """Whether it was cordoned for this owner, and still is."""
@@ -51,13 +51,13 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
         return Cordon(unschedulable, None)
     try:
         value = json.loads(text)
-        mark = Mark(*(str(value[key]) for key in Mark._fields))
+        mark = CordonMark(*(str(value[key]) for key in CordonMark._fields))
     except (KeyError, TypeError, ValueError):
-        mark = Mark("unknown", "unknown", "unknown")
+        mark = CordonMark("unknown", "unknown", "unknown")
     return Cordon(unschedulable, mark)
 
 
-def cordon_patch(node: t.Mapping[str, t.Any], mark: Mark) -> dict[str, t.Any] | None:
+def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
     """The strategic merge patch that cordons a node with our mark; None for one that is cordoned already.
 
     A mark that is left on a schedulable node (somebody lifted the cordon by `kubectl uncordon`) is made anew.

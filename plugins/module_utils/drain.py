@@ -13,8 +13,8 @@ from __future__ import annotations
 import typing as t
 
 from .api_error import ApiError
-from .cordon import Cordon, Mark, cordon_patch, read_cordon
-from .pods import Pod, Sorted, container_ids, covering, going, host_process_sets, pod_name, sort_pods
+from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
+from .pods import Pod, SortedPods, container_ids, covering, going, host_process_sets, pod_name, sort_pods
 
 CONFLICTS = 5
 """A node that somebody else changed at the same moment is read again this often."""
@@ -34,10 +34,10 @@ class Api(t.Protocol):
     def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]: ...
 
 
-class Options(t.NamedTuple):
+class DrainOptions(t.NamedTuple):
     """How to drain."""
 
-    mark: Mark
+    mark: CordonMark
     """What to leave on nodes that it cordons."""
     timeout: float
     """Seconds, for all nodes together."""
@@ -60,7 +60,7 @@ class NodeDrain:
         options: how to drain.
     """
 
-    def __init__(self, api: Api, name: str, options: Options) -> None:
+    def __init__(self, api: Api, name: str, options: DrainOptions) -> None:
         self._api, self.name, self._options = api, name, options
         self._begun = False
         self._ready = True
@@ -157,7 +157,7 @@ class NodeDrain:
                 self.result.update(changed=True, ours=True, cordoned_by=str(self._options.mark))
                 return
 
-    def _sort(self, pods: list[Pod]) -> Sorted:
+    def _sort(self, pods: list[Pod]) -> SortedPods:
         options = self._options
         found = sort_pods(pods, force=options.force, delete_emptydir_data=options.delete_emptydir_data)
         self.result["ignored"] = found.ignored
@@ -220,7 +220,7 @@ class NodeDrain:
 def drain(
     api: Api,
     names: t.Sequence[str],
-    options: Options,
+    options: DrainOptions,
     *,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],

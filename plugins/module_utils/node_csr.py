@@ -35,7 +35,7 @@ _USAGES = (
 )
 
 
-class Verdict(t.NamedTuple):
+class RequestDecision(t.NamedTuple):
     """What is to be done with a request that one of our tokens made."""
 
     request: str
@@ -57,7 +57,9 @@ class Subject(t.NamedTuple):
     """Why it is not what a kubelet of the expected name would ask for."""
 
 
-def decide(requests: t.Iterable[Request], expected: t.Mapping[str, str], ready: t.Collection[str]) -> list[Verdict]:
+def decide(
+    requests: t.Iterable[Request], expected: t.Mapping[str, str], ready: t.Collection[str]
+) -> list[RequestDecision]:
     """Says what is to be done with the requests that our tokens made; those of others are left out.
 
     Args:
@@ -124,21 +126,23 @@ def _content_problems(parsed: x509.CertificateSigningRequest, node: str) -> t.It
         yield "it is not signed by its key"
 
 
-def _judge(node: str, request: Request, subject: Subject, keys: int, ready: t.Collection[str]) -> Verdict:
+def _judge(node: str, request: Request, subject: Subject, keys: int, ready: t.Collection[str]) -> RequestDecision:
     name = str(request["metadata"]["name"])
     if keys > 1:
         why = f"{keys} different keys asked for a certificate of {node} with the token that this run made for it"
-        return Verdict(name, node, "refuse", f"{why}; none of them is approved")
+        return RequestDecision(name, node, "refuse", f"{why}; none of them is approved")
     if subject.problems:
-        return Verdict(name, node, "refuse", f"request {name}: {'; '.join(subject.problems)}")
+        return RequestDecision(name, node, "refuse", f"request {name}: {'; '.join(subject.problems)}")
     conditions = _conditions(request)
     if conditions & {"Denied", "Failed"}:
-        return Verdict(name, node, "refuse", f"request {name} was denied in the cluster, or could not be signed")
+        return RequestDecision(
+            name, node, "refuse", f"request {name} was denied in the cluster, or could not be signed"
+        )
     if "Approved" in conditions:
-        return Verdict(name, node, "approved")
+        return RequestDecision(name, node, "approved")
     if node in ready:
-        return Verdict(name, node, "refuse", f"the cluster has {node} as a Ready node; delete the node first")
-    return Verdict(name, node, "approve")
+        return RequestDecision(name, node, "refuse", f"the cluster has {node} as a Ready node; delete the node first")
+    return RequestDecision(name, node, "approve")
 
 
 def is_issued(request: Request) -> bool:

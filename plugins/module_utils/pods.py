@@ -15,7 +15,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 """Annotation of the API's picture of a static pod (kubernetes.io: Create static Pods)."""
 
 
-class Sorted(t.NamedTuple):
+class SortedPods(t.NamedTuple):
     """The pods of a node that is to be drained."""
 
     evict: list[Pod]
@@ -41,7 +41,7 @@ def controller(pod: Pod) -> t.Mapping[str, t.Any]:
     return next((owner for owner in owners if owner.get("controller")), {})
 
 
-def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool) -> Sorted:
+def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool) -> SortedPods:
     """Says which pods of a node have to go, by the rules of `kubectl drain --ignore-daemonsets`.
 
     kubernetes/kubectl, pkg/drain/filters.go: DaemonSets' pods and static pods stay; what has finished may go; a pod
@@ -52,7 +52,7 @@ def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool)
         force: pods without a controller may go.
         delete_emptydir_data: pods with emptyDir volumes may go.
     """
-    result = Sorted([], {}, {})
+    result = SortedPods([], {}, {})
     for pod in pods:
         name = pod_name(pod)
         finished = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

@@ -128,8 +128,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.cluster_access import require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.cordon import Mark
-from ..module_utils.drain import Options, drain
+from ..module_utils.cordon import CordonMark
+from ..module_utils.drain import DrainOptions, drain
 from ..module_utils.node_api import NodeApi
 
 
@@ -148,8 +148,8 @@ def main() -> None:
     )
     params = module.params
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    options = Options(
-        mark=Mark(by=params["owner"], on=platform.node(), since=now),
+    options = DrainOptions(
+        mark=CordonMark(by=params["owner"], on=platform.node(), since=now),
         timeout=params["timeout"],
         force=params["force"],
         delete_emptydir_data=params["delete_emptydir_data"],

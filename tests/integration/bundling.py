@@ -14,7 +14,7 @@ from typing import Any
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content as bundle_content
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import keys, verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder, Made, Options
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder, BuildOptions, BuildResult
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts.server import ArtifactServer
@@ -68,7 +68,7 @@ class Controller:
         """A container image as a role renders it."""
         return {"type": "ContainerImage", "name": name, **more}
 
-    def wanted(self, resources: Sequence[dict[str, Any]], **registry: Any) -> bundle_content.Wanted:
+    def wanted(self, resources: Sequence[dict[str, Any]], **registry: Any) -> bundle_content.BundleContent:
         """What a bundle has to hold for these resources."""
         hosts = {item["name"].partition("/")[0] for item in resources if item["type"] == "ContainerImage"}
         about = {
@@ -77,13 +77,13 @@ class Controller:
         return bundle_content.of_resources(load(resources), WINDOWS, about)
 
     def make(
-        self, resources: Sequence[dict[str, Any]] | bundle_content.Wanted, attempts: int = 3, **options: Any
-    ) -> Made:
+        self, resources: Sequence[dict[str, Any]] | bundle_content.BundleContent, attempts: int = 3, **options: Any
+    ) -> BuildResult:
         """Make the bundle, without waiting between attempts."""
         key, _ = keys.private_key(str(self.folder / "key"))
-        wanted = resources if isinstance(resources, bundle_content.Wanted) else self.wanted(resources)
+        wanted = resources if isinstance(resources, bundle_content.BundleContent) else self.wanted(resources)
         fetcher = Fetcher(attempts=attempts, sleep=self.pauses.append)
-        return Builder(self.bundle, key, fetcher, Options(**options)).run(wanted)
+        return Builder(self.bundle, key, fetcher, BuildOptions(**options)).run(wanted)
 
     def verified(self) -> verify.Bundle:
         """The bundle, checked."""

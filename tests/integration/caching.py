@@ -13,9 +13,9 @@ from pathlib import Path
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache as artifacts_cache
-from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.cache import Entry, Recorder
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.cache import CacheEntry, Recorder
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
@@ -40,8 +40,8 @@ def machine_of(folder: Path, windows: str) -> Iterator[DirectNode]:
 class Run(t.NamedTuple):
     """What came of one run of artifact_cache."""
 
-    outcome: Outcome
-    table: list[Entry]
+    outcome: ConvergenceOutcome
+    table: list[CacheEntry]
     commands: int
 
     def shown(self) -> str:

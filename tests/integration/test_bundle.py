@@ -21,7 +21,7 @@ from integration.sweeps import Sweeps
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content as bundle_content
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import verify
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher, FetchError, Source
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher, FetchError, FetchSource
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.input import read_patches
 from simulator.artifacts.certificates import PrivateCA
@@ -217,7 +217,7 @@ def test_a_long_download_tells_how_far_it_is(controller: Controller, tmp_path: P
     said: list[str] = []
     ticks = itertools.count(step=6)
     controller.server.put("files.example/long.zip", b"x" * 3_000_000)
-    source = Source(url=f"{controller.server.url}/files.example/long.zip?sig=s3cret")
+    source = FetchSource(url=f"{controller.server.url}/files.example/long.zip?sig=s3cret")
     Fetcher(say=said.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
     bare = f"bundle: {controller.server.url}/files.example/long.zip"
     assert said
@@ -265,7 +265,7 @@ def test_no_redirect_of_the_controllers_leaves_https(tmp_path: Path) -> None:
         clear.put("blob", b"x" * 100)
         first.put("moved", b"y")
         first.fault("redirect", "/moved", location=f"{clear.url}/blob")
-        source = Source(url=f"{first.url}/moved", ca=authority.pem.decode())
+        source = FetchSource(url=f"{first.url}/moved", ca=authority.pem.decode())
         with pytest.raises(FetchError, match="redirects from HTTPS to plain HTTP"):
             Fetcher(attempts=1).file(source, tmp_path / "file")
         assert sum(clear.status()["requests"].values()) == 0

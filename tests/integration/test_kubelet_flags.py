@@ -14,7 +14,7 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
@@ -61,7 +61,7 @@ def service(version: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def converge(node: DirectNode, resources: Sequence[Mapping[str, Any]]) -> Outcome:
+def converge(node: DirectNode, resources: Sequence[Mapping[str, Any]]) -> ConvergenceOutcome:
     outcome = Convergence(node, load(resources)).run()
     assert outcome.failures == []
     return outcome

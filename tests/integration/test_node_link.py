@@ -22,7 +22,7 @@ from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
 from integration.networks import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import BatchLost, Node
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call
 from simulator.fleet import Fleet
 from simulator.machine.settings import Settings
@@ -104,7 +104,7 @@ def linked(fleet: Fleet, name: str, kind: str) -> t.Iterator[Node]:
     action = Probe(task, connection, context, loader, Templar(loader=loader), plugin_loader)
     fleet.nodes[name].server.faults.clear()
     yield Node(
-        t.cast("t.Any", action), {"inventory_hostname": "link"}, patience=Patience(reconnect=30, first_contact=10)
+        t.cast("t.Any", action), {"inventory_hostname": "link"}, patience=Timeouts(reconnect=30, first_contact=10)
     )
     fleet.nodes[name].server.faults.clear()
     connection.close()

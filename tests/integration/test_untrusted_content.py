@@ -16,7 +16,7 @@ from unit.users import USER, own, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache, locations
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
@@ -40,7 +40,7 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
     yield from machine_of(tmp_path, "2022")
 
 
-def run(node: DirectNode, resources: list[dict[str, t.Any]]) -> Outcome:
+def run(node: DirectNode, resources: list[dict[str, t.Any]]) -> ConvergenceOutcome:
     node.remote_commands = 0
     outcome = Convergence(node, load(resources)).run()
     assert outcome.failures == []

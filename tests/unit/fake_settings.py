@@ -11,7 +11,7 @@ from unit.fake_node import FakeAction, FakeTime, Fault
 from unit.scripted_machine import IDLE, Handler, ScriptedMachine, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
@@ -119,7 +119,7 @@ class World(ScriptedMachine):
 
 def converge(
     world: World, *resources: Resource, faults: t.Mapping[int, Fault] | None = None, **options: t.Any
-) -> tuple[Outcome, FakeAction]:
+) -> tuple[ConvergenceOutcome, FakeAction]:
     action, time = FakeAction(world, faults), FakeTime()
     node = Node(t.cast("t.Any", action), {"inventory_hostname": "win-1"}, clock=time.clock, sleep=time.sleep)
     work = Convergence(node, resources, **options)
@@ -130,5 +130,5 @@ def converge(
         raise
 
 
-def titles(outcome: Outcome) -> list[str]:
+def titles(outcome: ConvergenceOutcome) -> list[str]:
     return [change.planned.resource.title for change in outcome.changes]

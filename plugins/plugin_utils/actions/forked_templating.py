@@ -30,7 +30,7 @@ _PAUSE = 0.01
 """Seconds between two looks for a free slot."""
 
 
-class Slots:
+class ProcessSlots:
     """So many processes at once; made before they are forked.
 
     A slot is a byte of a file without a name, locked by a process: whoever dies gives it back (fcntl(2), record locks).
@@ -72,7 +72,7 @@ class Slots:
         return None
 
 
-def aside(slots: Slots, compute: t.Callable[[], t.Any]) -> t.Any:
+def aside(slots: ProcessSlots, compute: t.Callable[[], t.Any]) -> t.Any:
     """Computes in a process of its own, or here if that does not work out.
 
     What fails there, or has something to tell, is done again here: that is where Ansible listens.

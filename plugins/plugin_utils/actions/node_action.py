@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the collection's actions have in common: their options read, a node over their connection, failures as results."""
+"""The base class of actions that contact a node: options read, a node over the connection, failures as results."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ansible.plugins.action import ActionBase
 
 from ..connection import checks
 from ..connection.host import settings_of_connection
-from ..engine.converge import Convergence, NodeLike
-from ..engine.outcome import Outcome
+from ..engine.converge import Convergence, ConvergenceNode
+from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
 from ..remote import memory
 from ..remote.node import Node, NodeError
-from ..remote.timeouts import Patience
+from ..remote.timeouts import Timeouts
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError
 from ..values.printable import all_printable, printable
 from ..values.terminal import show, show_details
 from ..wire.typed_values import MISREAD
-from .forked_templating import Slots, aside
+from .forked_templating import ProcessSlots, aside
 
 memory.share()
 
-_SLOTS = Slots()
+_SLOTS = ProcessSlots()
 
 NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "reboot": {"type": "bool", "default": True},
@@ -101,7 +101,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         if reason is not None:
             result.update(failed=True, msg=f"{self._host()}: {reason}", remote_commands=0)
             return result
-        patience = Patience(
+        patience = Timeouts(
             batch=options["timeout"], reboot=options["reboot_timeout"], reconnect=options["reconnect_timeout"]
         )
         node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": self._host()}, patience=patience)
@@ -127,7 +127,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
 
     def converge(
-        self, node: NodeLike, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+        self, node: ConvergenceNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
     ) -> dict[str, t.Any]:
         """Converges the node on resources, as check mode and the options say.
 
@@ -137,8 +137,8 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return self.converged(node, resources, options)[0]
 
     def converged(
-        self, node: NodeLike, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
-    ) -> tuple[dict[str, t.Any], Outcome]:
+        self, node: ConvergenceNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+    ) -> tuple[dict[str, t.Any], ConvergenceOutcome]:
         """The same, with the outcome that the result was made of."""
         work = Convergence(
             node,
@@ -162,7 +162,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return outcome.to_result(diff=bool(self._task.diff)), outcome
 
     @staticmethod
-    def _failed(outcome: Outcome, message: str) -> Outcome:
+    def _failed(outcome: ConvergenceOutcome, message: str) -> ConvergenceOutcome:
         outcome.failures.append(message)
         return outcome
 

@@ -9,7 +9,7 @@ import typing as t
 
 from ..downloads import curl
 from ..downloads.attempts import FETCHED
-from ..engine.converge import NodeLike
+from ..engine.converge import ConvergenceNode
 from ..engine.planning import Questions, prefix
 from ..engine.resource import Resource
 from ..resources.artifact import Artifact
@@ -142,7 +142,7 @@ class Recorder:
         node: the node.
     """
 
-    def __init__(self, node: NodeLike) -> None:
+    def __init__(self, node: ConvergenceNode) -> None:
         self._node = node
         self.name = node.name
         self.seen: dict[str, CallResult] = {}
@@ -177,7 +177,7 @@ class Recorder:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
+class CacheEntry:
     """One line of the table."""
 
     kind: str
@@ -194,7 +194,7 @@ class Entry:
     """Why it failed, source by source, without signatures."""
 
 
-def table(resources: t.Sequence[Resource], told: Recorder, version: str | None) -> list[Entry]:
+def table(resources: t.Sequence[Resource], told: Recorder, version: str | None) -> list[CacheEntry]:
     """What is in the cache, artifact by artifact.
 
     Args:
@@ -215,7 +215,7 @@ def table(resources: t.Sequence[Resource], told: Recorder, version: str | None) 
 
 def _entry(
     artifact: Artifact, seen: t.Mapping[str, CallResult], applied: t.Mapping[str, CallResult], version: str | None
-) -> Entry:
+) -> CacheEntry:
     facts: t.Mapping[str, t.Any] = {}
     status: Status = "missing"
     said = ""
@@ -229,7 +229,7 @@ def _entry(
     elif seen:
         facts = artifact.held(seen)
         status = "cached" if facts else "missing"
-    return Entry(
+    return CacheEntry(
         kind=artifact.kind or "",
         version=artifact.version or "",
         path=artifact.path,

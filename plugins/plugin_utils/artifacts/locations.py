@@ -16,17 +16,17 @@ from . import sites as artifacts_sites
 from . import verification
 from .catalogue import ArtifactError, Kind, UnknownKindError, catalogue
 
-__all__ = ["ArtifactError", "ArtifactSource", "Source", "UnknownKindError", "catalogue", "locate", "mirrored"]
+__all__ = ["ArtifactError", "ArtifactSource", "SourceLocation", "UnknownKindError", "catalogue", "locate", "mirrored"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Source:
+class SourceLocation:
     """One place to ask."""
 
     url: str
     checksum_url: str = ""
     """Empty where there is none."""
-    site: artifacts_sites.Site | None = None
+    site: artifacts_sites.ArtifactSite | None = None
     """None: the publisher's own."""
 
 
@@ -36,7 +36,7 @@ class ArtifactSource:
 
     kind: Kind
     version: str
-    sources: tuple[Source, ...]
+    sources: tuple[SourceLocation, ...]
     """In the order in which they are asked; at least one."""
     path: str
     """Windows path of the file in the node's cache."""
@@ -74,7 +74,7 @@ def mirrored(url: str, mirror: str) -> str:
     >>> mirrored("https://dl.k8s.io/v1.37.1/a.tar.gz", "http://mirror:8080/")
     'http://mirror:8080/dl.k8s.io/v1.37.1/a.tar.gz'
     """
-    return artifacts_sites.Site(url=mirror).at(url) if mirror else url
+    return artifacts_sites.ArtifactSite(url=mirror).at(url) if mirror else url
 
 
 def checked_folder(path: object, where: str) -> str:
@@ -170,19 +170,19 @@ def _published(kind: Kind, version: str) -> tuple[str, str]:
 
 
 def _of_publishers(
-    url: str, checksum_url: str, places: t.Sequence[artifacts_sites.Site], *, upstream: bool
-) -> tuple[Source, ...]:
+    url: str, checksum_url: str, places: t.Sequence[artifacts_sites.ArtifactSite], *, upstream: bool
+) -> tuple[SourceLocation, ...]:
     """Where a publisher's file is asked for: at the sites, then at its own; at that alone where there are none."""
     sources = [
-        Source(url=site.at(url), checksum_url=site.at(checksum_url) if checksum_url else "", site=site)
+        SourceLocation(url=site.at(url), checksum_url=site.at(checksum_url) if checksum_url else "", site=site)
         for site in places
     ]
     if upstream or not sources:
-        sources.append(Source(url=url, checksum_url=checksum_url))
+        sources.append(SourceLocation(url=url, checksum_url=checksum_url))
     return tuple(sources)
 
 
-def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.Site]) -> tuple[Source, ...]:
+def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
     """Where a user's own file is asked for: at the sites that hold such files, then at its own.
 
     Raises:
@@ -190,7 +190,10 @@ def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.Site]) -> 
     """
     if not curl.is_url(url):
         raise ArtifactError(f"url of {what}", curl.redacted(url), "accepted is an http or https URL")
-    return (*(Source(url=site.at(url), site=site) for site in places if site.overrides), Source(url=url))
+    return (
+        *(SourceLocation(url=site.at(url), site=site) for site in places if site.overrides),
+        SourceLocation(url=url),
+    )
 
 
 def _file_name(url: str, what: str) -> str:
@@ -280,7 +283,7 @@ def _verified_places(found: ArtifactSource) -> dict[str, t.Any]:
     return described
 
 
-def _source(url: str, checksum_url: str, site: artifacts_sites.Site) -> dict[str, t.Any]:
+def _source(url: str, checksum_url: str, site: artifacts_sites.ArtifactSite) -> dict[str, t.Any]:
     described: dict[str, t.Any] = {"url": url}
     if checksum_url:
         described["checksum_url"] = checksum_url

@@ -17,7 +17,7 @@ _KEYS = ("url", "query", "headers", "proxy", "no_proxy", "overrides", "ignore_re
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Site:
+class ArtifactSite:
     """One place that holds what the publishers publish: their host is its first folder."""
 
     url: str
@@ -47,7 +47,7 @@ class Site:
         return f"{found}?{self.query}" if self.query else found
 
 
-def parse(given: object, mirror: str = "") -> tuple[Site, ...]:
+def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
     """The sites, in order.
 
     Args:
@@ -69,7 +69,7 @@ def parse(given: object, mirror: str = "") -> tuple[Site, ...]:
     return tuple(sites)
 
 
-def _site(item: object, where: str) -> Site:
+def _site(item: object, where: str) -> ArtifactSite:
     if isinstance(item, str):
         item = {"url": item}
     if not isinstance(item, t.Mapping):
@@ -89,7 +89,7 @@ def _site(item: object, where: str) -> Site:
         letter.isspace() or not letter.isprintable() or letter == "#" for letter in query
     ):
         raise ArtifactError(f"{where}.query", "(hidden)", "accepted is what follows the ? of a URL, as text")
-    return Site(
+    return ArtifactSite(
         url=url,
         query=query.removeprefix("?"),
         headers=_headers(item.get("headers"), f"{where}.headers"),

@@ -114,7 +114,7 @@ def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator
         yield kind
 
 
-def _clear_sites(kind: Kind, values: t.Mapping[str, t.Any]) -> list[artifacts_sites.Site]:
+def _clear_sites(kind: Kind, values: t.Mapping[str, t.Any]) -> list[artifacts_sites.ArtifactSite]:
     """The sites that a kind is asked for over plain HTTP, its checksum too; none where a site vouches for it."""
     role = next((name for name in values if name.endswith("_artifact_sources") and _is_of(kind, name)), "")
     sources = values.get(role) or {}

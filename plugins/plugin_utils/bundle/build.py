@@ -16,18 +16,18 @@ import typing as t
 
 from ..downloads.checksums import checksum_in
 from . import archive, images, index, signing, verify
-from .content import Sums, Wanted, WantedFile, WantedImage
-from .fetch import Checksum, Fetched, Fetcher, FetchError, Source
+from .content import BundleContent, BundleFile, BundleImage, ChecksumFile
+from .fetch import Checksum, Fetched, Fetcher, FetchError, FetchSource
 from .images import Manifest
-from .index import WORK, BundleError, Entry
-from .registry import Image, Registry, endpoints
+from .index import WORK, BundleError, IndexEntry
+from .registry import Image, RegistryClient, endpoints
 
 if t.TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
+class BuildOptions:
     """How a bundle is made."""
 
     parallel: int = 4
@@ -40,7 +40,7 @@ class Options:
 
 
 @dataclasses.dataclass(kw_only=True)
-class Made:
+class BuildResult:
     """What came of it."""
 
     fetched: list[str] = dataclasses.field(default_factory=list)
@@ -48,7 +48,7 @@ class Made:
     removed: list[str] = dataclasses.field(default_factory=list)
     failures: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
-    entries: dict[str, Entry] = dataclasses.field(default_factory=dict)
+    entries: dict[str, IndexEntry] = dataclasses.field(default_factory=dict)
     signed: bool = False
     """Whether the index was written."""
 
@@ -69,18 +69,18 @@ class Builder:
         directory: pathlib.Path,
         key: Ed25519PrivateKey,
         fetcher: Fetcher,
-        options: Options,
+        options: BuildOptions,
         say: t.Callable[[str], None] | None = None,
     ) -> None:
         self._directory, self._key, self._fetcher, self._options = directory, key, fetcher, options
         self._say = say
         self._work = directory / WORK
         self._now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._registries: dict[str, Registry] = {}
-        self.made = Made()
+        self._registries: dict[str, RegistryClient] = {}
+        self.made = BuildResult()
         """Filled while it runs."""
 
-    def run(self, wanted: Wanted) -> Made:
+    def run(self, wanted: BundleContent) -> BuildResult:
         """Fetches what is wanted and not there; what fails does not keep the rest.
 
         Raises:
@@ -112,7 +112,7 @@ class Builder:
 
     # --- What is there.
 
-    def _kept(self) -> dict[str, Entry]:
+    def _kept(self) -> dict[str, IndexEntry]:
         """What an earlier run signed and is still so; the rest is fetched anew."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
@@ -126,7 +126,7 @@ class Builder:
 
     # --- Fetching.
 
-    def _fetch(self, wanted: Wanted, kept: t.Mapping[str, Entry]) -> None:
+    def _fetch(self, wanted: BundleContent, kept: t.Mapping[str, IndexEntry]) -> None:
         failures: dict[int, str] = {}
         with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
             jobs = [pool.submit(self._file, file, kept) for file in wanted.files.values()]
@@ -147,7 +147,7 @@ class Builder:
                     self._sign({**kept, **self.made.entries})
         self.made.failures += [failures[number] for number in sorted(failures)]
 
-    def _file(self, file: WantedFile, kept: t.Mapping[str, Entry]) -> list[Entry]:
+    def _file(self, file: BundleFile, kept: t.Mapping[str, IndexEntry]) -> list[IndexEntry]:
         entries = [kept[path] for path in (file.path, *([file.sums.path] if file.sums else [])) if path in kept]
         if len(entries) == (2 if file.sums else 1) and not self._options.refresh and self._is(file, entries[0]):
             return entries
@@ -165,8 +165,8 @@ class Builder:
         raise BundleError(f"{file.name}: {'; '.join(problems) or 'nobody is asked for it'}")
 
     @staticmethod
-    def _places(file: WantedFile) -> list[tuple[Source, Source | None]]:
-        found: list[tuple[Source, Source | None]] = []
+    def _places(file: BundleFile) -> list[tuple[FetchSource, FetchSource | None]]:
+        found: list[tuple[FetchSource, FetchSource | None]] = []
         if file.sums is None:
             found += ((source, None) for source in file.sources)
         else:
@@ -174,7 +174,7 @@ class Builder:
             found += zip(file.sources, file.sums.sources, strict=True)
         return found
 
-    def _is(self, file: WantedFile, entry: Entry) -> bool:
+    def _is(self, file: BundleFile, entry: IndexEntry) -> bool:
         """Whether what is there is what is expected now. The index has the SHA-256 only."""
         if file.checksum is None:
             return True
@@ -187,7 +187,7 @@ class Builder:
         except OSError:
             return False
 
-    def _one(self, file: WantedFile, source: Source, sums: Source | None) -> list[Entry]:
+    def _one(self, file: BundleFile, source: FetchSource, sums: FetchSource | None) -> list[IndexEntry]:
         """A file from one place, with its checksum file where it has one."""
         checksum, data = file.checksum, b""
         if file.sums is not None and sums is not None:
@@ -207,7 +207,7 @@ class Builder:
             entries.append(self._entry(file, file.sums.path, "checksum", index.bare(sums.url), fetched))
         return entries
 
-    def _sums(self, sums: Sums, source: Source) -> tuple[bytes, Checksum]:
+    def _sums(self, sums: ChecksumFile, source: FetchSource) -> tuple[bytes, Checksum]:
         """A checksum file, and what it says."""
         data, dummy = self._fetcher.document(source)
         listed = checksum_in(data.decode("utf-8", "replace"), sums.name, sums.algorithm)
@@ -215,7 +215,7 @@ class Builder:
             raise FetchError(source.url, f"it has no {sums.algorithm} of {sums.name}")
         return data, Checksum(algorithm=sums.algorithm, digest=listed)
 
-    def _copied(self, file: WantedFile) -> Entry:
+    def _copied(self, file: BundleFile) -> IndexEntry:
         target, source = self._part(file.path), pathlib.Path(file.local)
         with source.open("rb") as whole, target.open("wb") as part:
             shutil.copyfileobj(whole, part, 1024 * 1024)
@@ -228,7 +228,7 @@ class Builder:
 
     # --- Container images.
 
-    def _image(self, image: WantedImage, kept: t.Mapping[str, Entry]) -> list[Entry]:
+    def _image(self, image: BundleImage, kept: t.Mapping[str, IndexEntry]) -> list[IndexEntry]:
         there = [
             entry
             for entry in kept.values()
@@ -245,8 +245,8 @@ class Builder:
         return self._archives(image, found, registry, kept)
 
     def _archives(
-        self, image: WantedImage, found: Image, registry: Registry, kept: t.Mapping[str, Entry]
-    ) -> list[Entry]:
+        self, image: BundleImage, found: Image, registry: RegistryClient, kept: t.Mapping[str, IndexEntry]
+    ) -> list[IndexEntry]:
         """One archive for each set of manifests: versions of Windows that run the same share one."""
         versions: dict[str, list[str]] = {}
         for version, manifests in found.manifests.items():
@@ -264,7 +264,7 @@ class Builder:
                 continue
             self._tell(f"{image.name} for Windows Server {', '.join(fit)}")
             fetched = self._archive(image.name, found, found.manifests[fit[0]], registry, path)
-            entry = Entry(
+            entry = IndexEntry(
                 path=path,
                 kind="container-image",
                 name=image.name,
@@ -281,7 +281,7 @@ class Builder:
         return entries
 
     def _archive(
-        self, name: str, found: Image, manifests: t.Sequence[Manifest], registry: Registry, path: str
+        self, name: str, found: Image, manifests: t.Sequence[Manifest], registry: RegistryClient, path: str
     ) -> Fetched:
         blobs: dict[str, pathlib.Path] = {}
         for part in (part for one in manifests for part in one.parts):
@@ -296,10 +296,10 @@ class Builder:
             blob.unlink(missing_ok=True)
         return fetched
 
-    def _registry(self, image: WantedImage) -> Registry:
+    def _registry(self, image: BundleImage) -> RegistryClient:
         host = images.reference(image.name).host
         if host not in self._registries:
-            self._registries[host] = Registry(
+            self._registries[host] = RegistryClient(
                 self._fetcher, endpoints(host, image.registries), proxy=image.proxy, no_proxy=image.no_proxy
             )
         return self._registries[host]
@@ -315,11 +315,11 @@ class Builder:
         target.parent.mkdir(parents=True, exist_ok=True)
         part.replace(target)
 
-    def _entry(self, file: WantedFile, path: str, kind: str, source: str, fetched: Fetched) -> Entry:
+    def _entry(self, file: BundleFile, path: str, kind: str, source: str, fetched: Fetched) -> IndexEntry:
         self._note(path)
         if kind != "checksum":
             self._tell(f"{file.name}: {fetched.size / 1e6:.1f} MB")
-        return Entry(
+        return IndexEntry(
             path=path,
             kind=kind,
             name=file.name,
@@ -331,7 +331,7 @@ class Builder:
             windows=file.windows,
         )
 
-    def _finish(self, kept: t.Mapping[str, Entry]) -> None:
+    def _finish(self, kept: t.Mapping[str, IndexEntry]) -> None:
         """Signs what is there now, and removes what is not wanted."""
         entries = dict(self.made.entries)
         for path, entry in kept.items():
@@ -352,12 +352,12 @@ class Builder:
         if not self.made.failures:
             shutil.rmtree(self._work)
 
-    def _sign(self, entries: t.Mapping[str, Entry]) -> None:
+    def _sign(self, entries: t.Mapping[str, IndexEntry]) -> None:
         """Writes the index and its signature, where they are not there already."""
         if signing.write(self._directory, self._key, entries.values()):
             self.made.signed = True
 
-    def _replaced(self, entry: Entry) -> bool:
+    def _replaced(self, entry: IndexEntry) -> bool:
         """Whether another archive has taken the place of this one: its tag moved on."""
         if entry.kind != "container-image":
             return False

@@ -12,17 +12,17 @@ from ..patches.patch import Patch
 from ..resources.artifact import Artifact, Site
 from ..resources.container_image import ContainerImage
 from . import images as bundle_images
-from .fetch import Checksum, Source
+from .fetch import Checksum, FetchSource
 from .index import BundleError, bare, file_name, mirror_path
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Sums:
+class ChecksumFile:
     """A checksum file as a publisher writes it."""
 
     path: str
     """In the bundle."""
-    sources: tuple[Source, ...]
+    sources: tuple[FetchSource, ...]
     """In the order of those of the file; the same number."""
     name: str
     """The file's name in it."""
@@ -30,18 +30,18 @@ class Sums:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WantedFile:
+class BundleFile:
     """A file that a bundle has to hold."""
 
     path: str
     kind: str
     name: str
     version: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FetchSource, ...] = ()
     local: str = ""
     """A file of the controller's, which is copied."""
     checksum: Checksum | None = None
-    sums: Sums | None = None
+    sums: ChecksumFile | None = None
     windows: tuple[str, ...] = ()
 
     @property
@@ -51,7 +51,7 @@ class WantedFile:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WantedImage:
+class BundleImage:
     """A container image that a bundle has to hold."""
 
     name: str
@@ -63,15 +63,15 @@ class WantedImage:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Wanted:
+class BundleContent:
     """All that a bundle has to hold."""
 
-    files: t.Mapping[str, WantedFile]
+    files: t.Mapping[str, BundleFile]
     """By path."""
-    images: t.Mapping[str, WantedImage]
+    images: t.Mapping[str, BundleImage]
     """By reference."""
 
-    def joined(self, other: Wanted) -> Wanted:
+    def joined(self, other: BundleContent) -> BundleContent:
         """What both want.
 
         Raises:
@@ -83,10 +83,10 @@ class Wanted:
         images = dict(self.images)
         for name, image in other.images.items():
             images[name] = _both(images[name], image) if name in images else image
-        return Wanted(files=files, images=images)
+        return BundleContent(files=files, images=images)
 
 
-def _one(mine: WantedFile, other: WantedFile) -> WantedFile:
+def _one(mine: BundleFile, other: BundleFile) -> BundleFile:
     if mine.checksum is not None and other.checksum is not None and mine.checksum != other.checksum:
         raise BundleError(
             f"{mine.name}: two hosts want different files of {mine.source}: "
@@ -95,21 +95,21 @@ def _one(mine: WantedFile, other: WantedFile) -> WantedFile:
     return mine if mine.checksum is not None or other.checksum is None else other
 
 
-def _both(mine: WantedImage, other: WantedImage) -> WantedImage:
+def _both(mine: BundleImage, other: BundleImage) -> BundleImage:
     if mine.digest and other.digest and mine.digest != other.digest:
         raise BundleError(f"{mine.name}: two hosts want different digests: {mine.digest} and {other.digest}")
     windows = tuple(version for version in bundle_images.BUILDS if version in (*mine.windows, *other.windows))
     return dataclasses.replace(mine, windows=windows, digest=mine.digest or other.digest)
 
 
-NOTHING = Wanted(files={}, images={})
+NOTHING = BundleContent(files={}, images={})
 
 
 def of_resources(
     resources: t.Iterable[Resource],
     windows: t.Sequence[str],
     registries: t.Mapping[str, t.Any],
-) -> Wanted:
+) -> BundleContent:
     """What resources need from the network.
 
     Parameters:
@@ -120,8 +120,8 @@ def of_resources(
     Raises:
         BundleError: one of them cannot be bundled.
     """
-    files: dict[str, WantedFile] = {}
-    images: dict[str, WantedImage] = {}
+    files: dict[str, BundleFile] = {}
+    images: dict[str, BundleImage] = {}
     for resource in resources:
         fit = tuple(version for version in windows if not resource.windows or version in resource.windows)
         if not fit:
@@ -132,10 +132,10 @@ def of_resources(
         elif isinstance(resource, ContainerImage) and resource.state == "present" and not resource.archive:
             image = _image(resource, fit, registries)
             images[image.name] = _both(images[image.name], image) if image.name in images else image
-    return Wanted(files=files, images=images)
+    return BundleContent(files=files, images=images)
 
 
-def _artifact(artifact: Artifact) -> WantedFile:
+def _artifact(artifact: Artifact) -> BundleFile:
     own = artifact.upstream or next(iter(artifact.urls), "")
     if not own:
         raise BundleError(f"{artifact.name}: nobody says what its own URL is; wanted urls or upstream")
@@ -151,7 +151,7 @@ def _artifact(artifact: Artifact) -> WantedFile:
     if summed:
         places = [place for place in places if place[1]]
     first, dummy, version = artifact.name.rpartition(" ")
-    return WantedFile(
+    return BundleFile(
         path=mirror_path(own),
         kind=artifact.kind or first or artifact.name,
         name=artifact.name,
@@ -163,14 +163,14 @@ def _artifact(artifact: Artifact) -> WantedFile:
     )
 
 
-def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None, Site | None]]) -> Sums:
+def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None, Site | None]]) -> ChecksumFile:
     """The checksum file, from the same places as the file."""
     url, sums = places[0][0], places[0][1]
     # Where nobody says, what a place appends to the file's own path is what the publisher appends.
     upstream = (
         artifact.upstream_checksum or artifact.checksum_url or bare(own) + bare(sums or "").removeprefix(bare(url))
     )
-    return Sums(
+    return ChecksumFile(
         path=mirror_path(upstream),
         sources=tuple(_source(artifact, place[1] or "", place[2]) for place in places),
         name=artifact.checksum_name or file_name(mirror_path(own)),
@@ -178,7 +178,7 @@ def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None
     )
 
 
-def _source(artifact: Artifact, url: str, site: Site | None) -> Source:
+def _source(artifact: Artifact, url: str, site: Site | None) -> FetchSource:
     """A place and the way there, as the node would go it."""
     proxy, no_proxy, headers = artifact.proxy, artifact.no_proxy, artifact.headers
     if site is not None:
@@ -186,13 +186,13 @@ def _source(artifact: Artifact, url: str, site: Site | None) -> Source:
         no_proxy, headers = site.no_proxy or no_proxy, site.headers or headers
     # A list may have come as one text.
     exceptions = tuple(entry.strip() for text in no_proxy for entry in text.split(","))
-    return Source(url=url, headers=dict(headers), proxy=proxy, no_proxy=exceptions)
+    return FetchSource(url=url, headers=dict(headers), proxy=proxy, no_proxy=exceptions)
 
 
-def _image(image: ContainerImage, windows: tuple[str, ...], registries: t.Mapping[str, t.Any]) -> WantedImage:
+def _image(image: ContainerImage, windows: tuple[str, ...], registries: t.Mapping[str, t.Any]) -> BundleImage:
     environment = {name.upper(): value for name, value in image.environment.items()}
     exceptions = environment.get("NO_PROXY", "")
-    return WantedImage(
+    return BundleImage(
         name=image.name,
         windows=windows,
         digest=image.digest or "",
@@ -204,28 +204,28 @@ def _image(image: ContainerImage, windows: tuple[str, ...], registries: t.Mappin
 
 def of_patches(
     patches: t.Iterable[Patch], windows: t.Sequence[str], proxy: str | None, no_proxy: tuple[str, ...]
-) -> Wanted:
+) -> BundleContent:
     """The files of patches; those without one come from Windows Update, and no bundle has them."""
-    files: dict[str, WantedFile] = {}
+    files: dict[str, BundleFile] = {}
     for patch in patches:
         if patch.windows and not set(patch.windows) & set(windows):
             continue
         for file in patch.files:
-            wanted = WantedFile(
+            wanted = BundleFile(
                 path=f"patches/{file.sha256}/{file.name}",
                 kind="patch",
                 name=patch.name,
                 version=patch.kb,
-                sources=(Source(url=file.url, proxy=proxy, no_proxy=no_proxy),) if file.url else (),
+                sources=(FetchSource(url=file.url, proxy=proxy, no_proxy=no_proxy),) if file.url else (),
                 local=file.local,
                 checksum=Checksum(algorithm="SHA256", digest=file.sha256),
                 windows=patch.windows,
             )
             files[wanted.path] = wanted
-    return Wanted(files=files, images={})
+    return BundleContent(files=files, images={})
 
 
-def to_data(wanted: Wanted) -> dict[str, t.Any]:
+def to_data(wanted: BundleContent) -> dict[str, t.Any]:
     """As a task's result keeps it between hosts; it holds secrets."""
     return {
         "files": [dataclasses.asdict(file) for file in wanted.files.values()],
@@ -233,26 +233,28 @@ def to_data(wanted: Wanted) -> dict[str, t.Any]:
     }
 
 
-def from_data(data: t.Mapping[str, t.Any]) -> Wanted:
+def from_data(data: t.Mapping[str, t.Any]) -> BundleContent:
     """What `to_data` gave."""
     files, images = {}, {}
     for item in data["files"]:
         sums = item["sums"]
-        file = WantedFile(
+        file = BundleFile(
             **{
                 **item,
                 "sources": tuple(_read_source(source) for source in item["sources"]),
                 "checksum": Checksum(**item["checksum"]) if item["checksum"] else None,
-                "sums": Sums(**{**sums, "sources": tuple(map(_read_source, sums["sources"]))}) if sums else None,
+                "sums": ChecksumFile(**{**sums, "sources": tuple(map(_read_source, sums["sources"]))})
+                if sums
+                else None,
                 "windows": tuple(item["windows"]),
             }
         )
         files[file.path] = file
     for item in data["images"]:
         more = {"windows": tuple(item["windows"]), "no_proxy": tuple(item["no_proxy"])}
-        images[item["name"]] = WantedImage(**{**item, **more})
-    return Wanted(files=files, images=images)
+        images[item["name"]] = BundleImage(**{**item, **more})
+    return BundleContent(files=files, images=images)
 
 
-def _read_source(item: t.Mapping[str, t.Any]) -> Source:
-    return Source(**{**item, "no_proxy": tuple(item["no_proxy"])})
+def _read_source(item: t.Mapping[str, t.Any]) -> FetchSource:
+    return FetchSource(**{**item, "no_proxy": tuple(item["no_proxy"])})

@@ -63,7 +63,7 @@ class ContentError(FetchError):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Source:
+class FetchSource:
     """One place to ask, and the way there; all of it may be secret."""
 
     url: str = dataclasses.field(repr=False)
@@ -123,7 +123,7 @@ class Fetcher:
         self.bytes = 0
         """Of bodies, about: threads may count at once."""
 
-    def document(self, source: Source, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
+    def document(self, source: FetchSource, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
         """A small document and the headers of its answer.
 
         Raises:
@@ -141,7 +141,7 @@ class Fetcher:
 
         return self._patiently(once)
 
-    def file(self, source: Source, target: pathlib.Path, checksum: Checksum | None = None) -> Fetched:
+    def file(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None = None) -> Fetched:
         """Writes a file; a part of it that is there is continued where a checksum says whether that went well.
 
         Parameters:
@@ -164,7 +164,7 @@ class Fetcher:
         # What was there may have been of another file.
         return self._whole(source, target, checksum)
 
-    def _whole(self, source: Source, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
+    def _whole(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
         tag: list[str] = []
         try:
             self._patiently(lambda: self._more(source, target, tag))
@@ -173,7 +173,7 @@ class Fetcher:
             # A full disk is no fault of the source's.
             raise BundleError(f"{target.parent}: {error.strerror or error}") from error
 
-    def _more(self, source: Source, target: pathlib.Path, tag: list[str]) -> None:
+    def _more(self, source: FetchSource, target: pathlib.Path, tag: list[str]) -> None:
         """One attempt: from where the file ends.
 
         Parameters:
@@ -211,7 +211,7 @@ class Fetcher:
             of = f" of {total / 1e6:.0f}" if total else ""
             self._say(f"bundle: {bare(url)}: {have / 1e6:.0f}{of} MB")
 
-    def _checked(self, source: Source, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
+    def _checked(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
         sums = {"SHA256": hashlib.sha256(), "SHA512": hashlib.sha512()}
         with target.open("rb") as file:
             first = file.read(512)
@@ -233,7 +233,7 @@ class Fetcher:
         for number in range(self._attempts):
             try:
                 return attempt()
-            except _Passing as problem:
+            except _RetryableError as problem:
                 if number + 1 == self._attempts:
                     raise FetchError(
                         problem.url, f"{problem.why}, in {self._attempts} attempts", problem.status
@@ -242,7 +242,7 @@ class Fetcher:
         raise AssertionError  # at least one attempt returns or raises
 
     @contextlib.contextmanager
-    def _ask(self, source: Source, headers: t.Mapping[str, str]) -> t.Iterator[requests.Response]:
+    def _ask(self, source: FetchSource, headers: t.Mapping[str, str]) -> t.Iterator[requests.Response]:
         """One request, redirects followed; secrets are for the first host only."""
         url, own = source.url, dict(source.headers)
         with requests.Session() as session:
@@ -272,7 +272,7 @@ class Fetcher:
                 yield answer
 
     def _send(
-        self, session: requests.Session, source: Source, url: str, headers: t.Mapping[str, str]
+        self, session: requests.Session, source: FetchSource, url: str, headers: t.Mapping[str, str]
     ) -> requests.Response:
         proxies = {}
         if source.proxy and not bypasses(url, source.no_proxy):
@@ -293,7 +293,7 @@ class Fetcher:
         except (requests.RequestException, OSError, ValueError) as error:
             raise _problem(source.url, error) from None
 
-    def _blocks(self, source: Source, answer: requests.Response, size: int) -> t.Iterator[bytes]:
+    def _blocks(self, source: FetchSource, answer: requests.Response, size: int) -> t.Iterator[bytes]:
         """The body as it came: not unpacked, and whole."""
         wanted = answer.headers.get("Content-Length", "")
         left = int(wanted) if wanted.isdecimal() else None
@@ -306,7 +306,7 @@ class Fetcher:
             # urllib3's own exceptions, and those of sockets.
             raise _problem(source.url, error) from None
         if left:
-            raise _Passing(source.url, "the connection broke off")
+            raise _RetryableError(source.url, "the connection broke off")
 
 
 class _Authorities:
@@ -316,7 +316,7 @@ class _Authorities:
         self._files: dict[str, t.IO[bytes]] = {}
         self._lock = threading.Lock()
 
-    def of(self, source: Source) -> bool | str:
+    def of(self, source: FetchSource) -> bool | str:
         """What verifies a source's certificate."""
         if not source.verify:
             return False
@@ -332,7 +332,7 @@ class _Authorities:
             return self._files[source.ca].name
 
 
-class _Passing(Exception):
+class _RetryableError(Exception):
     """An attempt that may go better the next time."""
 
     def __init__(self, url: str, why: str, status: int = 0, pause: float | None = None) -> None:
@@ -347,7 +347,7 @@ def _refuse(url: str, answer: requests.Response) -> None:
         return
     why = f"HTTP {status} {answer.reason or ''}".strip()
     if status in _PASSING:
-        raise _Passing(url, why, status, retry_after(answer.headers.get("Retry-After")))
+        raise _RetryableError(url, why, status, retry_after(answer.headers.get("Retry-After")))
     raise FetchError(url, why, status, answer.headers.get("WWW-Authenticate", ""))
 
 
@@ -379,13 +379,13 @@ def _problem(url: str, error: Exception) -> Exception:
         return FetchError(url, "no TLS with it")
     if isinstance(error, requests.exceptions.ProxyError):
         refused = re.search(r"Tunnel connection failed: (\d{3})", text)
-        return _Passing(url, f"the proxy does not let it through{f' ({refused[1]})' if refused else ''}")
+        return _RetryableError(url, f"the proxy does not let it through{f' ({refused[1]})' if refused else ''}")
     if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.MissingSchema, ValueError)):
         return FetchError(url, "it is no URL that can be asked")
     if isinstance(error, (requests.Timeout, TimeoutError)) or "timed out" in text.lower():
-        return _Passing(url, "it does not answer")
+        return _RetryableError(url, "it does not answer")
     if "Name or service not known" in text or "name resolution" in text:
-        return _Passing(url, "its name is not known")
+        return _RetryableError(url, "its name is not known")
     if "refused" in text:
-        return _Passing(url, "it refuses the connection")
-    return _Passing(url, "the connection broke off")
+        return _RetryableError(url, "it refuses the connection")
+    return _RetryableError(url, "the connection broke off")

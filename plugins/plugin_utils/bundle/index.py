@@ -33,7 +33,7 @@ class BundleError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
+class IndexEntry:
     """One file of a bundle."""
 
     path: str
@@ -55,7 +55,7 @@ class Entry:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Stamp:
+class IndexStamp:
     """Which index of several it is: who has seen one refuses all before it."""
 
     serial: int = 0
@@ -63,12 +63,12 @@ class Stamp:
     made: str = ""
     """When it was signed: ISO 8601, UTC."""
 
-    def after(self, now: datetime.datetime) -> Stamp:
+    def after(self, now: datetime.datetime) -> IndexStamp:
         """The stamp of the next index.
 
         Counted in seconds, so that a bundle that is made anew by the same key goes on where the lost one was.
         """
-        return Stamp(serial=max(self.serial + 1, int(now.timestamp())), made=now.strftime(_TIME))
+        return IndexStamp(serial=max(self.serial + 1, int(now.timestamp())), made=now.strftime(_TIME))
 
     def age(self, now: datetime.datetime) -> datetime.timedelta | None:
         """How long ago it was made; None where it does not say."""
@@ -136,7 +136,7 @@ def file_name(path: str) -> str:
     return posixpath.basename(path)
 
 
-def dump(entries: t.Iterable[Entry], stamp: Stamp | None = None) -> bytes:
+def dump(entries: t.Iterable[IndexEntry], stamp: IndexStamp | None = None) -> bytes:
     """The index as a file: the same bytes for the same entries and stamp, whatever their order."""
     files = []
     for entry in sorted(entries, key=lambda entry: entry.path):
@@ -146,7 +146,7 @@ def dump(entries: t.Iterable[Entry], stamp: Stamp | None = None) -> bytes:
     return (json.dumps({**head, "files": files}, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def load(data: bytes) -> dict[str, Entry]:
+def load(data: bytes) -> dict[str, IndexEntry]:
     """Reads an index.
 
     Returns:
@@ -159,7 +159,7 @@ def load(data: bytes) -> dict[str, Entry]:
     files = document.get("files")
     if not isinstance(files, list):
         raise BundleError("it lists no files")
-    entries: dict[str, Entry] = {}
+    entries: dict[str, IndexEntry] = {}
     folded: set[str] = set()
     for item in files:
         entry = _entry(item)
@@ -171,7 +171,7 @@ def load(data: bytes) -> dict[str, Entry]:
     return entries
 
 
-def load_stamp(data: bytes) -> Stamp:
+def load_stamp(data: bytes) -> IndexStamp:
     """Reads which index of several it is.
 
     Raises:
@@ -181,7 +181,7 @@ def load_stamp(data: bytes) -> Stamp:
     serial, made = document.get("serial", 0), document.get("made", "")
     if not _is_size(serial) or not _is_text(made):
         raise BundleError("it has a serial or a time that is none")
-    stamp = Stamp(serial=serial, made=made)
+    stamp = IndexStamp(serial=serial, made=made)
     try:
         stamp.age(datetime.datetime.now(datetime.UTC))
     except ValueError:
@@ -199,8 +199,8 @@ def _document(data: bytes) -> dict[str, t.Any]:
     return document
 
 
-def _entry(item: object) -> Entry:
-    fields = {field.name: field for field in dataclasses.fields(Entry)}
+def _entry(item: object) -> IndexEntry:
+    fields = {field.name: field for field in dataclasses.fields(IndexEntry)}
     if not isinstance(item, dict) or set(item) - set(fields):
         raise BundleError("one of its entries is none")
     for name, field in fields.items():
@@ -217,7 +217,7 @@ def _entry(item: object) -> Entry:
         raise BundleError(f"it lists {item['path']!r}: {problem}")
     if not re.fullmatch(r"[0-9a-f]{64}", item["sha256"]):
         raise BundleError(f"{item['path']} has no SHA-256")
-    return Entry(**{**item, "windows": tuple(item.get("windows", ()))})
+    return IndexEntry(**{**item, "windows": tuple(item.get("windows", ()))})
 
 
 def _is_text(value: object) -> bool:

@@ -15,7 +15,7 @@ from ..resources.container_image import ContainerImage
 from ..windows.path_calls import make_directory
 from ..wire.messages import Batch, Call, Json, Observation
 from . import use
-from .index import BundleError, Entry, mirror_path
+from .index import BundleError, IndexEntry, mirror_path
 from .verify import Bundle
 
 _PIECES = "pieces"
@@ -23,7 +23,7 @@ _SPARE = 512 * 1024 * 1024
 """Bytes that stay free on the node."""
 
 
-def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, Entry], windows: str) -> list[Entry]:
+def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry], windows: str) -> list[IndexEntry]:
     """What a node needs of a bundle.
 
     Parameters:
@@ -34,7 +34,7 @@ def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, Entry], wind
     Returns:
         The files that the bundle has for them, each once, in order; what it has not is left to other sources.
     """
-    found: dict[str, Entry] = {}
+    found: dict[str, IndexEntry] = {}
     for resource in resources:
         if isinstance(resource, Artifact):
             own = (
@@ -76,7 +76,7 @@ class Push:
         self.pushed: list[str] = []
         """Paths of what was sent."""
 
-    def run(self, wanted: t.Sequence[Entry]) -> None:
+    def run(self, wanted: t.Sequence[IndexEntry]) -> None:
         """Sends what is not there yet, piece by piece, and has the node put it together.
 
         Raises:
@@ -102,11 +102,11 @@ class Push:
         if calls:
             self._join(calls, missing)
 
-    def _part(self, entry: Entry) -> str:
+    def _part(self, entry: IndexEntry) -> str:
         """Where its pieces go: a short path, since all of them stand on one command line."""
         return f"{self._folder}\\{_PIECES}\\{hashlib.sha256(f'{entry.path} {entry.sha256}'.encode()).hexdigest()[:16]}"
 
-    def _look(self, wanted: t.Sequence[Entry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:
+    def _look(self, wanted: t.Sequence[IndexEntry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:
         paths: list[Json] = [targets[entry.path] for entry in wanted]
         pieces = f"{self._folder}\\{_PIECES}"
         return (
@@ -122,7 +122,7 @@ class Push:
             Call(id="room", command="@free-space", parameters={"path": self._folder}, on_error="continue"),
         )
 
-    def _check_room(self, missing: t.Sequence[Entry], seen: Observation) -> None:
+    def _check_room(self, missing: t.Sequence[IndexEntry], seen: Observation) -> None:
         free = int((seen["room"].first or {}).get("free") or 0) if seen["room"].ok else None
         # Pieces and the whole lie beside each other, and the cache or the store gets its own.
         wanted = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
@@ -132,7 +132,7 @@ class Push:
                 f"and {_SPARE / 1e6:.0f} MB to spare; {free / 1e6:.0f} MB are free"
             )
 
-    def _join(self, calls: t.Sequence[Call], missing: t.Sequence[Entry]) -> None:
+    def _join(self, calls: t.Sequence[Call], missing: t.Sequence[IndexEntry]) -> None:
         answer = self._node.run(Batch(calls=tuple(calls)), step="put pushed files together")
         if answer.stopped is None:
             return

@@ -17,7 +17,7 @@ import typing as t
 import urllib.parse
 
 from . import images
-from .fetch import Checksum, Fetcher, FetchError, Source
+from .fetch import Checksum, Fetcher, FetchError, FetchSource
 from .images import Descriptor, Manifest, Reference
 from .index import BundleError
 
@@ -28,7 +28,7 @@ _DOCKER = ("docker.io", "registry-1.docker.io")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class RegistryEndpoint:
     """A registry, or a mirror of one."""
 
     url: str
@@ -54,7 +54,7 @@ class Image:
     """The list and the manifests by digest."""
 
 
-class Registry:
+class RegistryClient:
     """One registry host, by whatever endpoints lead to it.
 
     Parameters:
@@ -66,7 +66,7 @@ class Registry:
     def __init__(
         self,
         fetcher: Fetcher,
-        endpoints: t.Sequence[Endpoint],
+        endpoints: t.Sequence[RegistryEndpoint],
         *,
         proxy: str | None = None,
         no_proxy: tuple[str, ...] = (),
@@ -117,7 +117,7 @@ class Registry:
         ref = images.reference(name)
         checksum = Checksum(algorithm="SHA256", digest=blob.digest.partition(":")[2])
 
-        def fetch(source: Source) -> None:
+        def fetch(source: FetchSource) -> None:
             self._fetcher.file(source, target, checksum)
 
         try:
@@ -137,7 +137,7 @@ class Registry:
         own = frozenset(urllib.parse.urlsplit(endpoint.url).hostname or "" for endpoint in self._endpoints)
         encrypted = all(endpoint.url.startswith("https://") for endpoint in self._endpoints)
         for url in blob.urls:
-            source = Source(url=url, proxy=self._proxy, no_proxy=self._no_proxy, inside=own)
+            source = FetchSource(url=url, proxy=self._proxy, no_proxy=self._no_proxy, inside=own)
             try:
                 if encrypted and not url.startswith("https://"):
                     raise FetchError(url, "a manifest from an HTTPS registry names a layer without HTTPS")
@@ -171,7 +171,7 @@ class Registry:
         }
         return dataclasses.replace(one, own=dataclasses.replace(one.own, platform=platform))
 
-    def _first(self, ref: Reference, kind: str, wanted: str, use: t.Callable[[Source], t.Any]) -> t.Any:
+    def _first(self, ref: Reference, kind: str, wanted: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
         """Asks the endpoints in order."""
         problems = []
         for endpoint in self._endpoints:
@@ -182,7 +182,7 @@ class Registry:
         raise BundleError("; ".join(problems))
 
     def _authorised(
-        self, endpoint: Endpoint, ref: Reference, kind: str, wanted: str, use: t.Callable[[Source], t.Any]
+        self, endpoint: RegistryEndpoint, ref: Reference, kind: str, wanted: str, use: t.Callable[[FetchSource], t.Any]
     ) -> t.Any:
         source = self._source(endpoint, ref, kind, wanted)
         key = (endpoint.url, ref.path)
@@ -200,7 +200,7 @@ class Registry:
             self._answers[key] = known
         return use(_with(source, known))
 
-    def _source(self, endpoint: Endpoint, ref: Reference, kind: str, wanted: str) -> Source:
+    def _source(self, endpoint: RegistryEndpoint, ref: Reference, kind: str, wanted: str) -> FetchSource:
         base = endpoint.url.rstrip("/")
         if not endpoint.override_path and not base.endswith("/v2"):
             base += "/v2"
@@ -208,7 +208,7 @@ class Registry:
         if endpoint.mirror:
             url += f"?ns={urllib.parse.quote(ref.host)}"
         accept = {"Accept": _ACCEPT} if kind == "manifests" else {}
-        return Source(
+        return FetchSource(
             url=url,
             headers={**endpoint.headers, **accept},
             proxy=self._proxy,
@@ -217,7 +217,7 @@ class Registry:
             verify=endpoint.verify,
         )
 
-    def _answer(self, endpoint: Endpoint, ref: Reference, challenge: str, asked: Source) -> str:
+    def _answer(self, endpoint: RegistryEndpoint, ref: Reference, challenge: str, asked: FetchSource) -> str:
         """The header with which a registry says yes.
 
         Raises:
@@ -247,7 +247,7 @@ class Registry:
         return f"Bearer {token}"
 
 
-def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[Endpoint]:
+def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndpoint]:
     """Where a registry host is asked, its mirrors first.
 
     Parameters:
@@ -272,14 +272,14 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[Endpoint]:
     return found
 
 
-def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool) -> Endpoint:
+def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool) -> RegistryEndpoint:
     full = url if "://" in url else f"https://{url}"
     if not full.startswith(("http://", "https://")) or not _host(full):
         raise BundleError(
             f"container_runtime_registries: {host}: {url!r} is not accepted; wanted a URL of http or https"
         )
     verify = not about.get("skip_verify", False)
-    return Endpoint(
+    return RegistryEndpoint(
         url=full,
         username=str(about.get("username") or ""),
         password=str(about.get("password") or ""),
@@ -319,14 +319,14 @@ def _host(url: str) -> str:
         return ""
 
 
-def _basic(endpoint: Endpoint) -> str:
+def _basic(endpoint: RegistryEndpoint) -> str:
     if not endpoint.username:
         return ""
     pair = f"{endpoint.username}:{endpoint.password}".encode()
     return f"Basic {base64.b64encode(pair).decode()}"
 
 
-def _with(source: Source, authorization: str) -> Source:
+def _with(source: FetchSource, authorization: str) -> FetchSource:
     if not authorization:
         return source
     return dataclasses.replace(source, headers={**source.headers, "Authorization": authorization})

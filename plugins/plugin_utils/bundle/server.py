@@ -30,7 +30,7 @@ _START = 30.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Served:
+class ServedBundle:
     """A bundle that is served."""
 
     port: int
@@ -78,7 +78,7 @@ def token(url: str) -> str:
 
 def start(
     bundle: Bundle, *, nodes: t.Iterable[str], bind: str, port: int = 0, certificate: str = "", key: str = ""
-) -> Served:
+) -> ServedBundle:
     """Serves a bundle until Ansible ends, however it ends.
 
     Parameters:
@@ -121,7 +121,7 @@ def start(
     if "port" not in answer:
         revoked.parent.rmdir()
         raise BundleError(_refused(answer.get("error") or "it did not start", bind, port, certificate))
-    return Served(
+    return ServedBundle(
         port=int(answer["port"]),
         tokens=tokens,
         scheme="https" if certificate else "http",

@@ -15,13 +15,13 @@ import pathlib
 import typing as t
 
 from . import index, keys, verify
-from .index import INDEX, SIGNATURE, WORK, BundleError, Entry
+from .index import INDEX, SIGNATURE, WORK, BundleError, IndexEntry
 
 if t.TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
-def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[Entry]) -> bool:
+def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[IndexEntry]) -> bool:
     """Writes index and signature, unless they are there already.
 
     Parameters:
@@ -37,7 +37,7 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[E
     """
     wanted = {entry.path: entry for entry in entries}
     final, parts = _pair(directory), _parts(directory)
-    before = index.Stamp()
+    before = index.IndexStamp()
     old, proof = (_content(path) for path in final)
     if old and keys.is_signed(key.public_key(), old, proof):
         with contextlib.suppress(BundleError):
@@ -52,7 +52,7 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[E
     return True
 
 
-def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> dict[str, Entry]:
+def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> dict[str, IndexEntry]:
     """What an earlier run signed last, though it was killed between index and signature.
 
     Parameters:

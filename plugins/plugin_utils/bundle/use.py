@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .index import BundleError, Entry, quoted
+from .index import BundleError, IndexEntry, quoted
 
 PUSHED = "C:\\Windows\\winkube\\bundle"
 """Where pushed files lie: nobody but administrators makes or changes a file there."""
@@ -21,7 +21,7 @@ def file_url(folder: str) -> str:
     return "file:///" + quoted(folder.replace("\\", "/"))
 
 
-def site(url: str, entries: t.Iterable[Entry]) -> dict[str, t.Any]:
+def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
     """The bundle as one of `artifact_sites`: it has users' own URLs too, and no proxy leads to it.
 
     Parameters:
@@ -38,7 +38,7 @@ def _revocation(url: str) -> dict[str, bool]:
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 
-def images(entries: t.Iterable[Entry], url: str) -> dict[str, list[dict[str, t.Any]]]:
+def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str, t.Any]]]:
     """The container images' archives by reference.
 
     Parameters:
@@ -59,7 +59,7 @@ def images(entries: t.Iterable[Entry], url: str) -> dict[str, list[dict[str, t.A
     return found
 
 
-def patches(entries: t.Iterable[Entry], base: str) -> dict[str, str]:
+def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
     """Where patches' files are, by SHA-256.
 
     Parameters:
@@ -91,7 +91,7 @@ def _bundled(entry: t.Mapping[str, t.Any], found: t.Mapping[str, str]) -> dict[s
     return changed
 
 
-def windows_path(folder: str, entry: Entry) -> str:
+def windows_path(folder: str, entry: IndexEntry) -> str:
     """Where a file of the bundle lies on a node that it is pushed to.
 
     Raises:

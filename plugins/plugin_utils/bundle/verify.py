@@ -13,7 +13,7 @@ import typing as t
 
 from . import index as bundle_index
 from . import keys
-from .index import BundleError, Entry, Stamp
+from .index import BundleError, IndexEntry, IndexStamp
 
 _THREADS = 4
 _BLOCK = 1024 * 1024
@@ -25,9 +25,9 @@ class Bundle:
     """A bundle whose index is signed and whose files are those of the index."""
 
     directory: pathlib.Path
-    entries: t.Mapping[str, Entry]
+    entries: t.Mapping[str, IndexEntry]
     """By path."""
-    stamp: Stamp = dataclasses.field(default_factory=Stamp)
+    stamp: IndexStamp = dataclasses.field(default_factory=IndexStamp)
     """Which index of several it is."""
 
     def file(self, path: str) -> pathlib.Path:
@@ -35,7 +35,7 @@ class Bundle:
         return self.directory / path
 
 
-def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, Entry], Stamp]:
+def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEntry], IndexStamp]:
     """The entries of a signed index by path, and which index of several it is.
 
     Parameters:
@@ -113,7 +113,7 @@ def sha256(path: pathlib.Path) -> str:
     return digest.hexdigest()
 
 
-def problem(directory: pathlib.Path, entry: Entry) -> str:
+def problem(directory: pathlib.Path, entry: IndexEntry) -> str:
     """Why a file is not what the index says; empty where it is."""
     path = directory / entry.path
     try:

@@ -49,7 +49,7 @@ class Certificate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Listener:
+class HttpsListener:
     """The HTTPS listener of a node."""
 
     address: str
@@ -77,7 +77,7 @@ def questions() -> tuple[Call, ...]:
     )
 
 
-def read_listener(answers: t.Mapping[str, CallResult]) -> Listener:
+def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
     """Reads the answers to `questions`.
 
     Raises:
@@ -95,7 +95,7 @@ def read_listener(answers: t.Mapping[str, CallResult]) -> Listener:
     others = tuple(
         each for each in found.values() if each.friendly_name == FRIENDLY_NAME and each.thumbprint not in used
     )
-    return Listener(address=used[mark], certificate=found[mark], others=others)
+    return HttpsListener(address=used[mark], certificate=found[mark], others=others)
 
 
 def _certificate(item: t.Mapping[str, t.Any]) -> Certificate | None:
@@ -117,7 +117,7 @@ def is_due(certificate: Certificate, now: datetime.datetime, days: int) -> bool:
     return certificate.expires - now < datetime.timedelta(days=days)
 
 
-def successor(listener: Listener, now: datetime.datetime, days: int) -> Certificate | None:
+def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Certificate | None:
     """The certificate that an interrupted run made, if it is good for longer than the one in use."""
     fresh = [each for each in listener.others if each.is_self_signed and not is_due(each, now, days)]
     longest = max(fresh, key=lambda each: each.expires, default=None)
@@ -195,7 +195,7 @@ def created(result: CallResult) -> Certificate:
     return found
 
 
-def binding(listener: Listener, thumbprint: str) -> Call:
+def binding(listener: HttpsListener, thumbprint: str) -> Call:
     """Has the listener use a certificate; connections that are open stay."""
     return Call(
         id="bind",

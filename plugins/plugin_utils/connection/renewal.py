@@ -18,7 +18,7 @@ import uuid
 from ..remote.node import Node
 from ..wire.messages import Batch
 from . import certificates, tls
-from .certificates import Certificate, CertificateError, Listener
+from .certificates import Certificate, CertificateError, HttpsListener
 from .pins import update_pins
 from .settings import ConnectionSettings
 
@@ -67,7 +67,7 @@ class Renewer:
         self._pins = pins
         self._now = now
 
-    def look(self) -> Listener:
+    def look(self) -> HttpsListener:
         """Asks for the listener and its certificate.
 
         Raises:
@@ -82,17 +82,17 @@ class Renewer:
             )
         return listener
 
-    def is_due(self, listener: Listener, policy: RenewalPolicy) -> bool:
+    def is_due(self, listener: HttpsListener, policy: RenewalPolicy) -> bool:
         """Whether the certificate has to be renewed."""
         return policy.force or certificates.is_due(listener.certificate, self._now, policy.days)
 
-    def keep(self, listener: Listener) -> Renewal:
+    def keep(self, listener: HttpsListener) -> Renewal:
         """Pins the certificate in use, and deletes what interrupted runs left."""
         pinned = update_pins(self._pins, add=[listener.certificate.x509])
         removed = self._remove(listener.others)
         return Renewal(certificate=listener.certificate, pinned=pinned, removed=removed)
 
-    def renew(self, listener: Listener, policy: RenewalPolicy) -> Renewal:
+    def renew(self, listener: HttpsListener, policy: RenewalPolicy) -> Renewal:
         """Renews the certificate.
 
         Raises:
@@ -110,7 +110,7 @@ class Renewer:
         update_pins(self._pins, add=[new.x509], remove=[old.x509, *(each.x509 for each in leftovers)])
         return Renewal(certificate=new, renewed=True, pinned=True, removed=removed, warnings=warnings)
 
-    def _make(self, listener: Listener, policy: RenewalPolicy) -> Certificate:
+    def _make(self, listener: HttpsListener, policy: RenewalPolicy) -> Certificate:
         names = certificates.names_of(listener.certificate.x509, [self._settings.host, *policy.names])
         expires = self._now + datetime.timedelta(days=policy.valid_days)
         call = certificates.creation(names, expires, uuid.uuid4().hex[:12])
@@ -120,13 +120,13 @@ class Renewer:
             raise CertificateError(f"New-SelfSignedCertificate failed: {result.error}")
         return certificates.created(result)
 
-    def _bind(self, listener: Listener, certificate: Certificate) -> None:
+    def _bind(self, listener: HttpsListener, certificate: Certificate) -> None:
         call = certificates.binding(listener, certificate.thumbprint)
         answer = self._node.run(Batch(calls=(call,)), step="change the listener's certificate")
         if (error := answer.calls[call.id].error) is not None:
             raise CertificateError(f"the listener does not take the certificate: {error}")
 
-    def _check(self, listener: Listener, new: Certificate) -> tuple[str, ...]:
+    def _check(self, listener: HttpsListener, new: Certificate) -> tuple[str, ...]:
         """Makes sure that the next connection will be trusted, or puts the former certificate back."""
         host, port = self._settings.host, self._settings.port
         try:

@@ -9,10 +9,10 @@ import json
 import re
 import typing as t
 
-from ..engine.converge import NodeLike
-from ..engine.outcome import Outcome
+from ..engine.converge import ConvergenceNode
+from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
-from ..image_stores.store import Held, Store, repository
+from ..image_stores.store import Store, StoredImage, repository
 from ..node_config import registries
 from ..resources.container_image import ContainerImage
 from ..resources.load import load
@@ -139,9 +139,9 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
 
 def results(
     wanted: t.Sequence[ContainerImage],
-    before: t.Mapping[str, Held],
-    after: t.Mapping[str, Held],
-    outcome: Outcome,
+    before: t.Mapping[str, StoredImage],
+    after: t.Mapping[str, StoredImage],
+    outcome: ConvergenceOutcome,
     version: str | None,
 ) -> list[dict[str, t.Any]]:
     """What came of each container image.
@@ -182,7 +182,7 @@ def results(
     return found
 
 
-def _done(image: ContainerImage, before: Held | None) -> str:
+def _done(image: ContainerImage, before: StoredImage | None) -> str:
     if image.state == "absent":
         return "removed"
     if before is not None and before.complete and (image.digest is None or image.digest in before.digests):
@@ -190,7 +190,7 @@ def _done(image: ContainerImage, before: Held | None) -> str:
     return "imported" if image.archive or image.archives else "pulled"
 
 
-def _digest(image: ContainerImage, held: Held | None) -> str | None:
+def _digest(image: ContainerImage, held: StoredImage | None) -> str | None:
     if held is None:
         return None
     digests = sorted(held.digests)
@@ -254,7 +254,7 @@ def store_of(options: t.Mapping[str, t.Any]) -> Store:
     return ContainerImage(name="registry.k8s.io/pause:3.10.2", **given).store
 
 
-class Watched:
+class StoreWatcher:
     """A node that remembers what its store was first seen to hold: the result tells it without asking again.
 
     Parameters:
@@ -262,9 +262,9 @@ class Watched:
         store: whose listing is remembered.
     """
 
-    def __init__(self, node: NodeLike, store: Store) -> None:
+    def __init__(self, node: ConvergenceNode, store: Store) -> None:
         self._node, self._store = node, store
-        self.held: dict[str, Held] = {}
+        self.held: dict[str, StoredImage] = {}
         self._first = True
 
     def __getattr__(self, name: str) -> t.Any:

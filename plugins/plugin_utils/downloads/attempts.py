@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..engine.resource import Room
+from ..engine.resource import DiskSpace
 from ..windows.path_calls import discard
 from ..wire.messages import Call, CallResult, Json, Results
 from . import archive_members, curl
@@ -26,21 +26,21 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Place:
+class DownloadSource:
     """One source."""
 
     url: str
     checksum_url: str = ""
-    route: curl.Route = dataclasses.field(default_factory=curl.Route)
+    route: curl.DownloadRoute = dataclasses.field(default_factory=curl.DownloadRoute)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Wanted:
+class Download:
     """What is to be brought, and how."""
 
     path: str
     """Windows path of the file."""
-    places: tuple[Place, ...]
+    places: tuple[DownloadSource, ...]
     """In the order in which they are asked."""
     commit: t.Mapping[str, Json]
     """Parameters of `@commit-file` that verify it, beside `path` and `destination`."""
@@ -64,7 +64,7 @@ class Wanted:
         return f"{self.path}.checksum"
 
 
-def calls(wanted: Wanted, *, broken: bool) -> t.Iterator[Call]:
+def calls(wanted: Download, *, broken: bool) -> t.Iterator[Call]:
     """The attempts in order: each source while none before it served, then the last one anew if it broke off.
 
     Args:
@@ -97,7 +97,7 @@ def calls(wanted: Wanted, *, broken: bool) -> t.Iterator[Call]:
     )
 
 
-def room(wanted: Wanted, there: int) -> Room:
+def room(wanted: Download, there: int) -> DiskSpace:
     """What a file takes; the second source is asked only where the first does not tell.
 
     Args:
@@ -120,10 +120,10 @@ def room(wanted: Wanted, there: int) -> Room:
         offers = (curl.offered(results.get(call.id)) for call in asked)
         return next((max(offer.size - there, 0) for offer in offers if offer and offer.size is not None), None)
 
-    return Room(path=wanted.path, size=None, ask=asked, read=read)
+    return DiskSpace(path=wanted.path, size=None, ask=asked, read=read)
 
 
-def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
+def _attempt(wanted: Download, place: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
     """One source: its checksum file, the file, and the verdict."""
     needs: tuple[str, ...] = ()
     if place.checksum_url:
@@ -163,7 +163,7 @@ def _attempt(wanted: Wanted, place: Place, label: str, done: tuple[str, ...]) ->
         yield dataclasses.replace(refused, unless=(*done, *needs))
 
 
-def _archive_checks(wanted: Wanted, label: str) -> tuple[Call, ...]:
+def _archive_checks(wanted: Download, label: str) -> tuple[Call, ...]:
     """Whether an archive is whole and leads nowhere else. A list of a zip costs nothing, one of a tar.gz reads all."""
     path = wanted.path.lower()
     if not path.endswith(archive_members.FORMATS) or (wanted.verified and not path.endswith(".zip")):
@@ -173,8 +173,8 @@ def _archive_checks(wanted: Wanted, label: str) -> tuple[Call, ...]:
 
 
 def _download(
-    wanted: Wanted,
-    place: Place,
+    wanted: Download,
+    place: DownloadSource,
     call_id: str,
     url: str,
     output: str,
@@ -211,7 +211,7 @@ def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], d
     )
 
 
-def explain(wanted: Wanted, results: t.Mapping[str, CallResult]) -> str:
+def explain(wanted: Download, results: t.Mapping[str, CallResult]) -> str:
     """Why no source served, source by source; signatures are not shown.
 
     Args:
@@ -226,7 +226,7 @@ def explain(wanted: Wanted, results: t.Mapping[str, CallResult]) -> str:
     return "; ".join(dict.fromkeys(found)) or "no source was asked"
 
 
-def brought(wanted: Wanted, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
+def brought(wanted: Download, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
     """What came: hash, size and the source (without its signature); None where nothing did.
 
     Args:
@@ -240,7 +240,7 @@ def brought(wanted: Wanted, results: t.Mapping[str, CallResult]) -> dict[str, t.
     return None
 
 
-def _labelled(wanted: Wanted, results: t.Mapping[str, CallResult]) -> list[tuple[str, Place]]:
+def _labelled(wanted: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
     """The attempts that were made, by what is behind their calls' ids."""
     # The first source has two attempts where a part of the file was there.
     first = [wanted.places[0]] if f"verify-{len(wanted.places)}" in results else []
@@ -248,7 +248,7 @@ def _labelled(wanted: Wanted, results: t.Mapping[str, CallResult]) -> list[tuple
     return [*numbered, ("again", wanted.places[-1])]
 
 
-def _why(label: str, results: t.Mapping[str, CallResult], route: curl.Route) -> str:
+def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRoute) -> str:
     """What went wrong with one attempt; empty where it was not made, or went well."""
     for step, about in (("sum", "its checksum file: "), ("keep", "its checksum file: "), ("download", "")):
         result = results.get(f"{step}-{label}")
@@ -272,7 +272,7 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.Route) -> 
     return f"{verify.error}; {odd}" if odd else str(verify.error)
 
 
-def _transfer(result: CallResult, route: curl.Route) -> str:
+def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
     """curl's own words, with the status where it tells one."""
     code = result.exit_code or 0
     if code == 47 and route.headers:

@@ -30,7 +30,7 @@ Version = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Route:
+class DownloadRoute:
     """How a node reaches the sources."""
 
     proxy: str | None = None
@@ -84,7 +84,7 @@ def download(
     call_id: str,
     url: str,
     output: str,
-    route: Route,
+    route: DownloadRoute,
     *,
     timeout: float,
     needs: tuple[str, ...] = (),
@@ -136,11 +136,13 @@ def download(
     )
 
 
-def _guarded(url: str, route: Route) -> bool:
+def _guarded(url: str, route: DownloadRoute) -> bool:
     return route.secret or carries_secret(url)
 
 
-def _fetching(url: str, output: str, route: Route, resume: bool, version: Version) -> list[tuple[str, str | None]]:
+def _fetching(
+    url: str, output: str, route: DownloadRoute, resume: bool, version: Version
+) -> list[tuple[str, str | None]]:
     """The options of a download."""
     return [
         ("url", url),
@@ -172,7 +174,7 @@ def is_encrypted(url: str) -> bool:
     return url.lower().startswith("https:")
 
 
-def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
+def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) -> Call:
     """The call that asks for a file's size and ETag without fetching it, by a request that every server allows.
 
     Its output holds headers, which may hold signatures (of redirects): it belongs in a private batch.
@@ -203,14 +205,14 @@ def ask(call_id: str, url: str, route: Route, *, version: Version = ()) -> Call:
 
 
 @dataclasses.dataclass(frozen=True)
-class Offer:
+class RemoteFile:
     """What a server has, as it says."""
 
     etag: str = ""
     size: int | None = None
 
 
-def offered(result: CallResult | None) -> Offer | None:
+def offered(result: CallResult | None) -> RemoteFile | None:
     """What `ask` was answered; None: nothing that counts."""
     if result is None or not result.ok:
         return None
@@ -224,7 +226,7 @@ def offered(result: CallResult | None) -> Offer | None:
         if colon
     }
     size = fields.get("content-range", "").rpartition("/")[2] or fields.get("content-length", "")
-    return Offer(etag=fields.get("etag", ""), size=int(size) if size.isascii() and size.isdigit() else None)
+    return RemoteFile(etag=fields.get("etag", ""), size=int(size) if size.isascii() and size.isdigit() else None)
 
 
 def read_version(result: CallResult | None) -> Version:

@@ -12,18 +12,18 @@ from ..remote.node import BatchLost, NodeError
 from ..values.errors import ResourceError
 from ..windows import code_policies
 from ..windows import windows_info as node_header
-from ..windows.windows_info import Header
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Batch, Call, CallResult, Observation, Progress
 from ..wire.typed_values import MISREAD, BadAnswer
 from . import disk_space
 from .deferral import split
-from .outcome import Done, Outcome
-from .planning import RESTART, Planned, Questions, Work, failed_call, is_done, next_work, plan
-from .progress import Teller
+from .outcome import AppliedChange, ConvergenceOutcome
+from .planning import RESTART, Planned, PlannedBatch, Questions, failed_call, is_done, next_work, plan
+from .progress import ProgressReporter
 from .resource import Resource
 
 
-class NodeLike(t.Protocol):
+class ConvergenceNode(t.Protocol):
     """What convergence needs of a node; `node.Node` is one."""
 
     name: str
@@ -40,7 +40,7 @@ class NodeLike(t.Protocol):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Ran:
+class _BatchEnd:
     """How a batch ended."""
 
     done: int
@@ -72,7 +72,7 @@ class Convergence:
 
     def __init__(
         self,
-        node: NodeLike,
+        node: ConvergenceNode,
         resources: t.Sequence[Resource],
         *,
         check_mode: bool = False,
@@ -95,11 +95,11 @@ class Convergence:
         self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
         self._not_brought: set[str] = set()
-        self._teller = Teller(node.name, say)
-        self.outcome = Outcome()
+        self._teller = ProgressReporter(node.name, say)
+        self.outcome = ConvergenceOutcome()
         """Filled while it runs: after an exception it tells what was done so far."""
 
-    def run(self) -> Outcome:
+    def run(self) -> ConvergenceOutcome:
         """Converges the node.
 
         Returns:
@@ -113,7 +113,7 @@ class Convergence:
             pending = self.observe_and_plan()
             now = self._at_once(pending)
             if self._check_mode:
-                self.outcome.changes = [Done(planned=planned) for planned in pending]
+                self.outcome.changes = [AppliedChange(planned=planned) for planned in pending]
                 self.outcome.reboot_required = any(planned.change.reboot == "always" for planned in pending)
                 return self.outcome
             try:
@@ -175,7 +175,7 @@ class Convergence:
         now, self.outcome.deferred = split(pending)
         return now
 
-    def _check_version(self, header: Header) -> None:
+    def _check_version(self, header: WindowsInfo) -> None:
         if header.unsupported:
             if not self._allow_unsupported:
                 raise UnsupportedWindows(f"{self._node.name}: {header.unsupported}")
@@ -235,7 +235,7 @@ class Convergence:
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts)
-            ran = self._apply(work) if work.calls else _Ran(done=len(work.changes), reboot=False, fatal=False)
+            ran = self._apply(work) if work.calls else _BatchEnd(done=len(work.changes), reboot=False, fatal=False)
             if ran.fatal:
                 self._restart_after_failure()
                 return False
@@ -245,12 +245,12 @@ class Convergence:
                 continue
             # Such as a feature that was installed before and still waits for its reboot.
             no_calls = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
-            self.outcome.changes.extend(Done(planned=planned) for planned in no_calls)
+            self.outcome.changes.extend(AppliedChange(planned=planned) for planned in no_calls)
             if not self._reboot([*pending, *following]):
                 return False
         return True
 
-    def _apply(self, work: Work) -> _Ran:
+    def _apply(self, work: PlannedBatch) -> _BatchEnd:
         """Runs one batch of changes, and takes down what was done."""
         self._node.on_progress = lambda progress: self._teller.tell(progress, work.changes)
         try:
@@ -276,7 +276,9 @@ class Convergence:
                     failures.append(self._failure(planned, failed, seen))
                 self._not_brought.update(brought.casefold() for brought in (planned.resource.brings,) if brought)
             elif planned.change.calls and is_done(planned, seen, stopped):
-                self.outcome.changes.append(Done(planned=planned, seconds=sum(result.seconds for result in results)))
+                self.outcome.changes.append(
+                    AppliedChange(planned=planned, seconds=sum(result.seconds for result in results))
+                )
                 self._restarts.extend(planned.resource.restarts)
         fatal = stopped is not None and stopped.reason == "error"
         if stopped is not None and fatal and not failures and not told:
@@ -286,7 +288,7 @@ class Convergence:
         self.outcome.failures.extend(failures)
         reboot = stopped is not None and stopped.reason == "barrier"
         done = work.barriers[stopped.id] if stopped is not None and reboot else len(work.changes)
-        return _Ran(done=done, reboot=reboot, fatal=fatal)
+        return _BatchEnd(done=done, reboot=reboot, fatal=fatal)
 
     def _note_clock(self, seen: Observation) -> None:
         skew = seen.clock_skew(datetime.datetime.now(datetime.UTC))

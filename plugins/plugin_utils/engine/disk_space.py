@@ -10,7 +10,7 @@ import typing as t
 from ..wire.interleave import woven
 from ..wire.messages import Call, CallResult
 from .planning import Planned
-from .resource import Room
+from .resource import DiskSpace
 
 RESERVE = 1_000_000_000
 """Bytes of a volume that stay free: Windows itself fails in odd ways on a full one."""
@@ -22,7 +22,7 @@ _AT_ONCE = 8
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Need:
+class SpaceNeed:
     """What one change takes of a volume."""
 
     title: str
@@ -63,14 +63,14 @@ def _aside(call: Call, secret: bool) -> Call:
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
 
-def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[Need]:
+def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[SpaceNeed]:
     """What each change takes, as far as it is known: one entry for a change and a volume.
 
     Parameters:
         changes: the plan.
         calls: what the measure batch returned.
     """
-    found: list[Need] = []
+    found: list[SpaceNeed] = []
     brought: dict[str, int] = {}
     shared: dict[str, set[str]] = {}
     for planned in changes:
@@ -85,7 +85,7 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
             earlier = taken.get(volume(room.path))
             taken[volume(room.path)] = size if earlier is None else earlier + (size or 0)
         title = planned.resource.title
-        found += [Need(title=title, volume=name, size=size, later=later) for name, size in taken.items()]
+        found += [SpaceNeed(title=title, volume=name, size=size, later=later) for name, size in taken.items()]
     return found
 
 
@@ -97,7 +97,7 @@ def _new(parts: t.Mapping[str, int], there: set[str]) -> int:
 
 
 def _size(
-    planned: Planned, room: Room, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
+    planned: Planned, room: DiskSpace, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
     """Bytes of one room: known before, by what an earlier change brings, or by what was asked."""
     if room.size is not None:
@@ -133,7 +133,7 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
 
 def refusal(
-    wanted: t.Sequence[Need], left: t.Mapping[str, int], reserve: int = RESERVE, *, begun: bool = False
+    wanted: t.Sequence[SpaceNeed], left: t.Mapping[str, int], reserve: int = RESERVE, *, begun: bool = False
 ) -> str | None:
     """Why the plan does not fit, as a table of what every change takes; None where it fits.
 

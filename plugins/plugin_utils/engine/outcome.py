@@ -7,12 +7,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..windows.windows_info import Header
+from ..windows.windows_info import WindowsInfo
 from .planning import Planned
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Done:
+class AppliedChange:
     """A change that was made, or in check mode would be."""
 
     planned: Planned
@@ -23,11 +23,11 @@ class Done:
 
 
 @dataclasses.dataclass(kw_only=True)
-class Outcome:
+class ConvergenceOutcome:
     """What came of it."""
 
-    header: Header | None = None
-    changes: list[Done] = dataclasses.field(default_factory=list)
+    header: WindowsInfo | None = None
+    changes: list[AppliedChange] = dataclasses.field(default_factory=list)
     planned: list[Planned] = dataclasses.field(default_factory=list)
     """The last plan, whole."""
     deferred: list[Planned] = dataclasses.field(default_factory=list)

@@ -185,7 +185,7 @@ def _told(resource: Resource, error: Exception) -> str:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Work:
+class PlannedBatch:
     """The changes of one batch, and what comes after it."""
 
     changes: tuple[Planned, ...]
@@ -198,7 +198,7 @@ class Work:
 
 def next_work(
     changes: t.Sequence[Planned], restarts: t.Collection[str] = (), *, limit: int = MAX_BATCH_BYTES - _ENVELOPE
-) -> Work:
+) -> PlannedBatch:
     """The first batch for the changes: up to a reboot that is certain, or to what a batch can hold, or to the end.
 
     Changes that need a reboot and stand side by side share one. Neighbouring changes that do not depend on each other
@@ -242,7 +242,7 @@ def next_work(
     if services and not reboot:
         before, after = restart_calls(services, _started_before(done))
         calls = [*before, *calls, *after]
-    return Work(changes=tuple(done), reboot=reboot, barriers=barriers, calls=tuple(calls))
+    return PlannedBatch(changes=tuple(done), reboot=reboot, barriers=barriers, calls=tuple(calls))
 
 
 def _abreast(first: Planned, second: Planned) -> bool:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ..wire.messages import Progress, Running
+from ..wire.messages import Progress, RunningCall
 from .disk_space import amount
 from .planning import Planned
 
 
-class Teller:
+class ProgressReporter:
     """Tells of one node; never the same line twice in a row.
 
     Parameters:
@@ -48,7 +48,7 @@ class Teller:
                 return f"{number}/{len(changes)} {planned.resource.title}"
         return None
 
-    def _files(self, running: t.Sequence[Running], changes: t.Sequence[Planned]) -> str | None:
+    def _files(self, running: t.Sequence[RunningCall], changes: t.Sequence[Planned]) -> str | None:
         """Each file that grows, and which grow no more: `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`."""
         parts: list[str] = []
         growing: dict[str, str] = {}

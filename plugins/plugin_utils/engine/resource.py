@@ -16,7 +16,7 @@ from ..wire.messages import Call, CallResult, Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Room:
+class DiskSpace:
     """What a change writes to a volume; the whole plan is refused before its first byte where that does not fit."""
 
     path: str
@@ -56,7 +56,7 @@ class Change:
     """Whether what follows needs a reboot first: never, when an output says RestartNeeded=Yes, or always."""
     look_again: bool = False
     """Afterwards, what was seen of other resources may no longer hold: the node is observed and planned anew."""
-    room: Room | tuple[Room, ...] | None = None
+    room: DiskSpace | tuple[DiskSpace, ...] | None = None
     """What it takes of a volume, or of several; None: next to nothing."""
     harmless: bool = False
     """Whether it touches nothing that runs, whatever the resource's `disturbs` says: removing leftovers, say."""
@@ -64,11 +64,11 @@ class Change:
     """What people should know of it; shown whether it is made or only planned."""
 
     @property
-    def rooms(self) -> tuple[Room, ...]:
+    def rooms(self) -> tuple[DiskSpace, ...]:
         """What it takes of volumes, as a tuple."""
         if self.room is None:
             return ()
-        return (self.room,) if isinstance(self.room, Room) else self.room
+        return (self.room,) if isinstance(self.room, DiskSpace) else self.room
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from ..downloads import curl
 from ..values.errors import ResourceError
 from ..windows.path_calls import OWN, discard
 from ..wire.messages import Call, CallResult
-from .store import Pulling, Store
+from .store import Store, TransferOptions
 
 FOLDER = f"{OWN}\\images"
 _KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
@@ -64,13 +64,13 @@ def fitting(archives: t.Sequence[ImageArchive], build: int | None) -> ImageArchi
     return next((archive for archive in archives if not archive.windows or version in archive.windows), None)
 
 
-def fetched(archive: ImageArchive, store: Store, how: Pulling, name: str) -> tuple[Call, ...]:
+def fetched(archive: ImageArchive, store: Store, how: TransferOptions, name: str) -> tuple[Call, ...]:
     """Calls that download an archive, verify it, import it, and remove it."""
     # By its content and its container image: two images that come from one archive must not remove it from each other.
     key = hashlib.sha256(f"{archive.sha256.lower()} {name}".encode()).hexdigest()[:24]
     path = f"{FOLDER}\\{key}.tar"
     # A file: URL is this machine's, and nobody's proxy has it.
-    route = curl.Route(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
+    route = curl.DownloadRoute(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
     download = curl.download("download", archive.url, f"{path}.part", route, timeout=how.timeout)
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}
     return (

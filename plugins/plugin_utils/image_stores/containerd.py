@@ -16,7 +16,7 @@ import re
 import typing as t
 
 from ..wire.messages import Call, CallResult, Results
-from .store import DIGEST, LISTING, Held, Pulling, Store, size_of
+from .store import DIGEST, LISTING, Store, StoredImage, TransferOptions, size_of
 
 PINNED = "io.cri-containerd.pinned=pinned"
 """The kubelet's garbage collection spares it (containerd internal/cri/labels)."""
@@ -45,10 +45,10 @@ class ContainerdStore(Store):
         # `list` has the labels, `check` knows what is unpacked: a pull that was cut may leave a name behind.
         return (self._question("images", "images", "list"), self._question("check", "images", "check"))
 
-    def read(self, seen: Results) -> dict[str, Held]:
+    def read(self, seen: Results) -> dict[str, StoredImage]:
         result = seen.get("images")
         unpacked = _unpacked(seen.get("check"))
-        images: dict[str, Held] = {}
+        images: dict[str, StoredImage] = {}
         for line in result.stdout.splitlines() if result is not None and result.ok else ():
             words = line.split()
             place = next((index for index, word in enumerate(words) if DIGEST.fullmatch(word)), 0)
@@ -56,7 +56,7 @@ class ContainerdStore(Store):
             place = 2 if place == 0 and len(words) > 2 and DIGEST.fullmatch(words[2]) else place
             if place:
                 size = size_of(*words[place + 1 : place + 3]) if len(words) > place + 2 else None
-                images[words[0]] = Held(
+                images[words[0]] = StoredImage(
                     identity=words[place],
                     digests=frozenset({words[place]}),
                     labels=frozenset(words[-1].split(",")),
@@ -71,7 +71,7 @@ class ContainerdStore(Store):
             dataclasses.replace(self._cri("ps", "ps", "--all", "--output", "json"), timeout=60, on_error="continue"),
         )
 
-    def in_use(self, seen: Results, images: t.Mapping[str, Held]) -> frozenset[str] | None:
+    def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
         listed, told = seen.get("containers"), seen.get("ps")
         if listed is None or told is None or not (listed.ok and told.ok):
             return None
@@ -85,10 +85,10 @@ class ContainerdStore(Store):
             return None
         return frozenset(held.identity for name, held in images.items() if name in names or held.identity in names)
 
-    def pull(self, reference: str, how: Pulling) -> Call:
+    def pull(self, reference: str, how: TransferOptions) -> Call:
         return _patient(self._cri("pull", "pull", reference), how)
 
-    def load(self, path: str, how: Pulling) -> tuple[Call, ...]:
+    def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
         # Only `import --local` can drop layers that it has unpacked, and only since 1.7; 1.6 has the plain form.
         lean = self._ctr("load-lean", "images", "import", "--local", "--discard-unpacked-layers", path)
         lean = dataclasses.replace(lean, timeout=how.timeout, long=True, parallel=how.parallel, on_error="continue")
@@ -109,7 +109,7 @@ class ContainerdStore(Store):
         # --sync: the room is free when the call has ended.
         return (self._ctr("remove", "images", "remove", "--sync", *names),)
 
-    def push(self, reference: str, how: Pulling) -> Call:
+    def push(self, reference: str, how: TransferOptions) -> Call:
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
         call = self._ctr("push", "images", "push", *hosts, reference)
         return _patient(dataclasses.replace(call, environment=dict(self.environment)), how)
@@ -164,7 +164,7 @@ class ContainerdStore(Store):
         return Call(id=call_id, command=self.crictl, arguments=(*endpoints, *arguments), output_limit=LISTING)
 
 
-def _patient(call: Call, how: Pulling) -> Call:
+def _patient(call: Call, how: TransferOptions) -> Call:
     return dataclasses.replace(
         call,
         retries=how.retries,

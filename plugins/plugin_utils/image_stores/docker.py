@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ..wire.messages import Call, CallResult, Results
-from .store import DIGEST, LISTING, Held, Pulling, Store, size_of
+from .store import DIGEST, LISTING, Store, StoredImage, TransferOptions, size_of
 
 _NONE = "<none>"
 
@@ -31,15 +31,15 @@ class DockerStore(Store):
     def look(self) -> tuple[Call, ...]:
         return (self._question("images", "image", "ls", "--digests", "--no-trunc", "--format", "{{json .}}"),)
 
-    def read(self, seen: Results) -> dict[str, Held]:
+    def read(self, seen: Results) -> dict[str, StoredImage]:
         rows = [row for row in _rows(seen.get("images")) or () if row.get("Repository", _NONE) != _NONE]
         digests: dict[str, set[str]] = {}
         for row in rows:
             digests.setdefault(str(row.get("ID")), set()).add(str(row.get("Digest")))
-        images: dict[str, Held] = {}
+        images: dict[str, StoredImage] = {}
         for row in rows:
             repository, identity, digest = (str(row.get(key) or _NONE) for key in ("Repository", "ID", "Digest"))
-            held = Held(
+            held = StoredImage(
                 identity=identity,
                 digests=frozenset(found for found in digests[identity] if DIGEST.fullmatch(found)),
                 size=_size(str(row.get("Size") or "")),
@@ -54,7 +54,7 @@ class DockerStore(Store):
     def look_for_use(self) -> tuple[Call, ...]:
         return (self._question("containers", "ps", "--all", "--no-trunc", "--format", "{{json .}}"),)
 
-    def in_use(self, seen: Results, images: t.Mapping[str, Held]) -> frozenset[str] | None:
+    def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
         rows = _rows(seen.get("containers"))
         if rows is None:
             return None
@@ -64,10 +64,10 @@ class DockerStore(Store):
             held.identity for name, held in images.items() if names & {name, held.identity, held.identity[7:]}
         )
 
-    def pull(self, reference: str, how: Pulling) -> Call:
+    def pull(self, reference: str, how: TransferOptions) -> Call:
         return self._patient("pull", how, "pull", reference)
 
-    def load(self, path: str, how: Pulling) -> tuple[Call, ...]:
+    def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
         return (dataclasses.replace(self._patient("load", how, "load", "--input", path), retries=0),)
 
     def check(self, reference: str) -> tuple[Call, ...]:
@@ -83,7 +83,7 @@ class DockerStore(Store):
     def pin(self, reference: str) -> tuple[Call, ...]:  # noqa: ARG002 - there are no pins
         return ()
 
-    def removable(self, names: t.Sequence[str], images: t.Mapping[str, Held]) -> list[str]:
+    def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
         # Names by digest go with the last tag: after that Docker says that there is no such image.
         tagged = {images[name].identity for name in names if "@" not in name}
         return [name for name in names if "@" not in name or images[name].identity not in tagged]
@@ -92,7 +92,7 @@ class DockerStore(Store):
         # Without --force: Docker itself refuses what a container uses.
         return (self._docker("remove", "rmi", *names),)
 
-    def push(self, reference: str, how: Pulling) -> Call:
+    def push(self, reference: str, how: TransferOptions) -> Call:
         return self._patient("push", how, "push", reference)
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
@@ -127,7 +127,7 @@ class DockerStore(Store):
     def _docker(self, call_id: str, *arguments: str) -> Call:
         return Call(id=call_id, command=self.docker, arguments=arguments, timeout=300)
 
-    def _patient(self, call_id: str, how: Pulling, *arguments: str) -> Call:
+    def _patient(self, call_id: str, how: TransferOptions, *arguments: str) -> Call:
         return dataclasses.replace(
             self._docker(call_id, *self._config, *arguments),
             retries=how.retries,

@@ -30,7 +30,7 @@ about 2 GB in its manifest and 5 GB in `docker image ls`, windows/nanoserver 120
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Held:
+class StoredImage:
     """One name in a store."""
 
     identity: str
@@ -46,7 +46,7 @@ class Held:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Pulling:
+class TransferOptions:
     """How something is pulled or pushed."""
 
     retries: int = 3
@@ -66,7 +66,7 @@ class Store(abc.ABC):
         """The calls that list what is there: the same for all container images, so that the engine asks once."""
 
     @abc.abstractmethod
-    def read(self, seen: Results) -> dict[str, Held]:
+    def read(self, seen: Results) -> dict[str, StoredImage]:
         """The names in the store, by reference; none where the runtime does not answer, or does not exist yet."""
 
     @abc.abstractmethod
@@ -74,15 +74,15 @@ class Store(abc.ABC):
         """The calls that tell what containers use."""
 
     @abc.abstractmethod
-    def in_use(self, seen: Results, images: t.Mapping[str, Held]) -> frozenset[str] | None:
+    def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
         """Identities that containers use, running or not; None where that could not be found out."""
 
     @abc.abstractmethod
-    def pull(self, reference: str, how: Pulling) -> Call:
+    def pull(self, reference: str, how: TransferOptions) -> Call:
         """Call `pull`."""
 
     @abc.abstractmethod
-    def load(self, path: str, how: Pulling) -> tuple[Call, ...]:
+    def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
         """Calls that bring an archive on the node into the store; the last one is `load`."""
 
     @abc.abstractmethod
@@ -97,7 +97,7 @@ class Store(abc.ABC):
     def pin(self, reference: str) -> tuple[Call, ...]:
         """Calls that keep it from the kubelet's garbage collection; none where the runtime has no such thing."""
 
-    def removable(self, names: t.Sequence[str], images: t.Mapping[str, Held]) -> list[str]:  # noqa: ARG002 - for Docker
+    def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:  # noqa: ARG002 - for Docker
         """Which of the names have to be taken away so that all of them go."""
         return list(names)
 
@@ -106,7 +106,7 @@ class Store(abc.ABC):
         """Calls that take names away, and what nobody else needs with them."""
 
     @abc.abstractmethod
-    def push(self, reference: str, how: Pulling) -> Call:
+    def push(self, reference: str, how: TransferOptions) -> Call:
         """Call `push`."""
 
     @abc.abstractmethod
@@ -122,7 +122,7 @@ class Store(abc.ABC):
         """The same, layer by layer: bytes by digest; empty where only the whole is known, or nothing."""
 
 
-def names_of(identity: str, images: t.Mapping[str, Held]) -> list[str]:
+def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
     """All names of one container image."""
     return sorted(name for name, held in images.items() if held.identity == identity)
 

@@ -25,7 +25,7 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
+class PasswordFinding:
     """A place with a password in it."""
 
     place: str
@@ -45,7 +45,7 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
     )
 
 
-def findings(seen: Observation) -> list[Finding]:
+def findings(seen: Observation) -> list[PasswordFinding]:
     """Reads the answer to `calls`."""
     machine, notes, *services = seen["proxies"].output
     found = [*_machine(machine), *_notes_kept(notes)]
@@ -54,7 +54,7 @@ def findings(seen: Observation) -> list[Finding]:
     return found + [finding for file in seen["docker-proxies"].output for finding in _docker(file)]
 
 
-def refusal(found: t.Sequence[Finding]) -> str:
+def refusal(found: t.Sequence[PasswordFinding]) -> str:
     """Why such a machine does not become an image, and what to do."""
     places = ", ".join(finding.place for finding in found)
     return (
@@ -64,22 +64,24 @@ def refusal(found: t.Sequence[Finding]) -> str:
     )
 
 
-def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
+def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret(name, value.get("value")):
             parameters: dict[str, Json] = {"name": name, "value": None, "kind": "String"}
             call = Call(id=f"proxy-machine-{number}", command="@set-environment", parameters=parameters, select=())
-            yield Finding(f"the machine's environment variable {name}", _private(call))
+            yield PasswordFinding(f"the machine's environment variable {name}", _private(call))
 
 
-def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
+def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
     """What the machine had before the collection changed it."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
-            yield Finding(f"the note {name}", _private(remove_value(f"proxy-note-{number}", managed_marks.KEY, name)))
+            yield PasswordFinding(
+                f"the note {name}", _private(remove_value(f"proxy-note-{number}", managed_marks.KEY, name))
+            )
 
 
-def _service(name: str, entry: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
+def _service(name: str, entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
     lines = entry.get("value")
     lines = lines if isinstance(lines, list) else []
     kept = [line for line in lines if not _is_secret(*str(line).partition("=")[::2])]
@@ -90,10 +92,10 @@ def _service(name: str, entry: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
             if kept
             else remove_value(call_id, key, "Environment")
         )
-        yield Finding(f"the environment of the service {name}", _private(call))
+        yield PasswordFinding(f"the environment of the service {name}", _private(call))
 
 
-def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
+def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
     try:
         settings = json.loads(str(file.get("content") or "{}").removeprefix("\ufeff"))
         proxies = dict(settings.get("proxies") or {})
@@ -105,7 +107,7 @@ def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[Finding]:
         path = str(file["path"])
         content = json.dumps({**settings, "proxies": kept}, indent=2) + "\n"
         call = Call(id="proxy-docker", command="@write-file", parameters={"path": path, "content": content}, select=())
-        yield Finding(f"proxies in {path}", _private(call))
+        yield PasswordFinding(f"proxies in {path}", _private(call))
 
 
 def _is_secret(name: str, value: object) -> bool:

@@ -35,7 +35,7 @@ class JoinState:
     computer_name: str
     clock_skew: float
     """Seconds by which the node's clock is ahead of the controller's."""
-    windows: windows_info.Header
+    windows: windows_info.WindowsInfo
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """What CNI_NOTE says: `plugin`, `backend`, `network`; empty if it is not there."""
     unresolved: str = ""

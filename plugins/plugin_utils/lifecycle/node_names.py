@@ -16,7 +16,7 @@ _REMEDY = "set kubernetes_node_hostname of this host"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Claim:
+class NameClaim:
     """A host of the inventory, and what it is called in the cluster."""
 
     host: str
@@ -31,7 +31,7 @@ class Claim:
     """Whether it says that it has joined."""
 
 
-def problems(claims: t.Sequence[Claim], nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, str]:
+def problems(claims: t.Sequence[NameClaim], nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, str]:
     """Says which hosts may not be called what they say.
 
     Args:
@@ -56,7 +56,7 @@ def problems(claims: t.Sequence[Claim], nodes: t.Mapping[str, t.Mapping[str, t.A
 
 
 def _objection(
-    claim: Claim, owner: str | None, said: t.Mapping[str, int], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
+    claim: NameClaim, owner: str | None, said: t.Mapping[str, int], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> str:
     node = nodes.get(claim.name)
     if owner is not None and owner != claim.host:
@@ -73,6 +73,6 @@ def _objection(
     return ""
 
 
-def is_at(node: t.Mapping[str, t.Any], claim: Claim) -> bool:
+def is_at(node: t.Mapping[str, t.Any], claim: NameClaim) -> bool:
     """Whether a node has reported the address, or the name, by which the inventory reaches a host."""
     return bool({claim.address, claim.host} & set(node.get("addresses") or ()))

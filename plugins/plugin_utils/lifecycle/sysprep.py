@@ -46,7 +46,7 @@ _CLOUDBASE_FILES = tuple(
 
 
 @dataclasses.dataclass(frozen=True)
-class Listener:
+class WinRmListener:
     """A listener of WinRM that speaks HTTPS."""
 
     address: str
@@ -54,10 +54,10 @@ class Listener:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Machine:
+class PreparedMachine:
     """What matters of a machine before it is generalized."""
 
-    listeners: tuple[Listener, ...] = ()
+    listeners: tuple[WinRmListener, ...] = ()
     cloudbase_init: bool = False
     """Whether cloudbase-init is installed."""
     cloudbase_unattend: str = ""
@@ -89,12 +89,12 @@ def look_calls() -> tuple[Call, ...]:
     )
 
 
-def look(seen: Observation) -> Machine:
+def look(seen: Observation) -> PreparedMachine:
     """Reads the answer to `look_calls`."""
     there = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
-    return Machine(
+    return PreparedMachine(
         listeners=tuple(
-            Listener(str(item["Address"]), str(item["CertificateThumbprint"] or "").replace(" ", ""))
+            WinRmListener(str(item["Address"]), str(item["CertificateThumbprint"] or "").replace(" ", ""))
             for item in seen["listeners"].output
             if str(item["Transport"]).upper() == "HTTPS"
         ),
@@ -256,7 +256,7 @@ def reason(seen: Observation, lines: int = 12) -> str:
 
 
 def shutdown_calls(
-    listeners: t.Sequence[Listener], *, reset_winrm: bool, shutdown: bool, delay: int = 15
+    listeners: t.Sequence[WinRmListener], *, reset_winrm: bool, shutdown: bool, delay: int = 15
 ) -> tuple[Call, ...]:
     """The last batch: the shutdown is ordered first, then WinRM is closed for whoever starts the image.
 
@@ -300,7 +300,7 @@ def shutdown_calls(
     return tuple(calls)
 
 
-def _drop(number: int, listener: Listener) -> t.Iterator[Call]:
+def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
     """Removes a listener, then its certificate with the private key: in the image, all machines would share it."""
     yield Call(
         id=f"listener-{number}",

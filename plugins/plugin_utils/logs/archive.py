@@ -39,7 +39,7 @@ class ArchiveError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Kept:
+class ArchiveContent:
     """What is in the archive."""
 
     members: t.Mapping[str, int]
@@ -54,11 +54,11 @@ def write(
     *,
     folder: str,
     members: t.Mapping[str, str],
-    documents: t.Callable[[Kept], t.Mapping[str, t.Any]],
+    documents: t.Callable[[ArchiveContent], t.Mapping[str, t.Any]],
     redaction: Redaction,
     limit: int,
     temporary: pathlib.Path | None = None,
-) -> Kept:
+) -> ArchiveContent:
     """Writes the archive of a node.
 
     Parameters:
@@ -88,7 +88,7 @@ def write(
                     not_texts.append(name)
                     continue
                 sizes[name] = _add(archive, f"{folder}/{name}", clean, member.mtime)
-        kept = Kept(members=sizes, not_texts=tuple(not_texts))
+        kept = ArchiveContent(members=sizes, not_texts=tuple(not_texts))
         for name, document in documents(kept).items():
             text = document_text(redaction.value(document))
             file = io.BytesIO()

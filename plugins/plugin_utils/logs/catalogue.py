@@ -40,7 +40,7 @@ class Command:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Fact:
+class StateCmdlet:
     """A cmdlet whose objects tell something."""
 
     name: str
@@ -68,7 +68,7 @@ class Sources:
     """Paths with wildcards, by source."""
     event_logs: tuple[str, ...]
     commands: tuple[Command, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[StateCmdlet, ...]
     services: tuple[NodeService, ...]
     never_files: tuple[str, ...]
     never_folders: tuple[str, ...]
@@ -111,7 +111,7 @@ def sources() -> Sources:
             for name, entry in data["commands"].items()
         ),
         facts=tuple(
-            Fact(
+            StateCmdlet(
                 name=name,
                 command=entry["command"],
                 parameters=entry.get("parameters", {}),
@@ -130,7 +130,7 @@ def sources() -> Sources:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Wanted:
+class RequestedLogs:
     """What of it is asked for."""
 
     since: datetime.timedelta
@@ -161,13 +161,13 @@ class Wanted:
         return {name: paths for name, paths in found.items() if paths}
 
 
-def wanted(options: t.Mapping[str, t.Any]) -> Wanted:
+def wanted(options: t.Mapping[str, t.Any]) -> RequestedLogs:
     """Reads the options of the module node_logs.
 
     Raises:
         ResourceError: one of them cannot be: names it, and what would be accepted.
     """
-    return Wanted(
+    return RequestedLogs(
         since=span(options["since"]),
         limit=_limit(options["limit_mb"]),
         chosen=_chosen(options["sources"]),

@@ -34,14 +34,14 @@ _AFTER_A_BROKEN_LINK = 5.0
 
 
 @dataclasses.dataclass(kw_only=True)
-class Outcome:
+class CollectionOutcome:
     """What came of it; filled while it runs."""
 
     survey: logs_survey.Survey | None = None
     state: logs_state.State | None = None
     selection: logs_selection.Selection | None = None
-    gathered: gathering.Gathered | None = None
-    kept: logs_archive.Kept | None = None
+    gathered: gathering.GatherResult | None = None
+    kept: logs_archive.ArchiveContent | None = None
     archive: pathlib.Path | None = None
     problems: list[str] = dataclasses.field(default_factory=list)
     """What is missing, and why; the rest is there."""
@@ -97,7 +97,7 @@ class Collection:
     def __init__(
         self,
         node: Node,
-        wanted: catalogue.Wanted,
+        wanted: catalogue.RequestedLogs,
         directory: pathlib.Path,
         redaction: Redaction,
         say: t.Callable[[str], object],
@@ -105,7 +105,7 @@ class Collection:
         self._node, self._wanted, self._directory = node, wanted, directory
         self._redaction = redaction
         self._say = say
-        self.outcome = Outcome()
+        self.outcome = CollectionOutcome()
 
     def look(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:
         """Looks what the node has, in one remote command, and chooses.
@@ -151,7 +151,7 @@ class Collection:
                 f"{self._node.name}: gather logs: {survey.free >> 20} MB are free on C:, {selection.room >> 20} MB are "
                 "wanted; collect less (limit_mb, since, sources)"
             )
-        place = gathering.Place.named(uuid.uuid4().hex)
+        place = gathering.WorkFolder.named(uuid.uuid4().hex)
         try:
             gathered = self._gather(selection, survey, place)
             self._bring(place, gathered)
@@ -168,8 +168,8 @@ class Collection:
             self.outcome.problems.append(f"{error}; what was gathered stays on the node until the next run")
 
     def _gather(
-        self, selection: logs_selection.Selection, survey: logs_survey.Survey, place: gathering.Place
-    ) -> gathering.Gathered:
+        self, selection: logs_selection.Selection, survey: logs_survey.Survey, place: gathering.WorkFolder
+    ) -> gathering.GatherResult:
         self._node.on_progress = self._tell
         batch = Batch(calls=gathering.calls(selection, survey, place))
         seen = self._node.run(batch, step="gather logs")
@@ -181,7 +181,7 @@ class Collection:
         self.outcome.problems += gathered.problems
         return gathered
 
-    def _bring(self, place: gathering.Place, gathered: gathering.Gathered) -> None:
+    def _bring(self, place: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         """Transfers the archive, and keeps it whole or not at all."""
         self._say(f"{self._node.name}: bringing {page.size(gathered.size)}")
         try:
@@ -190,7 +190,7 @@ class Collection:
             # The controller's disk may be full. What is on the node goes all the same.
             raise NodeError(f"{self._node.name}: keep logs in {self._directory}: {error}") from error
 
-    def _keep(self, place: gathering.Place, gathered: gathering.Gathered) -> None:
+    def _keep(self, place: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         name = file_name(self._node.name)
         # Only its user may read a temporary file.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
@@ -220,7 +220,7 @@ class Collection:
     def _clean_up(self) -> None:
         self._node.observe((gathering.remove(),), step="clean up")
 
-    def _documents(self, kept: logs_archive.Kept) -> dict[str, t.Any]:
+    def _documents(self, kept: logs_archive.ArchiveContent) -> dict[str, t.Any]:
         """What the archive has beside the node's files."""
         outcome = self.outcome
         documents: dict[str, t.Any] = {"manifest.json": self._manifest(kept)}
@@ -233,7 +233,7 @@ class Collection:
                 documents["facts/hns.json"] = outcome.state.hns
         return documents
 
-    def _manifest(self, kept: logs_archive.Kept) -> dict[str, t.Any]:
+    def _manifest(self, kept: logs_archive.ArchiveContent) -> dict[str, t.Any]:
         outcome = self.outcome
         result = {key: value for key, value in outcome.to_result().items() if key != "changed"}
         files = outcome.selection.files if outcome.selection else ()

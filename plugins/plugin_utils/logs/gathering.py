@@ -25,13 +25,13 @@ _PACK_TIMEOUT = 1800.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Place:
+class WorkFolder:
     """Where it is gathered on the node."""
 
     folder: str
 
     @classmethod
-    def named(cls, key: str) -> Place:
+    def named(cls, key: str) -> WorkFolder:
         return cls(folder=f"{FOLDER}\\{_PREFIX}{key}")
 
     @property
@@ -44,7 +44,7 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Gathered:
+class GatherResult:
     """What came of it."""
 
     size: int
@@ -59,7 +59,7 @@ class Gathered:
     problems: tuple[str, ...]
 
 
-def calls(selection: Selection, survey: Survey, place: Place) -> tuple[Call, ...]:
+def calls(selection: Selection, survey: Survey, place: WorkFolder) -> tuple[Call, ...]:
     """The batch. What earlier runs left behind goes first, whatever became of them."""
     copies: list[Json] = [
         {"path": file.path, "destination": f"{place.content}\\{_file(number)}", "tail": file.tail}
@@ -141,7 +141,7 @@ def _versions(survey: Survey) -> t.Iterator[Call]:
             )
 
 
-def read(seen: Observation, selection: Selection) -> Gathered:
+def read(seen: Observation, selection: Selection) -> GatherResult:
     """Reads what the batch answered.
 
     Raises:
@@ -172,7 +172,7 @@ def read(seen: Observation, selection: Selection) -> Gathered:
     size = int(archive["size"])
     if not 0 <= size <= selection.most:
         raise ValueError(f"archive: expected {selection.most} bytes at most, as much as was selected; got {size}")
-    return Gathered(
+    return GatherResult(
         size=size,
         sha256=str(archive["sha256"]),
         members=members,

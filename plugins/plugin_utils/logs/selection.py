@@ -22,7 +22,7 @@ _MOST = 250
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Taken:
+class SelectedFile:
     """A file to collect."""
 
     source: str
@@ -50,7 +50,7 @@ class Export:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LeftOut:
+class SkippedFile:
     """A file that is there, and is not collected."""
 
     path: str
@@ -61,9 +61,9 @@ class LeftOut:
 class Selection:
     """What is collected of a node."""
 
-    files: tuple[Taken, ...]
+    files: tuple[SelectedFile, ...]
     exports: tuple[Export, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[SkippedFile, ...]
 
     @property
     def room(self) -> int:
@@ -86,30 +86,30 @@ class Selection:
         return files + exports + _PER_MEMBER * (len(self.files) + len(self.exports)) + _MEGABYTE
 
 
-def select(survey: Survey, wanted: catalogue.Wanted) -> Selection:
+def select(survey: Survey, wanted: catalogue.RequestedLogs) -> Selection:
     """Chooses.
 
     Args:
         survey: what the node has.
         wanted: what is asked for.
     """
-    left_out: list[LeftOut] = []
+    left_out: list[SkippedFile] = []
     by_source: dict[str, list[LogFile]] = {}
     for file in _candidates(survey, wanted):
         why = catalogue.sources().forbids(file.path) or _too_old(file, survey, wanted)
         if why:
-            left_out.append(LeftOut(path=file.path, why=why))
+            left_out.append(SkippedFile(path=file.path, why=why))
         else:
             by_source.setdefault(file.source, []).append(file)
     names: set[str] = set()
-    taken: list[Taken] = []
+    taken: list[SelectedFile] = []
     for files in by_source.values():
         taken += _newest(files, wanted.limit, names, left_out)
     exports = [_export(log, wanted) for log in survey.event_logs]
     return Selection(files=tuple(taken), exports=tuple(exports), left_out=tuple(left_out))
 
 
-def _candidates(survey: Survey, wanted: catalogue.Wanted) -> list[LogFile]:
+def _candidates(survey: Survey, wanted: catalogue.RequestedLogs) -> list[LogFile]:
     """What the paths gave, and what services say they log to, each file once."""
     found = list(survey.files)
     known = {file.path.casefold() for file in found}
@@ -125,7 +125,7 @@ def _candidates(survey: Survey, wanted: catalogue.Wanted) -> list[LogFile]:
     return found
 
 
-def _too_old(file: LogFile, survey: Survey, wanted: catalogue.Wanted) -> str | None:
+def _too_old(file: LogFile, survey: Survey, wanted: catalogue.RequestedLogs) -> str | None:
     """Why a log is too old. What is no log (state, configuration) is as good as on its first day."""
     if file.modified is None or file.source in ("cni-state", "configuration"):
         return None
@@ -135,18 +135,20 @@ def _too_old(file: LogFile, survey: Survey, wanted: catalogue.Wanted) -> str | N
     return f"nothing was written to it since {file.modified:%Y-%m-%d %H:%M} UTC"
 
 
-def _newest(files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[LeftOut]) -> t.Iterator[Taken]:
+def _newest(
+    files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[SkippedFile]
+) -> t.Iterator[SelectedFile]:
     """The newest files of one source until the limit is reached; the last one may be cut at its beginning."""
     left = limit
     for number, file in enumerate(sorted(files, key=_age)):
         if left <= 0 or number >= _MOST:
             full = f"newer files fill the limit of {limit // 2**20} MB"
-            left_out.append(LeftOut(path=file.path, why=full if left <= 0 else f"there are {_MOST} newer files"))
+            left_out.append(SkippedFile(path=file.path, why=full if left <= 0 else f"there are {_MOST} newer files"))
             continue
         # Of a file that a service writes only the name may be known: it leaves half of the room to others.
         room = left if file.size >= 0 else max(1, left // 2)
         expected = room if file.size < 0 else min(file.size, room)
-        yield Taken(
+        yield SelectedFile(
             source=file.source,
             path=file.path,
             member=_unused(f"files/{file.source}/{_member(file.path)}", names),
@@ -179,7 +181,7 @@ def _unused(name: str, names: set[str]) -> str:
     return unused
 
 
-def _export(log: EventLog, wanted: catalogue.Wanted) -> Export:
+def _export(log: EventLog, wanted: catalogue.RequestedLogs) -> Export:
     """The newest events of a log: by age, and by number where its file is larger than the limit.
 
     Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).

@@ -32,7 +32,7 @@ class State:
     problems: tuple[str, ...]
 
 
-def calls(wanted: catalogue.Wanted) -> tuple[Call, ...]:
+def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
     """What to ask; nothing of it changes anything, and each call goes on where it fails."""
     asked: list[Call] = []
     if catalogue.COMMANDS in wanted.chosen:
@@ -90,7 +90,7 @@ def read(seen: Observation) -> State:
 
 
 def _answers(
-    seen: Observation, prefix: str, entries: t.Iterable[catalogue.Command | catalogue.Fact]
+    seen: Observation, prefix: str, entries: t.Iterable[catalogue.Command | catalogue.StateCmdlet]
 ) -> t.Iterator[tuple[str, CallResult]]:
     for entry in entries:
         result = seen.calls.get(prefix + entry.name)

@@ -63,7 +63,7 @@ class ServiceState:
 class Survey:
     """What the node has."""
 
-    windows: windows_info.Header
+    windows: windows_info.WindowsInfo
     time: str
     """The node's clock, ISO 8601 in UTC."""
     boot: str
@@ -80,7 +80,7 @@ class Survey:
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 
-def calls(wanted: catalogue.Wanted) -> tuple[Call, ...]:
+def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
     """What to ask; each call goes on where it fails."""
     asked = [
         windows_info.call(),

@@ -13,7 +13,7 @@ from ..values.versions import DATA, Version, containerd_line
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ContainerdSettings:
+class ContainerdConfig:
     """What a node's containerd is told; everything else stays at its defaults."""
 
     sandbox_image: str
@@ -42,7 +42,7 @@ def literal(value: str) -> str:
     return f"'{value}'"
 
 
-def render(version: str, settings: ContainerdSettings) -> str:
+def render(version: str, settings: ContainerdConfig) -> str:
     """Containerd's `config.toml`.
 
     Args:

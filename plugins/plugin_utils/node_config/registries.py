@@ -37,7 +37,7 @@ Files = list[dict[str, t.Any]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Place:
+class RegistryServer:
     """One server that may be asked: a registry itself, or a mirror of it."""
 
     url: str
@@ -50,12 +50,12 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Registry:
+class RegistryConfig:
     """A registry, as names of container images name it, and where it is really asked."""
 
     host: str
-    server: Place
-    mirrors: tuple[Place, ...] = ()
+    server: RegistryServer
+    mirrors: tuple[RegistryServer, ...] = ()
 
     @property
     def secret(self) -> bool:
@@ -67,7 +67,7 @@ class RegistryError(ValueError):
     """What cannot be in a site's `registries`: says where, and what would be accepted; never a secret."""
 
 
-def read(registries: t.Mapping[str, t.Any]) -> list[Registry]:
+def read(registries: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
     """Checks registries as users write them.
 
     Args:
@@ -82,7 +82,7 @@ def read(registries: t.Mapping[str, t.Any]) -> list[Registry]:
     return [_registry(str(host), given) for host, given in registries.items()]
 
 
-def hosts_toml(registry: Registry) -> str:
+def hosts_toml(registry: RegistryConfig) -> str:
     """containerd's hosts.toml for a registry.
 
     Raises:
@@ -105,7 +105,7 @@ def hosts_toml(registry: Registry) -> str:
     return "\n".join(lines) + "\n"
 
 
-def containerd_files(registries: t.Sequence[Registry], folder: str) -> Files:
+def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
     """Resources of type File: what containerd finds below its `config_path`."""
     files: Files = []
     for registry in registries:
@@ -118,7 +118,7 @@ def containerd_files(registries: t.Sequence[Registry], folder: str) -> Files:
     return files
 
 
-def docker_files(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONFIG) -> Files:
+def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
     """Resources of type File: private authorities for dockerd, credentials for docker.exe.
 
     Raises:
@@ -145,7 +145,7 @@ def docker_files(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONF
     return [*files, *_logins(registries, config_dir)]
 
 
-def buildkit_files(registries: t.Sequence[Registry], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
+def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
     """Resources of type File: buildkitd.toml, and credentials for buildctl.exe.
 
     BuildKit reads none of containerd's files (moby/buildkit docs/buildkitd.toml.md); certificates lie beside these.
@@ -163,7 +163,7 @@ def buildkit_files(registries: t.Sequence[Registry], folder: str, config_dir: st
     return [toml, *_logins(registries, config_dir)]
 
 
-def _buildkitd_toml(registries: t.Sequence[Registry], folder: str) -> str:
+def _buildkitd_toml(registries: t.Sequence[RegistryConfig], folder: str) -> str:
     # What is built has to be where the kubelet looks.
     lines = ["[worker.containerd]", "  namespace = 'k8s.io'"]
     tables: dict[str, list[str]] = {}
@@ -195,19 +195,19 @@ def _bare(url: str) -> str:
     return url.partition("://")[2]
 
 
-def unlisted(registries: t.Sequence[Registry], folder: str) -> Files:
+def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
     """The resource that removes folders of containerd's registries that a site's list had and has no more."""
     keep = sorted({_folder(registry.host) for registry in registries})
     return [{"type": "UnlistedRegistries", "name": folder, "keep": keep}]
 
 
-def unlisted_for_docker(registries: t.Sequence[Registry]) -> Files:
+def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
     """The same for Docker, which trusts the authority of a registry as long as it lies there."""
     keep = sorted({_docker_folder(registry.host) for registry in registries if registry.server.ca})
     return [{"type": "UnlistedRegistries", "name": DOCKER_CERTS, "keep": keep}]
 
 
-def forgotten(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONFIG) -> Files:
+def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
     """Resources of type File: Docker's config.json is taken away where a site's registries have no credentials (more).
 
     For a site's whole description only, and in the collection's own folder only: another may be somebody else's.
@@ -217,7 +217,7 @@ def forgotten(registries: t.Sequence[Registry], config_dir: str = DOCKER_CONFIG)
     return [{"type": "File", "name": f"{DOCKER_CONFIG}\\config.json", "state": "absent", "no_log": True}]
 
 
-def _logins(registries: t.Sequence[Registry], config_dir: str) -> Files:
+def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
     """Docker's config.json with the credentials of registries, where there are any."""
     logins = _auths(registries)
     if not logins:
@@ -227,7 +227,7 @@ def _logins(registries: t.Sequence[Registry], config_dir: str) -> Files:
     return [{"type": "File", "name": name, "content": text, "acl": PRIVATE, "no_log": True}]
 
 
-def _auths(registries: t.Sequence[Registry]) -> dict[str, dict[str, str]]:
+def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
     """Credentials by registry, as Docker's config.json has them."""
     return {
         _HUB if registry.host == "docker.io" else registry.host: {"auth": value.removeprefix("Basic ")}
@@ -237,7 +237,7 @@ def _auths(registries: t.Sequence[Registry]) -> dict[str, dict[str, str]]:
     }
 
 
-def docker_settings(registries: t.Sequence[Registry]) -> dict[str, list[str]]:
+def docker_settings(registries: t.Sequence[RegistryConfig]) -> dict[str, list[str]]:
     """Keys of daemon.json: `registry-mirrors` (of docker.io), `insecure-registries`; those that are not empty."""
     mirrors = [mirror.url for registry in registries for mirror in registry.mirrors if registry.host == "docker.io"]
     insecure = [
@@ -249,11 +249,11 @@ def docker_settings(registries: t.Sequence[Registry]) -> dict[str, list[str]]:
     return {key: value for key, value in found.items() if value}
 
 
-def _is_rich(mirror: Place) -> bool:
+def _is_rich(mirror: RegistryServer) -> bool:
     return bool(mirror.ca or mirror.headers or mirror.skip_verify or mirror.override_path)
 
 
-def _registry(host: str, given: t.Any) -> Registry:
+def _registry(host: str, given: t.Any) -> RegistryConfig:
     where = f"registries.{host}"
     if not _HOST.fullmatch(host):
         raise RegistryError(
@@ -275,7 +275,7 @@ def _registry(host: str, given: t.Any) -> Registry:
         _place(f"{where}.mirrors[{number}]", {"url": mirror} if isinstance(mirror, str) else mirror, "url")
         for number, mirror in enumerate(mirrors)
     )
-    return Registry(
+    return RegistryConfig(
         host=host,
         server=server,
         # Mirrors are not pushed to, and are trusted with names only because somebody lists them here.
@@ -285,7 +285,7 @@ def _registry(host: str, given: t.Any) -> Registry:
     )
 
 
-def _place(where: str, given: t.Any, url_key: str) -> Place:
+def _place(where: str, given: t.Any, url_key: str) -> RegistryServer:
     if not isinstance(given, t.Mapping):
         raise RegistryError(f"{where}: wanted a URL, or a mapping with url")
     known = ("url", "ca", "username", "password", "headers", "capabilities", "skip_verify", "override_path")
@@ -295,7 +295,7 @@ def _place(where: str, given: t.Any, url_key: str) -> Place:
                 name for name in (*known[1:], "server", "mirrors") if url_key == "server" or name in known
             )
             raise RegistryError(f"{where}: {shown(key)} is not accepted; accepted are {names}")
-    return Place(
+    return RegistryServer(
         url=_url(f"{where}.{url_key}", given.get("url")),
         ca=_authorities(f"{where}.ca", given.get("ca")),
         headers=_all_headers(where, given),
@@ -360,7 +360,7 @@ def _flag(where: str, given: t.Any) -> bool:
     raise RegistryError(f"{where}: {shown(given)} is not accepted; wanted true or false")
 
 
-def _settings(place: Place) -> list[str]:
+def _settings(place: RegistryServer) -> list[str]:
     lines = (
         [f"capabilities = [{', '.join(literal(name) for name in place.capabilities)}]"] if place.capabilities else []
     )
@@ -372,7 +372,7 @@ def _settings(place: Place) -> list[str]:
     return lines + (["override_path = true"] if place.override_path else [])
 
 
-def _headers(place: Place) -> list[str]:
+def _headers(place: RegistryServer) -> list[str]:
     return [f"  {literal(name)} = {literal(value)}" for name, value in place.headers.items()]
 
 

@@ -19,7 +19,7 @@ NOTE = "C:\\ProgramData\\winkube\\cni.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Network:
+class PodNetwork:
     """The network of the cluster's pods, as the variables `cni_*` say."""
 
     plugin: str
@@ -30,7 +30,7 @@ class Network:
     """Docker runs no HostProcess containers: flanneld and kube-proxy are services of the node there."""
 
     @classmethod
-    def of(cls, variables: Variables, prefix: str) -> Network:
+    def of(cls, variables: Variables, prefix: str) -> PodNetwork:
         """Reads the role's variables, and the runtime, which is one choice of the whole site.
 
         Args:
@@ -79,7 +79,7 @@ class CniSettings:
     bin_dir: str
     conf_dir: str
     flannel_dir: str
-    network: Network
+    network: PodNetwork
     downloads: Downloads
 
     @classmethod
@@ -113,7 +113,7 @@ def resources(settings: CniSettings) -> list[Resource]:
     return [*_folders(settings), *_plugins(settings), *(_flannel(settings) if settings.network.is_flannel else [])]
 
 
-def net_conf(network: Network) -> dict[str, t.Any]:
+def net_conf(network: PodNetwork) -> dict[str, t.Any]:
     """Returns flannel's net-conf.json (flannel Documentation/configuration.md and Documentation/backends.md).
 
     Args:
@@ -126,7 +126,7 @@ def net_conf(network: Network) -> dict[str, t.Any]:
     return {"Network": network.pods_subnet, "Backend": backend}
 
 
-def cni_conf(network: Network) -> dict[str, t.Any]:
+def cni_conf(network: PodNetwork) -> dict[str, t.Any]:
     """Returns the configuration of flannel's CNI plugin.
 
     Docker gives its containers no HCN namespace, which version 2 of the plugins' API expects: there the policies have
@@ -159,7 +159,7 @@ def cni_conf(network: Network) -> dict[str, t.Any]:
     }
 
 
-def identity(network: Network) -> dict[str, str]:
+def identity(network: PodNetwork) -> dict[str, str]:
     """Returns what tells a node's network from another: when it changes, the former one has to go.
 
     Args:
@@ -170,7 +170,7 @@ def identity(network: Network) -> dict[str, str]:
     return {"plugin": network.plugin, "backend": network.flannel_backend, "network": network.name}
 
 
-def noted(network: Network) -> Resource:
+def noted(network: PodNetwork) -> Resource:
     """Returns the note of a node's network.
 
     Args:
@@ -184,7 +184,7 @@ def noted(network: Network) -> Resource:
     return {"type": "File", "name": NOTE, "content": as_line(note)}
 
 
-def described(network: Network) -> dict[str, t.Any]:
+def described(network: PodNetwork) -> dict[str, t.Any]:
     """Returns all that other tasks read of a network: its name, its configuration, its identity and its note.
 
     Args:

@@ -176,7 +176,7 @@ def _config_path(settings: ContainerdSettings) -> str:
 def _config(settings: ContainerdSettings) -> str:
     return containerd.render(
         settings.containerd_version,
-        containerd.ContainerdSettings(
+        containerd.ContainerdConfig(
             sandbox_image=settings.sandbox_image,
             cni_bin_dir=settings.cni_bin_dir,
             cni_conf_dir=settings.cni_conf_dir,

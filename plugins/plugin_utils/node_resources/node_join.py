@@ -14,7 +14,7 @@ import typing as t
 
 from ..node_config import nssm
 from . import kubernetes_node
-from .cni import Network, as_line, cni_conf, net_conf, noted
+from .cni import PodNetwork, as_line, cni_conf, net_conf, noted
 from .docker import nssm_program
 from .downloads import Resource
 from .kubernetes_node import KubernetesSettings, to_yaml
@@ -41,7 +41,7 @@ class JoinedNode:
     internal_ip: str
     """Its address as the cluster knows it; empty: unknown."""
     kube_proxy_configuration: t.Mapping[str, t.Any]
-    network: Network
+    network: PodNetwork
     kubernetes: KubernetesSettings
     api_server: str
     """Host and port."""
@@ -72,7 +72,7 @@ class JoinedNode:
         Returns:
             The node.
         """
-        network = variables.read(Network, "cni")
+        network = variables.read(PodNetwork, "cni")
         cluster = variables.value("node_join_cluster")
         former = variables.value("cni_former")
         return variables.fields(

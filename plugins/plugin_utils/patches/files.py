@@ -31,18 +31,18 @@ _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Rules:
+class FileRules:
     """What the user allows, and how a node reaches the sources."""
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
     """Subjects or thumbprints; all of one kind."""
-    route: curl.Route = dataclasses.field(default_factory=curl.Route)
+    route: curl.DownloadRoute = dataclasses.field(default_factory=curl.DownloadRoute)
     timeout: float = 7200.0
     """Seconds for one installer, and for one download."""
 
 
-def refusal(patch: Patch, node: NodePatches, rules: Rules) -> str:
+def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
     """Why a patch is refused before anything is downloaded; empty where it is not."""
     if not patch.test_signed:
         return ""
@@ -54,7 +54,7 @@ def refusal(patch: Patch, node: NodePatches, rules: Rules) -> str:
 
 
 def file_calls(
-    patch: Patch, node: NodePatches, rules: Rules, there: CallResult, pushed: t.Mapping[str, int], prefix: str
+    patch: Patch, node: NodePatches, rules: FileRules, there: CallResult, pushed: t.Mapping[str, int], prefix: str
 ) -> tuple[Call, ...]:
     """The calls that install one patch.
 
@@ -97,7 +97,7 @@ def sweep_call() -> Call:
 
 
 def _bring(
-    patch: Patch, file: PatchFile, rules: Rules, there: CallResult, pushed: t.Mapping[str, int], index: int
+    patch: Patch, file: PatchFile, rules: FileRules, there: CallResult, pushed: t.Mapping[str, int], index: int
 ) -> t.Iterator[Call]:
     """Brings one file, and makes sure that it is the one."""
     target = path(patch, file)
@@ -128,7 +128,7 @@ def _bring(
     )
 
 
-def _signature(patch: Patch, node: NodePatches, rules: Rules) -> t.Iterator[Call]:
+def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[Call]:
     """Asks who signed the file, on the node; what is not allowed is an error, and its installation needs this call."""
     may_test = rules.test_signing and not node.secure_boot and patch.test_signed is not False
     allowed: dict[str, Json] = {"Status": ["Valid", *(_NOT_TRUSTED if may_test else ()), *_UNSIGNED]}
@@ -176,7 +176,7 @@ def _test_signing(needs: tuple[str, ...]) -> Call:
     )
 
 
-def _install(patch: Patch, rules: Rules, needs: tuple[str, ...]) -> Call:
+def _install(patch: Patch, rules: FileRules, needs: tuple[str, ...]) -> Call:
     file = patch.files[0]
     target = path(patch, file)
     call = Call(id="install", command=target, needs=needs, on_error="continue", timeout=rules.timeout, long=True)

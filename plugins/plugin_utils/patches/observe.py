@@ -54,7 +54,7 @@ class Leftovers:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Seen:
+class PatchObservation:
     """One look at a node."""
 
     node: NodePatches
@@ -201,7 +201,7 @@ def discard_call() -> Call:
     return _ask("discard", "Remove-Item", parameters, ())
 
 
-def read(seen: Observation) -> Seen:
+def read(seen: Observation) -> PatchObservation:
     """Reads the answers to `calls`.
 
     Raises:
@@ -227,7 +227,7 @@ def read(seen: Observation) -> Seen:
         to_restore={name: str(item.get("value")) for name, item in (marker.get("values") or {}).items()},
     )
     pieces = seen.calls.get("pieces")
-    return Seen(
+    return PatchObservation(
         node=node,
         leftovers=_leftovers(seen),
         files=seen["files"],

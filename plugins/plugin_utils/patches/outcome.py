@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .patch import NodePatches, Patch, Verdict
+from .patch import NodePatches, Patch, PatchState
 
 Outcome = t.Literal["done", "reboot", "already", "not_applicable", "not_offered", "passing", "failed"]
 """What an installer answered; `passing`: it may succeed if tried later."""
@@ -31,19 +31,19 @@ class Attempt:
 
 
 @dataclasses.dataclass(kw_only=True)
-class Record:
+class PatchRecord:
     """A patch's way through a run."""
 
     patch: Patch
-    first: Verdict | None = None
+    first: PatchState | None = None
     """What the node said before anything was done."""
-    verdict: Verdict | None = None
+    verdict: PatchState | None = None
     """What it said last."""
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
     _looked: tuple[int, int] = (0, 0)
     """Attempts and reboots before the last look."""
 
-    def look(self, verdict: Verdict, boots: int = 0) -> None:
+    def look(self, verdict: PatchState, boots: int = 0) -> None:
         """Takes down what the node says, after so many reboots of this run."""
         self.first = self.first or verdict
         self.verdict = verdict
@@ -92,7 +92,7 @@ class Record:
         return any(attempt.outcome in ("done", "reboot") for attempt in self.attempts)
 
 
-def conclude(record: Record, node: NodePatches, *, boots: int, blocked: str = "") -> Verdict:
+def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str = "") -> PatchState:
     """What is said of a patch at the end of a run.
 
     Parameters:
@@ -101,38 +101,40 @@ def conclude(record: Record, node: NodePatches, *, boots: int, blocked: str = ""
         boots: reboots of this run.
         blocked: why it was not tried, where it was not.
     """
-    verdict = record.verdict or Verdict(status="failed", why="the node was not asked")
+    verdict = record.verdict or PatchState(status="failed", why="the node was not asked")
     if verdict.status != "to_install":
         return verdict
     last = record.last
     if last is None:
-        return Verdict(status="failed", why=blocked) if blocked else verdict
+        return PatchState(status="failed", why=blocked) if blocked else verdict
     if last.outcome == "already":
-        return Verdict(status="installed", why=last.why)
+        return PatchState(status="installed", why=last.why)
     if last.outcome == "not_offered":
         return _not_offered(record, node, last)
     if last.outcome == "reboot" and last.boots == boots:
-        return Verdict(status="needs_reboot", why=last.why)
+        return PatchState(status="needs_reboot", why=last.why)
     if last.outcome in ("done", "reboot") and not record.is_fresh(boots):
-        return Verdict(status="failed", why=f"{last.why}; the run ended before Windows could be asked whether it is in")
+        return PatchState(
+            status="failed", why=f"{last.why}; the run ended before Windows could be asked whether it is in"
+        )
     if last.outcome in ("done", "reboot"):
-        return Verdict(status="failed", why=f"{last.why}; but Windows does not list it: {_why_unlisted(record)}")
+        return PatchState(status="failed", why=f"{last.why}; but Windows does not list it: {_why_unlisted(record)}")
     if last.outcome == "not_applicable":
-        return Verdict(status="not_applicable", why=last.why)
-    return Verdict(status="failed", why=last.why)
+        return PatchState(status="not_applicable", why=last.why)
+    return PatchState(status="failed", why=last.why)
 
 
-def _not_offered(record: Record, node: NodePatches, last: Attempt) -> Verdict:
+def _not_offered(record: PatchRecord, node: NodePatches, last: Attempt) -> PatchState:
     if record.changed:
-        return Verdict(status="installed", why="Windows Update installed it and offers it no more")
+        return PatchState(status="installed", why="Windows Update installed it and offers it no more")
     title = node.logged.get(record.patch.kb)
     if title:
         why = f"Windows Update logged it as installed ({title}); it is listed and offered no more"
-        return Verdict(status="superseded", why=why)
-    return Verdict(status="not_offered", why=last.why)
+        return PatchState(status="superseded", why=why)
+    return PatchState(status="not_offered", why=last.why)
 
 
-def _why_unlisted(record: Record) -> str:
+def _why_unlisted(record: PatchRecord) -> str:
     if record.patch.file is not None and record.patch.file.extension == ".exe":
         return "it was rolled back, or kb, build or package do not name what it installs"
     return "it was rolled back"

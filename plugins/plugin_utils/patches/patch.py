@@ -9,7 +9,7 @@ import fnmatch
 import re
 import typing as t
 
-from ..windows.windows_info import VERSIONS, Header
+from ..windows.windows_info import VERSIONS, WindowsInfo
 
 Status = t.Literal[
     "installed",
@@ -119,7 +119,7 @@ class HotFix:
 class NodePatches:
     """What a node says about its patches."""
 
-    header: Header
+    header: WindowsInfo
     hotfixes: t.Mapping[str, HotFix] = dataclasses.field(default_factory=dict)
     """By KB."""
     packages: tuple[Package, ...] = ()
@@ -152,7 +152,7 @@ class NodePatches:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Verdict:
+class PatchState:
     """What the node says about one patch."""
 
     status: Status
@@ -164,14 +164,14 @@ def show_build(build: Build) -> str:
     return f"{build[0]}.{build[1]}"
 
 
-def judge(patch: Patch, node: NodePatches) -> Verdict:
+def judge(patch: Patch, node: NodePatches) -> PatchState:
     """Which state a patch is in, by what the node says and nothing else.
 
     Returns:
         `to_install` where nothing says that it is there.
     """
     if only_test_signing(patch, node):
-        return Verdict(status="to_install", why="is installed, but test signing is off: Windows does not load it")
+        return PatchState(status="to_install", why="is installed, but test signing is off: Windows does not load it")
     return _listed(patch, node)
 
 
@@ -180,14 +180,14 @@ def only_test_signing(patch: Patch, node: NodePatches) -> bool:
     return bool(patch.test_signed) and not node.test_signing and _listed(patch, node).status == "installed"
 
 
-def _listed(patch: Patch, node: NodePatches) -> Verdict:
+def _listed(patch: Patch, node: NodePatches) -> PatchState:
     if patch.windows and node.header.nearest_version not in patch.windows:
-        return Verdict(status="skipped", why=f"only for Windows Server {', '.join(patch.windows)}")
+        return PatchState(status="skipped", why=f"only for Windows Server {', '.join(patch.windows)}")
     if patch.build is not None and patch.build[0] != node.header.build:
         why = f"it is for build {patch.build[0]}, this is {node.os_build}{_for_others(patch.build[0])}"
-        return Verdict(status="not_applicable", why=why)
+        return PatchState(status="not_applicable", why=why)
     found = _by_packages(patch, node) or _by_build(patch, node) or _by_hotfix(patch, node) or _by_log(patch, node)
-    return found or Verdict(status="to_install", why="is not installed")
+    return found or PatchState(status="to_install", why="is not installed")
 
 
 def _for_others(build: int) -> str:
@@ -196,15 +196,15 @@ def _for_others(build: int) -> str:
     return f'; windows: ["{version}"] in its entry lets other nodes skip it' if version else ""
 
 
-def _by_packages(patch: Patch, node: NodePatches) -> Verdict | None:
+def _by_packages(patch: Patch, node: NodePatches) -> PatchState | None:
     mine = [package for package in node.packages if _is_of(package, patch)]
     states = {package.state.lower(): package for package in mine}
     if "installpending" in states:
-        return Verdict(status="needs_reboot", why=f"{states['installpending'].name} waits for a reboot")
+        return PatchState(status="needs_reboot", why=f"{states['installpending'].name} waits for a reboot")
     if "installed" in states:
-        return Verdict(status="installed", why=f"Get-WindowsPackage lists {states['installed'].name}")
+        return PatchState(status="installed", why=f"Get-WindowsPackage lists {states['installed'].name}")
     if "superseded" in states:
-        return Verdict(status="superseded", why=f"{states['superseded'].name} is superseded")
+        return PatchState(status="superseded", why=f"{states['superseded'].name} is superseded")
     return None
 
 
@@ -216,28 +216,30 @@ def _is_of(package: Package, patch: Patch) -> bool:
     return bool(patch.kb) and patch.kb in package.kbs
 
 
-def _by_build(patch: Patch, node: NodePatches) -> Verdict | None:
+def _by_build(patch: Patch, node: NodePatches) -> PatchState | None:
     if patch.build is None or node.build < patch.build:
         return None
     if node.build == patch.build:
-        return Verdict(status="installed", why=f"the node has {node.os_build}")
-    return Verdict(status="superseded", why=f"the node has {node.os_build}, which contains {show_build(patch.build)}")
+        return PatchState(status="installed", why=f"the node has {node.os_build}")
+    return PatchState(
+        status="superseded", why=f"the node has {node.os_build}, which contains {show_build(patch.build)}"
+    )
 
 
-def _by_hotfix(patch: Patch, node: NodePatches) -> Verdict | None:
+def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
     if patch.kb not in node.hotfixes:
         return None
     if patch.build is None:
-        return Verdict(status="installed", why=f"Get-HotFix lists {patch.kb}")
+        return PatchState(status="installed", why=f"Get-HotFix lists {patch.kb}")
     # Listed, but the node does not have its build: staged, or gone.
     if node.stack_pending:
-        return Verdict(status="needs_reboot", why=f"{patch.kb} is listed, but the node still has {node.os_build}")
+        return PatchState(status="needs_reboot", why=f"{patch.kb} is listed, but the node still has {node.os_build}")
     return None
 
 
-def _by_log(patch: Patch, node: NodePatches) -> Verdict | None:
+def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
     """Only what can be listed nowhere else: an update that is listed nowhere any more may have been removed."""
     title = node.logged.get(patch.kb, "")
     if not title or not _UNLISTED.search(title):
         return None
-    return Verdict(status="installed", why=f"Windows Update logged it as installed: {title}")
+    return PatchState(status="installed", why=f"Windows Update logged it as installed: {title}")

@@ -7,8 +7,8 @@ from __future__ import annotations
 import typing as t
 
 from ..downloads import curl
-from .outcome import Record, conclude
-from .patch import WELL, NodePatches, Verdict, show_build
+from .outcome import PatchRecord, conclude
+from .patch import WELL, NodePatches, PatchState, show_build
 from .run import PatchRun
 
 _LINK = "https://support.microsoft.com/?kbid={number}"
@@ -62,16 +62,16 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
     return shown
 
 
-def _verdicts(run: PatchRun, *, check_mode: bool) -> list[Verdict]:
+def _verdicts(run: PatchRun, *, check_mode: bool) -> list[PatchState]:
     if run.seen is None:
-        return [Verdict(status="failed", why="the node was not asked") for dummy in run.records]
+        return [PatchState(status="failed", why="the node was not asked") for dummy in run.records]
     blocked = "" if check_mode else "it was not tried: the run ended before"
     if run.seen.node.stack_pending and not check_mode:
         blocked = "a reboot is pending, and nothing is installed before it; reboot the node, then run again"
     return [conclude(record, run.seen.node, boots=run.reboots, blocked=blocked) for record in run.records]
 
 
-def _entry(record: Record, verdict: Verdict) -> dict[str, t.Any]:
+def _entry(record: PatchRecord, verdict: PatchState) -> dict[str, t.Any]:
     patch, file = record.patch, record.patch.file
     return {
         "name": patch.name,
@@ -93,7 +93,7 @@ def table(entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
     return "\n".join(f"{entry['name']:<{width}}  {entry['status']:<{kinds}}  {entry['message']}" for entry in entries)
 
 
-def _changes(run: PatchRun, verdicts: t.Sequence[Verdict], *, check_mode: bool) -> list[dict[str, t.Any]]:
+def _changes(run: PatchRun, verdicts: t.Sequence[PatchState], *, check_mode: bool) -> list[dict[str, t.Any]]:
     """As node_state lists them, for reports."""
     found = []
     for record, verdict in zip(run.records, verdicts, strict=True):
@@ -102,7 +102,7 @@ def _changes(run: PatchRun, verdicts: t.Sequence[Verdict], *, check_mode: bool) 
     return found
 
 
-def _diff(run: PatchRun, verdicts: t.Sequence[Verdict], before: str, after: str) -> list[dict[str, t.Any]]:
+def _diff(run: PatchRun, verdicts: t.Sequence[PatchState], before: str, after: str) -> list[dict[str, t.Any]]:
     found: list[dict[str, t.Any]] = []
     if before != after:
         found.append(_change("OS build", before, after))

@@ -17,8 +17,8 @@ from ..wire.messages import Batch, Call, Observation, Progress
 from . import files as patches_files
 from . import observe as patches_observe
 from . import update as patches_update
-from .observe import BATCH_KEY, JOB_KEY, Leftovers, PatchesUnreadable, Seen
-from .outcome import Attempt, Record
+from .observe import BATCH_KEY, JOB_KEY, Leftovers, PatchesUnreadable, PatchObservation
+from .outcome import Attempt, PatchRecord
 from .patch import WELL, Patch, judge
 
 _STARTS = 3
@@ -59,10 +59,10 @@ class PatchNode(t.Protocol):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
+class PatchOptions:
     """How a node is patched."""
 
-    rules: patches_files.Rules = dataclasses.field(default_factory=patches_files.Rules)
+    rules: patches_files.FileRules = dataclasses.field(default_factory=patches_files.FileRules)
     server: str = "default"
     """Where public patches come from: default, wsus, windows_update, none."""
     may_reboot: bool = True
@@ -88,7 +88,7 @@ class PatchRun:
         self,
         node: PatchNode,
         patches: t.Sequence[Patch],
-        options: Options,
+        options: PatchOptions,
         *,
         say: t.Callable[[str], None] | None = None,
     ) -> None:
@@ -96,11 +96,11 @@ class PatchRun:
         self._options = options
         self._say = say
         self._restore: dict[str, str] = {}
-        self.records = [Record(patch=patch) for patch in patches]
+        self.records = [PatchRecord(patch=patch) for patch in patches]
         self.reboots = 0
-        self.seen: Seen | None = None
+        self.seen: PatchObservation | None = None
         """The last look; None until the first one."""
-        self.first: Seen | None = None
+        self.first: PatchObservation | None = None
         self.warnings: list[str] = []
 
     def run(self) -> None:
@@ -131,7 +131,7 @@ class PatchRun:
 
     # --- Looking.
 
-    def _look_at_rest(self, *, settle: bool) -> Seen:
+    def _look_at_rest(self, *, settle: bool) -> PatchObservation:
         """Looks at the node when nothing of an earlier run is at work on it any more."""
         seen = self._look(settle=settle)
         for dummy in range(_LOOKS):
@@ -143,7 +143,7 @@ class PatchRun:
             seen = self._look(settle=True)
         return seen
 
-    def _look(self, *, settle: bool) -> Seen:
+    def _look(self, *, settle: bool) -> PatchObservation:
         calls = patches_observe.calls([record.patch for record in self.records])
         if settle:
             back = patches_observe.restore_calls(self._restore)
@@ -170,7 +170,7 @@ class PatchRun:
         for key, pid in left.jobs.items():
             self._node.observe(patches_update.wait_calls(key, pid, 900), step="wait for Windows Update")
 
-    def _check_version(self, seen: Seen) -> None:
+    def _check_version(self, seen: PatchObservation) -> None:
         header = seen.node.header
         if header.version is None and not self._options.allow_unsupported:
             found = f"{header.product} (build {header.build}, {header.installation or 'unknown installation type'})"
@@ -182,7 +182,7 @@ class PatchRun:
 
     # --- Rebooting.
 
-    def _reboot_wanted(self, seen: Seen | None) -> bool:
+    def _reboot_wanted(self, seen: PatchObservation | None) -> bool:
         """Whether the node has to reboot before anything else.
 
         Parameters:
@@ -204,7 +204,7 @@ class PatchRun:
 
     # --- Installing.
 
-    def _attempt(self, todo: t.Sequence[Record], seen: Seen) -> None:
+    def _attempt(self, todo: t.Sequence[PatchRecord], seen: PatchObservation) -> None:
         """Installs patches: public ones first, then files; each gets an attempt, whatever becomes of the others."""
         ready = [record for record in todo if not self._refused(record, seen)]
         public = [record for record in ready if record.patch.public]
@@ -220,7 +220,7 @@ class PatchRun:
         if public or files:
             self._install(public, files, enable, seen, pushed)
 
-    def _refused(self, record: Record, seen: Seen) -> bool:
+    def _refused(self, record: PatchRecord, seen: PatchObservation) -> bool:
         """Whether it is refused before the node is touched; then that is its attempt."""
         why = patches_files.refusal(record.patch, seen.node, self._options.rules)
         if not why and seen.free is not None and seen.free < _LEAST_FREE:
@@ -233,7 +233,7 @@ class PatchRun:
             self._fail(record, why)
         return bool(why)
 
-    def _pushed(self, record: Record, seen: Seen, pushed: dict[str, int]) -> bool:
+    def _pushed(self, record: PatchRecord, seen: PatchObservation, pushed: dict[str, int]) -> bool:
         """Brings a patch's files from the controller; where that fails, it is its attempt.
 
         Parameters:
@@ -256,10 +256,10 @@ class PatchRun:
 
     def _install(
         self,
-        public: list[Record],
-        files: t.Sequence[Record],
+        public: list[PatchRecord],
+        files: t.Sequence[PatchRecord],
         enable: tuple[Call, ...],
-        seen: Seen,
+        seen: PatchObservation,
         pushed: t.Mapping[str, int],
     ) -> None:
         """One job of Windows Update, and one batch that waits for it and then installs the files."""
@@ -293,7 +293,7 @@ class PatchRun:
         for number, record in enumerate(files):
             record.attempts.append(patches_files.read(record.patch, answer.scoped(f"p{number}."), self.reboots))
 
-    def _start_update(self, public: t.Sequence[Record]) -> tuple[str, int]:
+    def _start_update(self, public: t.Sequence[PatchRecord]) -> tuple[str, int]:
         """Starts Windows Update's job.
 
         Returns:
@@ -316,10 +316,10 @@ class PatchRun:
             self._fail(record, f"Windows Update's job could not be started: {why}")
         return "", 0
 
-    def _fail(self, record: Record, why: str) -> None:
+    def _fail(self, record: PatchRecord, why: str) -> None:
         record.attempts.append(Attempt(outcome="failed", why=why, boots=self.reboots))
 
-    def _tidy(self, seen: Seen) -> None:
+    def _tidy(self, seen: PatchObservation) -> None:
         """Takes away what earlier runs left: services not put back, files of patches that are in.
 
         These calls may be repeated, as those that prepare an installation may: they need no batch that runs only once.
@@ -334,7 +334,7 @@ class PatchRun:
 
     # --- Telling.
 
-    def _progress(self, progress: Progress, public: t.Sequence[Record], files: t.Sequence[Record]) -> None:
+    def _progress(self, progress: Progress, public: t.Sequence[PatchRecord], files: t.Sequence[PatchRecord]) -> None:
         """Shows where a batch is, at each poll."""
         if progress.id.startswith("wu."):
             names = ", ".join(record.patch.name for record in public)
@@ -349,11 +349,11 @@ class PatchRun:
             self._say(f"{self._node.name}: {text}")
 
 
-def _status(record: Record) -> str:
+def _status(record: PatchRecord) -> str:
     return record.verdict.status if record.verdict else ""
 
 
-def _to_push(record: Record) -> bool:
+def _to_push(record: PatchRecord) -> bool:
     return any(file.local for file in record.patch.files)
 
 

@@ -20,7 +20,7 @@ _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Node:
+class HostVariables:
     """What a host's variables say."""
 
     kubernetes: str
@@ -40,7 +40,7 @@ class Node:
     """Where Ansible reaches the node."""
 
 
-def problems(node: Node, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
+def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
     """What is wrong with a host's variables for this cluster.
 
     Args:
@@ -90,7 +90,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
     return [f"{lacking}; set kube_pods_subnet and kube_service_addresses to have them at once"]
 
 
-def version_skew(node: Node, server: str) -> list[Problem]:
+def version_skew(node: HostVariables, server: str) -> list[Problem]:
     """What is wrong with the node's version of Kubernetes beside the API server's."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
@@ -109,7 +109,7 @@ def version_skew(node: Node, server: str) -> list[Problem]:
     return []
 
 
-def networks(node: Node, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
+def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
     """Networks of pods and services that are not the cluster's; one that the cluster does not tell is not compared."""
     found = []
     for variable, given, key in (
@@ -123,7 +123,7 @@ def networks(node: Node, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
     return found
 
 
-def flannel_backend(node: Node, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
+def flannel_backend(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
     """What is wrong with the node's flannel beside that of the Linux nodes.
 
     Args:
@@ -165,7 +165,7 @@ def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
     return [Problem(f"Backend in {where}", shown, accepted)]
 
 
-def _pod_network(node: Node, conf: t.Mapping[str, t.Any], where: str) -> list[Problem]:
+def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -> list[Problem]:
     """The pods' network, where flannel's is another one than the node's."""
     network = str(conf.get("Network") or "")
     if not network or network == node.pods:
@@ -174,7 +174,7 @@ def _pod_network(node: Node, conf: t.Mapping[str, t.Any], where: str) -> list[Pr
     return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, accepted)]
 
 
-def endpoint(node: Node, told: str) -> list[Problem]:
+def endpoint(node: HostVariables, told: str) -> list[Problem]:
     """What is wrong with the control plane's endpoint as the node would use it.
 
     Args:

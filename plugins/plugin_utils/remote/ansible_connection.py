@@ -11,7 +11,7 @@ from ansible import constants as C  # noqa: N812 - as Ansible's own plugins call
 
 from . import memory
 from .become_system import as_system
-from .orphaned_shells import AbandonedShells
+from .orphaned_shells import OrphanedShells
 from .reboot import BOOT_TIME, RebootWatch
 
 MODULE = "winkube.node.invoke_calls"
@@ -23,7 +23,7 @@ KEEPS_FILES = (
 )
 
 
-class LinkLost(Exception):
+class ConnectionLost(Exception):
     """The connection broke: whether the node got and ran the command is not known."""
 
 
@@ -52,7 +52,7 @@ class Connection(t.Protocol):
     def close(self) -> None: ...
 
 
-class Action(t.Protocol):
+class AnsibleAction(t.Protocol):
     """What is used of Ansible's ActionBase."""
 
     _task: t.Any
@@ -70,7 +70,7 @@ def keeps_files() -> bool:
     return bool(C.DEFAULT_KEEP_REMOTE_FILES)
 
 
-class Link:
+class ModuleRunner:
     """Executes the module over an action's connection.
 
     Parameters:
@@ -78,12 +78,12 @@ class Link:
         task_vars: its variables.
     """
 
-    def __init__(self, action: Action, task_vars: t.Mapping[str, t.Any]) -> None:
+    def __init__(self, action: AnsibleAction, task_vars: t.Mapping[str, t.Any]) -> None:
         self._action = action
         self._task_vars = task_vars
         self.remote_commands = 0
         """Commands sent so far, those of reboots included."""
-        self._abandoned = AbandonedShells()
+        self._abandoned = OrphanedShells()
         self._boot = ""
         """When the node booted, by its last answer; empty where it has not said, or may have booted again since."""
 
@@ -116,7 +116,7 @@ class Link:
             LinkLost: any exception of the connection.
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._watched(LinkLost))
+            stack.enter_context(self._watched(ConnectionLost))
             if private:
                 stack.enter_context(self._censored())
             if detach is not None:
@@ -172,7 +172,7 @@ class Link:
         """
         seconds, folder = detach
         plugin = self._other_action(name, arguments, seconds)
-        with self._watched(LinkLost), self._detached(seconds, folder), as_system(self._connection):
+        with self._watched(ConnectionLost), self._detached(seconds, folder), as_system(self._connection):
             result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
         return result
 
@@ -186,7 +186,7 @@ class Link:
         try:
             self._connection.put_file(local, remote)
         except Exception as error:
-            raise LinkLost(str(error) or type(error).__name__) from error
+            raise ConnectionLost(str(error) or type(error).__name__) from error
 
     def _other_action(self, name: str, arguments: t.Mapping[str, t.Any], seconds: int) -> t.Any:
         """Another action on the same connection, for a task like ours.

@@ -21,7 +21,7 @@ PIECE = 4 * 1024 * 1024
 """Bytes of one remote command: it is in memory several times, as base64 and as JSON."""
 
 
-class Observes(t.Protocol):
+class ObservingNode(t.Protocol):
     """What is needed of a node."""
 
     name: str
@@ -29,7 +29,7 @@ class Observes(t.Protocol):
     def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation: ...
 
 
-def fetch(node: Observes, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
+def fetch(node: ObservingNode, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
     """Brings a file.
 
     Parameters:

@@ -17,9 +17,9 @@ from ..values.printable import printable
 from ..wire.asked_answers import only_asked
 from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
 from ..wire.typed_values import BadAnswer
-from .ansible_connection import KEEPS_FILES, Action, Link, LinkLost, keeps_files
+from .ansible_connection import KEEPS_FILES, AnsibleAction, ConnectionLost, ModuleRunner, keeps_files
 from .missing_answers import blocked, failure
-from .timeouts import Patience
+from .timeouts import Timeouts
 
 FOLDER = "C:\\ProgramData\\winkube\\batches"
 """Where the module keeps results by key; Ansible's async wrapper leaves its files below, and they go with the key."""
@@ -61,18 +61,18 @@ class Node:
 
     def __init__(
         self,
-        action: Action,
+        action: AnsibleAction,
         task_vars: t.Mapping[str, t.Any],
         *,
-        patience: Patience | None = None,
+        patience: Timeouts | None = None,
         on_progress: t.Callable[[Progress], None] | None = None,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         self.name = str(task_vars.get("inventory_hostname") or "node")
-        self.patience = patience or Patience()
+        self.patience = patience or Timeouts()
         self.on_progress = on_progress
-        self._link = Link(action, task_vars)
+        self._link = ModuleRunner(action, task_vars)
         self._clock, self._sleep = clock, sleep
         self._reached = False
         self._outage: float | None = None
@@ -104,7 +104,7 @@ class Node:
         while True:
             try:
                 answer = self._send(batch, step, private=private)
-            except LinkLost as error:
+            except ConnectionLost as error:
                 self._recover(error, step)
                 continue
             if answer is not None:
@@ -139,7 +139,7 @@ class Node:
             try:
                 answer = self._send(batch, step, private=private, detach=batch.long, system=system)
                 started = answer is None
-            except LinkLost as error:
+            except ConnectionLost as error:
                 self._recover(error, step)
                 answer = None
             if answer is None or answer.state == "known":
@@ -184,7 +184,7 @@ class Node:
         for dummy in range(_SENDS):
             try:
                 started = self._send(batch, step, private=batch.secret, detach=True) is None
-            except LinkLost as error:
+            except ConnectionLost as error:
                 self._recover(error, step)
                 started = False
             # Seen at work it surely arrived, whatever became of the answer.
@@ -243,10 +243,10 @@ class Node:
             job = (int(self.patience.batch) + 600, f"{FOLDER}\\{key}")
             result = self._link.start_job(name, arguments, detach=job)
             if result.get("unreachable"):
-                raise LinkLost(str(result.get("msg")))
+                raise ConnectionLost(str(result.get("msg")))
         except LookupError as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
-        except LinkLost as error:
+        except ConnectionLost as error:
             self._recover(error, step)
             return None
         self._contact()
@@ -261,11 +261,11 @@ class Node:
             NodeError: the node did not take it in three attempts.
             AnsibleConnectionFailure: the node cannot be reached.
         """
-        error = LinkLost("not sent")
+        error = ConnectionLost("not sent")
         for dummy in range(_PUTS):
             try:
                 self._link.put(local, remote)
-            except LinkLost as lost:
+            except ConnectionLost as lost:
                 error = lost
                 self._recover(lost, step)
             else:
@@ -312,7 +312,7 @@ class Node:
             batch = Batch(mode="collect", key=key, wait=max(1, int(min(poll, left))))
             try:
                 answer = self._send(batch, step, private=private)
-            except LinkLost as error:
+            except ConnectionLost as error:
                 self._recover(error, step)
                 continue
             if answer is None:
@@ -355,7 +355,7 @@ class Node:
             self._contact()
             return None
         if result.get("unreachable"):
-            raise LinkLost(str(result.get("msg")))
+            raise ConnectionLost(str(result.get("msg")))
         self._garbled += 1
         if result.get("_ansible_parsed", True) or self._garbled >= _GARBLED or blocked(result):
             raise NodeError(f"{self.name}: {step}: {failure(result, private)}")
@@ -367,7 +367,7 @@ class Node:
         self._delay = 0.5
         self._refusals = self._garbled = 0
 
-    def _recover(self, lost: LinkLost, step: str) -> None:
+    def _recover(self, lost: ConnectionLost, step: str) -> None:
         """Connects again, with growing pauses, until there is a link or no patience left."""
         if self._outage is None:
             self._outage = self._clock()

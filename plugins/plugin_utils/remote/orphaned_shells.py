@@ -13,7 +13,7 @@ import contextlib
 import typing as t
 
 
-class AbandonedShells:
+class OrphanedShells:
     """What a connection plugin had open when its link broke, until it is closed over the next link."""
 
     def __init__(self) -> None:

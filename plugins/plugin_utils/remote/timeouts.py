@@ -8,7 +8,7 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Patience:
+class Timeouts:
     """How long to wait; all in seconds."""
 
     batch: float = 3600.0

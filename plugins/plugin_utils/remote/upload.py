@@ -18,7 +18,7 @@ _PIECES = 40
 _BLOCK = 1024 * 1024
 
 
-class Puts(t.Protocol):
+class UploadNode(t.Protocol):
     """What a transfer needs of a node; `node.Node` is one."""
 
     def put(self, local: str, remote: str, *, step: str) -> None: ...
@@ -54,7 +54,7 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
     )
 
 
-def push(node: Puts, local: str, target: str, there: t.Mapping[str, int], step: str) -> int:
+def push(node: UploadNode, local: str, target: str, there: t.Mapping[str, int], step: str) -> int:
     """Writes what is not on the node yet.
 
     Parameters:

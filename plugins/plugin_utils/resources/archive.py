@@ -11,7 +11,7 @@ import typing as t
 
 from ..downloads import archive_members
 from ..engine.changes import create, objects, only, update
-from ..engine.resource import Change, Resource, Room
+from ..engine.resource import Change, DiskSpace, Resource
 from ..values.errors import ResourceError
 from ..windows import replaced_files, signatures
 from ..windows.path_calls import make_directory, move_path, remove_path
@@ -211,8 +211,8 @@ class Archive(Resource):
         had_record = any(item.get("exists") for path, item in records.items() if path != self._staging.casefold())
         calls = list(self._unpack(had_record, staged))
         there = files.get(self.path.casefold(), {})
-        size = int(there.get("size") or 0) * Room.UNPACKED if there.get("exists") else None
-        room = Room(path=self.folder, size=size, unpacks=self.path)
+        size = int(there.get("size") or 0) * DiskSpace.UNPACKED if there.get("exists") else None
+        room = DiskSpace(path=self.folder, size=size, unpacks=self.path)
         how = _parsed(recorded(f"{self.record}\\archive.json"))
         if not how:  # it is written last
             why = "was unpacked only in part" if had_record or staged else "was not unpacked"

@@ -11,7 +11,7 @@ import typing as t
 from ..downloads import attempts, curl
 from ..downloads.checksums import checksum_in, digest
 from ..engine.changes import create, is_missing, objects, only, update
-from ..engine.resource import Change, Resource, Room
+from ..engine.resource import Change, DiskSpace, Resource
 from ..values.errors import ResourceError
 from ..windows.path_calls import discard, move_path, remove_path
 from ..wire.messages import Call, Json, Results
@@ -184,8 +184,8 @@ class Artifact(Resource):
         return f"{self.path}.manifest.json"
 
     @property
-    def _places(self) -> tuple[attempts.Place, ...]:
-        own = curl.Route(
+    def _places(self) -> tuple[attempts.DownloadSource, ...]:
+        own = curl.DownloadRoute(
             proxy=self.proxy,
             no_proxy=self.no_proxy,
             headers=self.headers,
@@ -195,7 +195,7 @@ class Artifact(Resource):
         sums = not (self.sha256 or self.sha512)
         return (
             *(
-                attempts.Place(
+                attempts.DownloadSource(
                     url=site.url,
                     checksum_url=(site.checksum_url or "") if sums else "",
                     route=dataclasses.replace(
@@ -208,7 +208,7 @@ class Artifact(Resource):
                 )
                 for site in self.sites
             ),
-            *(attempts.Place(url=url, checksum_url=self.checksum_url or "", route=own) for url in self.urls),
+            *(attempts.DownloadSource(url=url, checksum_url=self.checksum_url or "", route=own) for url in self.urls),
         )
 
     def observe(self) -> tuple[Call, ...]:
@@ -245,7 +245,7 @@ class Artifact(Resource):
         only(self, seen, "file")
         here, aside = self._found(seen, self.path), self._found(seen, self._aside)
         broken = bool(self._found(seen, f"{self.path}.part").get("exists"))
-        offer = curl.offered(seen.get("offer")) or curl.Offer()
+        offer = curl.offered(seen.get("offer")) or curl.RemoteFile()
         fetch = (*self._write_checksum(), *attempts.calls(self._wanted(seen, offer), broken=broken))
         # Runs only where another one came.
         fetch = (*fetch, discard(self._aside, "remove-aside")) if aside.get("exists") or here.get("exists") else fetch
@@ -268,11 +268,11 @@ class Artifact(Resource):
             return update(self, {"path": self.path, algorithm: actual}, wanted, (away, *fetch), why=why)
         return self._plan_manifest(seen, here)
 
-    def _room(self, seen: Results) -> Room:
+    def _room(self, seen: Results) -> DiskSpace:
         """What the file takes; the second source is asked only where the first does not tell."""
         # A part is continued only where something verifies the whole.
         there = int(self._found(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
-        return attempts.room(self._wanted(seen, curl.Offer()), there)
+        return attempts.room(self._wanted(seen, curl.RemoteFile()), there)
 
     def held(self, seen: Results) -> dict[str, t.Any]:
         """Hash, size and source of a file that is there and right; empty where it is not."""
@@ -290,7 +290,7 @@ class Artifact(Resource):
         Args:
             results: of the change's calls, by their own ids.
         """
-        return attempts.brought(self._wanted({}, curl.Offer()), results)
+        return attempts.brought(self._wanted({}, curl.RemoteFile()), results)
 
     def failure(self, results: Results) -> str:
         """Why it could not be brought, source by source, without signatures.
@@ -298,10 +298,10 @@ class Artifact(Resource):
         Args:
             results: of the change's calls, by their own ids.
         """
-        return attempts.explain(self._wanted({}, curl.Offer()), results)
+        return attempts.explain(self._wanted({}, curl.RemoteFile()), results)
 
     def _plan_unverified(
-        self, seen: Results, here: t.Mapping[str, t.Any], offer: curl.Offer, fetch: tuple[Call, ...]
+        self, seen: Results, here: t.Mapping[str, t.Any], offer: curl.RemoteFile, fetch: tuple[Call, ...]
     ) -> Change | None:
         """What only its manifest verifies: the hash that it had when it came."""
         if not self.kind:
@@ -345,7 +345,7 @@ class Artifact(Resource):
         facts: dict[str, Json] = {"kind": self.kind, "version": self.version, "custom": self.custom}
         return {**facts, "etag": etag} if etag else facts
 
-    def _wanted(self, seen: Results, offer: curl.Offer) -> attempts.Wanted:
+    def _wanted(self, seen: Results, offer: curl.RemoteFile) -> attempts.Download:
         commit: dict[str, Json] = {}
         if self.sha256:
             commit["sha256"] = self.sha256
@@ -355,7 +355,7 @@ class Artifact(Resource):
         elif self._summed:
             commit |= {"checksum_path": self.kept_checksum, "checksum_name": self._name_in_checksum()}
             commit |= {"algorithm": self.checksum_algorithm}
-        return attempts.Wanted(
+        return attempts.Download(
             path=self.path,
             places=self._places,
             commit=commit,

@@ -19,7 +19,7 @@ import typing as t
 from ..engine.changes import create, update
 from ..engine.resource import Change
 from ..image_stores.containerd import PINNED
-from ..image_stores.store import Held, is_whole
+from ..image_stores.store import StoredImage, is_whole
 from ..values.errors import ResourceError
 from ..windows.path_calls import OWN, remove_path
 from ..windows.registry_calls import make_key, remove_value, set_value
@@ -114,7 +114,7 @@ class BuiltContainerImage(InStore):
         calls += self._pushed() if not before["pushed"] else ()
         return update(self, before, after, calls)
 
-    def _is_built(self, found: Held, seen: Results) -> bool:
+    def _is_built(self, found: StoredImage, seen: Results) -> bool:
         if self.runtime == "docker":
             return self.name in self.store.read({"images": seen["marked"]} if "marked" in seen else {})
         return self._mark in found.labels

@@ -8,12 +8,22 @@ import dataclasses
 import typing as t
 
 from ..engine.changes import create, remove, update
-from ..engine.resource import Change, Resource, Room
+from ..engine.resource import Change, DiskSpace, Resource
 from ..image_stores import archives
 from ..image_stores.archives import ImageArchive
 from ..image_stores.containerd import PINNED, ContainerdStore
 from ..image_stores.docker import DockerStore
-from ..image_stores.store import DIGEST, UNPACKED, Held, Pulling, Store, is_whole, meaning, names_of, repository
+from ..image_stores.store import (
+    DIGEST,
+    UNPACKED,
+    Store,
+    StoredImage,
+    TransferOptions,
+    is_whole,
+    meaning,
+    names_of,
+    repository,
+)
 from ..values.errors import ResourceError
 from ..wire.messages import Call, CallResult, Results
 
@@ -81,9 +91,9 @@ class InStore(Resource):
         )
 
     @property
-    def how(self) -> Pulling:
+    def how(self) -> TransferOptions:
         """How it pulls."""
-        return Pulling(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
+        return TransferOptions(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
         """What a runtime's message means."""
@@ -209,10 +219,10 @@ class ContainerImage(InStore):
         chosen = archives.fitting(self.archives, build)
         size = self.size if self.size is not None else chosen.size if chosen is not None else None
         if size is not None or self.archive is not None or chosen is not None:
-            rooms: tuple[Room, ...] = (Room(path=store.path, size=None if size is None else needed(size)),)
+            rooms: tuple[DiskSpace, ...] = (DiskSpace(path=store.path, size=None if size is None else needed(size)),)
             if chosen is not None and self.archive is None:
                 # It lies there until the store has all of it.
-                rooms = (Room(path=archives.FOLDER, size=size if chosen.size is None else chosen.size), *rooms)
+                rooms = (DiskSpace(path=archives.FOLDER, size=size if chosen.size is None else chosen.size), *rooms)
             return dataclasses.replace(change, room=rooms)
 
         def read(results: t.Mapping[str, CallResult]) -> int | t.Mapping[str, int] | None:
@@ -226,10 +236,10 @@ class ContainerImage(InStore):
         # On a node's first run there is no runtime yet that could ask, but there is when its turn comes.
         listed = seen.get("images")
         absent = listed is None or not listed.ok
-        room = Room(path=store.path, size=None, ask=store.ask_size(name), read=read, later=absent)
+        room = DiskSpace(path=store.path, size=None, ask=store.ask_size(name), read=read, later=absent)
         return dataclasses.replace(change, room=room)
 
-    def _removal(self, images: t.Mapping[str, Held]) -> Change | None:
+    def _removal(self, images: t.Mapping[str, StoredImage]) -> Change | None:
         here = [reference for reference in (self.name, *self.aliases) if reference in images]
         if not here:
             return None

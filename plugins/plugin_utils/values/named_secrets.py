@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Secrets by their names: `password: x`, `"token": ["x"]`, `--secret x`, `{"name": "DB_PASSWORD", "value": "x"}`. Pure."""
+"""Secrets found by name: `password: x`, `"token": ["x"]`, `--secret x`, `{"name": "DB_PASSWORD", "value": "x"}`."""
 
 from __future__ import annotations
 

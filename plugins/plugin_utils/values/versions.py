@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Versions of Kubernetes, containerd and Docker: what they are, and which go together (data/supported_versions.json)."""
+"""Versions of Kubernetes, containerd and Docker, and which go together (data/supported_versions.json)."""
 
 from __future__ import annotations
 

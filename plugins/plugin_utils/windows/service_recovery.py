@@ -21,7 +21,7 @@ INFINITE = 0xFFFFFFFF
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Action:
+class FailureAction:
     """What happens at one failure."""
 
     action: t.Literal["restart", "none", "reboot"] = dataclasses.field(metadata={"help": "What happens."})
@@ -43,7 +43,7 @@ class Recovery:
     reset_seconds: int = dataclasses.field(
         default=86400, metadata={"help": "After this time without a failure the count starts anew."}
     )
-    actions: tuple[Action, ...] = dataclasses.field(
+    actions: tuple[FailureAction, ...] = dataclasses.field(
         metadata={"help": "For the first, second, … failure; the last one repeats. Empty: nothing happens."}
     )
     on_error_exit: bool | None = dataclasses.field(

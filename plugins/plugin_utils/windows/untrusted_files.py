@@ -30,7 +30,7 @@ _DEPTH = 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Item:
+class UntrustedItem:
     """A file or folder that others own or may write."""
 
     path: str
@@ -70,7 +70,7 @@ def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
     )
 
 
-def found(folder: str, which: Which, seen: Results) -> list[Item]:
+def found(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
     """The outermost files and folders that others own or may write.
 
     What cannot be looked at counts as theirs: administrators can look at all that is theirs.
@@ -86,7 +86,7 @@ def found(folder: str, which: Which, seen: Results) -> list[Item]:
     still = seen.get("still")
     there = {str(item.get("FullName")).casefold() for item in (still.output if still else ())}
     lists = {_path(item).casefold(): str(item.get("Sddl") or "") for item in (owners.output if owners else ())}
-    theirs: list[Item] = []
+    theirs: list[UntrustedItem] = []
     behind: list[str] = []
     for item in sorted(within.output, key=lambda item: str(item.get("FullName"))):
         path = str(item.get("FullName"))
@@ -96,7 +96,7 @@ def found(folder: str, which: Which, seen: Results) -> list[Item]:
             continue
         who = _who(lists.get(below, ""), which, folder=bool(item.get("PSIsContainer")))
         if who:
-            theirs.append(Item(path=path, who=who))
+            theirs.append(UntrustedItem(path=path, who=who))
         if who or "ReparsePoint" in str(item.get("Attributes")):
             behind.append(below)
     return theirs
@@ -126,7 +126,7 @@ def aside(folder: str, seen: Results) -> str:
     return f"{folder}\\{ASIDE}{re.sub('[^0-9]', '', str(now.first if now else ''))}"
 
 
-def moves(folder: str, items: t.Sequence[Item], target: str, sddl: str) -> t.Iterator[Call]:
+def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:
     """Moves items aside; the folder itself is closed by then.
 
     Args:
@@ -140,7 +140,7 @@ def moves(folder: str, items: t.Sequence[Item], target: str, sddl: str) -> t.Ite
         yield move_path(item.path, target + item.path[len(folder) :], f"aside-{number}")
 
 
-def warning(items: t.Sequence[Item], target: str) -> str:
+def warning(items: t.Sequence[UntrustedItem], target: str) -> str:
     """What people should know."""
     who = ", ".join(sorted({sid for item in items for sid in item.who}))
     listed = ", ".join(item.path for item in items[:5]) + (f" and {len(items) - 5} more" if len(items) > 5 else "")

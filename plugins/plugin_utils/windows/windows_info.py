@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node header: which Windows a node runs, its name, and whether it waits for a reboot. Part of every observe batch."""
+"""Which Windows a node runs, its name, and whether it waits for a reboot. Part of every observe batch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _VALUES: tuple[tuple[str, str | None], ...] = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Header:
+class WindowsInfo:
     """What every observation says about the node itself."""
 
     build: int
@@ -81,7 +81,7 @@ def call() -> Call:
     return Call(id=CALL_ID, command="@read-registry", parameters={"values": values}, on_error="continue")
 
 
-def read(result: CallResult) -> Header:
+def read(result: CallResult) -> WindowsInfo:
     """Reads the answer to `call`.
 
     Raises:
@@ -102,7 +102,7 @@ def read(result: CallResult) -> Header:
         "file_rename": bool(value(_SESSION, "PendingFileRenameOperations")),
         "computer_name": bool(active_name) and new_name.lower() != active_name.lower(),
     }
-    return Header(
+    return WindowsInfo(
         build=int(value(_CURRENT_VERSION, "CurrentBuild") or 0),
         ubr=int(value(_CURRENT_VERSION, "UBR") or 0),
         product=str(value(_CURRENT_VERSION, "ProductName") or "Windows"),

@@ -251,7 +251,7 @@ class Stopped:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Running:
+class RunningCall:
     """A call at work."""
 
     id: str
@@ -266,7 +266,7 @@ class Progress:
     id: str
     done: int
     total: int
-    running: tuple[Running, ...] = ()
+    running: tuple[RunningCall, ...] = ()
     """The calls at work: several where they run side by side."""
 
     @classmethod
@@ -281,7 +281,7 @@ class Progress:
         for each in typed_values.items(wire.get("running"), f"{where}.running"):
             item, size = typed_values.mapping(each, f"{where}.running"), each.get("size")
             running.append(
-                Running(
+                RunningCall(
                     id=_shown(item.get("id"), f"{where}.running.id"),
                     size=None if size is None else typed_values.whole(size, f"{where}.running.size"),
                 )

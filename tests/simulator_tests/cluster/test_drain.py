@@ -14,15 +14,15 @@ from simulator_tests.cluster.small_kubelet import SmallKubelet
 
 from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
 from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
-from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, Mark
-from ansible_collections.winkube.node.plugins.module_utils.drain import Options, drain
+from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, CordonMark
+from ansible_collections.winkube.node.plugins.module_utils.drain import DrainOptions, drain
 from ansible_collections.winkube.node.plugins.module_utils.node_api import NodeApi
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
 from simulator.cluster import Cluster
 
 pytestmark = pytest.mark.waits
 
-MARK = Mark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
+MARK = CordonMark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 
 
 class Module:
@@ -74,7 +74,7 @@ def places(admin: Client, namespace: str) -> list[str]:
 
 
 def empty(api: NodeApi, *names: str, **options: Any) -> dict[str, dict[str, Any]]:
-    chosen = Options(**{"mark": MARK, "timeout": 30, "retry": 0.2, **options})
+    chosen = DrainOptions(**{"mark": MARK, "timeout": 30, "retry": 0.2, **options})
     return drain(api, names, chosen, clock=time.monotonic, sleep=time.sleep, poll=0.1)
 
 

@@ -15,18 +15,18 @@ from ...wire.messages import Batch, Call, Observation, Progress
 from ..facts import journal as hns_journal
 from ..facts import services
 from ..facts.journal import Journal
-from ..facts.node_facts import NO_HNS, Facts, FactsOptions, facts_calls, read_facts
+from ..facts.node_facts import NO_HNS, FactsOptions, HnsFacts, facts_calls, read_facts
 from .batch import BatchOptions, batch_calls
 from .decide import make_plan
-from .done import KINDS, Done, read_done
+from .done import KINDS, BatchResult, read_done
 from .outcome import CleanupOutcome, silent
-from .plan import CleanupPlan, ScopeError, Wish, check_wish
+from .plan import CleanupPlan, CleanupRequest, ScopeError, check_wish
 
 _ROUNDS = 6
 """Looks at a node: after a lost batch, a restart of HNS, a reboot, and once more each."""
 
 
-class NodeLike(t.Protocol):
+class CleanupNode(t.Protocol):
     """What a cleanup needs of a node; `node.Node` is one."""
 
     name: str
@@ -67,8 +67,8 @@ class Cleanup:
 
     def __init__(
         self,
-        node: NodeLike,
-        wish: Wish,
+        node: CleanupNode,
+        wish: CleanupRequest,
         options: CleanupOptions,
         *,
         check_mode: bool = False,
@@ -108,7 +108,7 @@ class Cleanup:
     def _say(self, text: str) -> None:
         self._show(f"{self._node.name}: {text}")
 
-    def _look(self) -> Facts:
+    def _look(self) -> HnsFacts:
         """Asks for all facts; where an earlier cleanup still works, waits for it first."""
         facts = read_facts(self._node.observe(facts_calls(self._options.facts), step="look at HNS"))
         journal = facts.journal
@@ -122,7 +122,7 @@ class Cleanup:
             return facts
         return self._look()
 
-    def _plan(self, facts: Facts) -> CleanupPlan:
+    def _plan(self, facts: HnsFacts) -> CleanupPlan:
         if facts.problem:
             if facts.problem == NO_HNS:
                 self.outcome.warnings.append(f"{self._node.name}: {NO_HNS}")
@@ -135,7 +135,7 @@ class Cleanup:
         self.outcome.warnings += [text for text in warnings if text not in self.outcome.warnings]
         return make_plan(self._wish, facts)
 
-    def _remove(self, plan: CleanupPlan, options: BatchOptions) -> Done | None:
+    def _remove(self, plan: CleanupPlan, options: BatchOptions) -> BatchResult | None:
         """Runs the batch of a plan.
 
         Returns:
@@ -172,7 +172,7 @@ class Cleanup:
 
     # --- HNS hangs.
 
-    def _hang(self, call: str, facts: Facts) -> None:
+    def _hang(self, call: str, facts: HnsFacts) -> None:
         """Goes one step further: it was waited for; restart it; reboot.
 
         Raises:
@@ -206,7 +206,7 @@ class Cleanup:
             "and set allow_hns_restart, or reboot it"
         )
 
-    def _restart(self, facts: Facts) -> bool:
+    def _restart(self, facts: HnsFacts) -> bool:
         """Restarts HNS between its users, which start again whatever happens.
 
         Returns:
@@ -242,7 +242,7 @@ class Cleanup:
         return ok
 
 
-def _rest(plan: CleanupPlan, done: Done) -> CleanupPlan:
+def _rest(plan: CleanupPlan, done: BatchResult) -> CleanupPlan:
     """What of a plan's objects is left."""
     left = {item.id for item in done.left}
     return dataclasses.replace(

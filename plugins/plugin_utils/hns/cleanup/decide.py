@@ -8,13 +8,13 @@ import dataclasses
 
 from ..facts import services
 from ..facts import uplink as hns_uplink
-from ..facts.node_facts import Facts
-from .plan import CleanupPlan, Wish
+from ..facts.node_facts import HnsFacts
+from .plan import CleanupPlan, CleanupRequest
 from .plan_networks import is_overlay, plan_networks
 from .plan_stale import plan_stale
 
 
-def make_plan(wish: Wish, facts: Facts) -> CleanupPlan:
+def make_plan(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
     """Decides what is removed.
 
     Args:
@@ -25,7 +25,7 @@ def make_plan(wish: Wish, facts: Facts) -> CleanupPlan:
     return _with_repairs(plan, facts)
 
 
-def _with_repairs(plan: CleanupPlan, facts: Facts) -> CleanupPlan:
+def _with_repairs(plan: CleanupPlan, facts: HnsFacts) -> CleanupPlan:
     journal = facts.journal
     if journal is None:
         return plan

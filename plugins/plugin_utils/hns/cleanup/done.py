@@ -10,7 +10,7 @@ import typing as t
 from ...wire.messages import CallResult, Observation
 from ..facts import uplink as hns_uplink
 from ..facts.node_facts import hang
-from .plan import CleanupPlan, Item
+from .plan import CleanupPlan, Removal
 
 KINDS = {
     "HnsPolicyList": "policies",
@@ -22,12 +22,12 @@ KINDS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Done:
+class BatchResult:
     """What a batch did of its plan."""
 
-    items: tuple[Item, ...] = ()
+    items: tuple[Removal, ...] = ()
     """What is gone."""
-    left: tuple[Item, ...] = ()
+    left: tuple[Removal, ...] = ()
     """What should have gone, and is there."""
     failures: tuple[str, ...] = ()
     """For people: each names what, and why."""
@@ -44,15 +44,15 @@ class Done:
     """What removing took, by type of item."""
 
 
-def read_done(plan: CleanupPlan, observation: Observation) -> Done:
+def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
     """Compares what was planned with what the batch answered."""
     seen = observation.calls
-    items: list[Item] = []
-    left: list[Item] = []
+    items: list[Removal] = []
+    left: list[Removal] = []
     listed = {kind: _ids(seen.get(f"{kind}-after")) for kind in KINDS.values()}
     for item in plan.items:
         (items if _gone(item, seen, listed) else left).append(item)
-    return Done(
+    return BatchResult(
         items=tuple(items),
         left=tuple(left),
         failures=tuple(_failures(plan, observation, left)),
@@ -84,7 +84,7 @@ def _ids(result: CallResult | None) -> frozenset[str] | None:
     return frozenset(str(one["ID"]).upper() for one in result.output)
 
 
-def _gone(item: Item, seen: t.Mapping[str, CallResult], listed: t.Mapping[str, frozenset[str] | None]) -> bool:
+def _gone(item: Removal, seen: t.Mapping[str, CallResult], listed: t.Mapping[str, frozenset[str] | None]) -> bool:
     if item.type in KINDS:
         there = listed[KINDS[item.type]]
         return there is not None and item.id not in there
@@ -97,7 +97,7 @@ def _gone(item: Item, seen: t.Mapping[str, CallResult], listed: t.Mapping[str, f
     return bool(results) and all(result.ok for result in results)
 
 
-def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Item]) -> t.Iterator[str]:
+def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Removal]) -> t.Iterator[str]:
     seen = observation.calls
     if observation.stopped is not None:
         result = seen.get(observation.stopped.id)
@@ -121,7 +121,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Item
             yield f"{uplink.alias} does not have its static address {uplink.addresses[0][0]}"
 
 
-def _reason(item: Item, seen: t.Mapping[str, CallResult]) -> str:
+def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
     """What HNS said of a kind's removal: its errors need not name the object."""
     kind = KINDS.get(item.type, "files")
     said: list[str] = []

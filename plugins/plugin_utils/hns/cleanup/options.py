@@ -12,7 +12,7 @@ from ..facts.node_facts import FactsOptions
 from ..facts.runtime import OTHERS, Programs
 from .batch import BatchOptions
 from .cleanup import CleanupOptions
-from .plan import SCOPES, ScopeError, Wish
+from .plan import SCOPES, CleanupRequest, ScopeError
 
 FACTS_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "hns_timeout": {"type": "float", "default": 60.0},
@@ -60,7 +60,7 @@ def facts_options(options: t.Mapping[str, t.Any], grace: float = 0.0) -> FactsOp
     )
 
 
-def wish(options: t.Mapping[str, t.Any]) -> Wish:
+def wish(options: t.Mapping[str, t.Any]) -> CleanupRequest:
     """What hns_cleanup was asked for.
 
     Raises:
@@ -77,7 +77,7 @@ def wish(options: t.Mapping[str, t.Any]) -> Wish:
         if options[name] < 0:
             raise ScopeError(f"{name}: {shown(options[name])} is not accepted; wanted seconds, 0 or more")
     protected = options["protected_networks"]
-    return Wish(
+    return CleanupRequest(
         scope=options["scope"],
         networks=tuple(options["networks"]),
         missing_ok=options["ignore_missing"],

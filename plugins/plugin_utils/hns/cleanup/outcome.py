@@ -7,9 +7,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..facts.node_facts import Facts
-from .done import Done
-from .plan import CleanupPlan, Item, Kept
+from ..facts.node_facts import HnsFacts
+from .done import BatchResult
+from .plan import CleanupPlan, KeptObject, Removal
 
 _COUNTS = {
     "HnsPolicyList": "policy_lists",
@@ -32,13 +32,13 @@ class CleanupOutcome:
     """What a cleanup did, over all its rounds."""
 
     scope: str
-    planned: tuple[Item, ...] = ()
+    planned: tuple[Removal, ...] = ()
     """The last plan's."""
     plan: CleanupPlan = dataclasses.field(default_factory=CleanupPlan)
-    removed: list[Item] = dataclasses.field(default_factory=list)
+    removed: list[Removal] = dataclasses.field(default_factory=list)
     changes: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     """Beside what was removed: what was repaired."""
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptObject, ...] = ()
     steps: list[dict[str, str]] = dataclasses.field(default_factory=list)
     failures: tuple[str, ...] = ()
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -55,7 +55,7 @@ class CleanupOutcome:
         self.steps.append({"step": name, "result": result})
         self.say(f"{name}: {result}")
 
-    def plan_made(self, plan: CleanupPlan, facts: Facts) -> None:
+    def plan_made(self, plan: CleanupPlan, facts: HnsFacts) -> None:
         """Takes down a plan."""
         self.plan, self.planned, self.kept, self.failures = plan, plan.items, plan.kept, ()
         for endpoint in plan.endpoints:
@@ -70,7 +70,7 @@ class CleanupOutcome:
         if facts.last.runtime.problem and self.scope == "stale":
             self.warnings.append(f"nothing counts as stale: {facts.last.runtime.problem}")
 
-    def batch_done(self, plan: CleanupPlan, done: Done) -> None:
+    def batch_done(self, plan: CleanupPlan, done: BatchResult) -> None:
         """Takes down what a batch did."""
         known = {item.id for item in self.removed}
         self.removed += [item for item in done.items if item.id not in known]
@@ -113,7 +113,7 @@ class CleanupOutcome:
         return f"{said}: if the link went with its network, it had by then {done}"
 
     @staticmethod
-    def _counted(items: t.Iterable[Item], before: str = "") -> str:
+    def _counted(items: t.Iterable[Removal], before: str = "") -> str:
         counts: dict[str, int] = {}
         for item in items:
             counts[item.type] = counts.get(item.type, 0) + 1
@@ -156,7 +156,7 @@ class CleanupOutcome:
             result["msg"] = "\n".join(f"{name}: hns_cleanup {self.scope}: {text}" for text in self.failures)
         return result
 
-    def _change(self, item: Item, items: t.Sequence[Item]) -> dict[str, t.Any]:
+    def _change(self, item: Removal, items: t.Sequence[Removal]) -> dict[str, t.Any]:
         alike = sum(1 for other in items if other.type == item.type)
         return {
             "type": item.type,
@@ -168,7 +168,7 @@ class CleanupOutcome:
             "seconds": round(self.seconds.get(item.type, 0.0) / alike, 3),
         }
 
-    def _diff(self, items: t.Sequence[Item]) -> list[dict[str, str]]:
+    def _diff(self, items: t.Sequence[Removal]) -> list[dict[str, str]]:
         """The full list: a block for each type, a line for each thing, and what of it stays."""
         blocks: dict[str, tuple[list[str], list[str]]] = {}
         for item in items:

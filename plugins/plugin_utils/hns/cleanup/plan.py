@@ -11,11 +11,11 @@ import dataclasses
 import typing as t
 
 from ..facts.journal import Journal
-from ..facts.node_facts import Facts
-from ..facts.objects import Endpoint, Namespace, Network, PolicyList
+from ..facts.node_facts import HnsFacts
+from ..facts.objects import HnsEndpoint, HnsNetwork, Namespace, PolicyList
 from ..facts.owners import Ownership
 from ..facts.runtime import Owner
-from ..facts.uplink import Route, Uplink
+from ..facts.uplink import AdapterRoute, Uplink
 
 Scope = t.Literal["stale", "networks", "all"]
 SCOPES: tuple[str, ...] = ("stale", "networks", "all")
@@ -27,7 +27,7 @@ class ScopeError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Wish:
+class CleanupRequest:
     """What was asked for."""
 
     scope: Scope
@@ -45,7 +45,7 @@ class Wish:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Item:
+class Removal:
     """One thing that is removed."""
 
     type: str
@@ -55,7 +55,7 @@ class Item:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Kept:
+class KeptObject:
     """Something in a cleanup's reach that stays."""
 
     type: str
@@ -68,15 +68,15 @@ class CleanupPlan:
     """What a cleanup does on a node."""
 
     policies: tuple[PolicyList, ...] = ()
-    endpoints: tuple[Endpoint, ...] = ()
+    endpoints: tuple[HnsEndpoint, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
-    networks: tuple[Network, ...] = ()
+    networks: tuple[HnsNetwork, ...] = ()
     containers: tuple[Owner, ...] = ()
     files: tuple[str, ...] = ()
-    routes: tuple[Route, ...] = ()
-    items: tuple[Item, ...] = ()
+    routes: tuple[AdapterRoute, ...] = ()
+    items: tuple[Removal, ...] = ()
     """All of the above, for people."""
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptObject, ...] = ()
     stop: tuple[str, ...] = ()
     """Services that stop for it, in order."""
     start: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class CleanupPlan:
         return bool(self.stop or self.networks or self.containers)
 
 
-def check_wish(wish: Wish, facts: Facts) -> tuple[str, ...]:
+def check_wish(wish: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
     """Refuses what cannot be done, before anything is.
 
     Returns:
@@ -131,14 +131,14 @@ def check_wish(wish: Wish, facts: Facts) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def is_protected(network: Network, wish: Wish, facts: Facts) -> bool:
+def is_protected(network: HnsNetwork, wish: CleanupRequest, facts: HnsFacts) -> bool:
     """Whether nothing may be removed from a network."""
     if wish.protected is None:
         return network.is_called(DEFAULT_PROTECTED) or not facts.from_cni(network)
     return network.is_called(wish.protected)
 
 
-def without_network(wish: Wish, facts: Facts) -> tuple[Endpoint, ...]:
+def without_network(wish: CleanupRequest, facts: HnsFacts) -> tuple[HnsEndpoint, ...]:
     """Endpoints whose network is gone, as a removal may leave them, but for those of a network that is protected."""
     known = {item.id for item in facts.last.objects.networks}
     protected = DEFAULT_PROTECTED if wish.protected is None else wish.protected
@@ -146,19 +146,19 @@ def without_network(wish: Wish, facts: Facts) -> tuple[Endpoint, ...]:
         item
         for item in facts.last.objects.endpoints
         if item.network not in known
-        and not Network(id=item.network, name=item.network_name, type="").is_called(protected)
+        and not HnsNetwork(id=item.network, name=item.network_name, type="").is_called(protected)
     )
 
 
 def items_of(
     policies: t.Iterable[PolicyList],
-    endpoints: t.Iterable[Endpoint],
+    endpoints: t.Iterable[HnsEndpoint],
     namespaces: t.Iterable[Namespace],
-    networks: t.Iterable[Network],
+    networks: t.Iterable[HnsNetwork],
     owners: Ownership,
     why: str,
-) -> tuple[Item, ...]:
-    found = [Item(type="HnsPolicyList", id=item.id, name=item.name or item.id, why=why) for item in policies]
+) -> tuple[Removal, ...]:
+    found = [Removal(type="HnsPolicyList", id=item.id, name=item.name or item.id, why=why) for item in policies]
     for item in endpoints:
         owner = owners.endpoints[item.id].owner
         state = owners.endpoints[item.id].state
@@ -168,10 +168,10 @@ def items_of(
             "in use": f"{why}; {owner} uses it",
         }.get(state, why)
         said = owners.endpoints[item.id].note or said
-        found.append(Item(type="HnsEndpoint", id=item.id, name=item.name or item.address or item.id, why=said))
+        found.append(Removal(type="HnsEndpoint", id=item.id, name=item.name or item.address or item.id, why=said))
     for space in namespaces:
         holding = owners.namespaces[space.id]
         said = f"{why}; {holding.owner} uses it" if holding.state == "in use" else why
-        found.append(Item(type="HnsNamespace", id=space.id, name=space.id, why=said))
-    found += [Item(type="HnsNetwork", id=item.id, name=item.name, why=why) for item in networks]
+        found.append(Removal(type="HnsNamespace", id=space.id, name=space.id, why=said))
+    found += [Removal(type="HnsNetwork", id=item.id, name=item.name, why=why) for item in networks]
     return tuple(found)

@@ -11,24 +11,24 @@ import typing as t
 from ..facts import cni
 from ..facts import services as hns_services
 from ..facts import uplink as hns_uplink
-from ..facts.node_facts import Facts
-from ..facts.objects import Endpoint, Namespace, Network, PolicyList
+from ..facts.node_facts import HnsFacts
+from ..facts.objects import HnsEndpoint, HnsNetwork, Namespace, PolicyList
 from ..facts.owners import Ownership
 from ..facts.runtime import K8S, Owner
-from ..facts.services import Service
-from ..facts.uplink import Route
-from .plan import CleanupPlan, Item, Kept, Wish, is_protected, items_of, without_network
+from ..facts.services import InstalledService
+from ..facts.uplink import AdapterRoute
+from .plan import CleanupPlan, CleanupRequest, KeptObject, Removal, is_protected, items_of, without_network
 
 _DAEMONS = re.compile(r"flannel|kube-proxy|calico|azure-cn|antrea|ovn|cni|multus", re.IGNORECASE)
 """Pods that make and use networks without an endpoint of their own (HostProcess): they have to begin anew with them."""
 
 
 @dataclasses.dataclass(frozen=True)
-class _Aim:
+class _TargetNetworks:
     """Networks that were asked for, and what keeps some of them."""
 
-    targets: tuple[Network, ...]
-    on_targets: tuple[Endpoint, ...]
+    targets: tuple[HnsNetwork, ...]
+    on_targets: tuple[HnsEndpoint, ...]
     """Endpoints on them; in scope all also those whose network is gone."""
     busy_networks: frozenset[str]
     """Ids of those that running containers keep."""
@@ -37,7 +37,7 @@ class _Aim:
     why: str
 
     @classmethod
-    def of(cls, wish: Wish, facts: Facts) -> _Aim:
+    def of(cls, wish: CleanupRequest, facts: HnsFacts) -> _TargetNetworks:
         objects, owners = facts.last.objects, facts.last.owners
         if wish.scope == "all":
             targets = [
@@ -62,36 +62,38 @@ class _Aim:
         )
 
     @property
-    def networks(self) -> tuple[Network, ...]:
+    def networks(self) -> tuple[HnsNetwork, ...]:
         """Networks that go."""
         return tuple(item for item in self.targets if item.id not in self.busy_networks)
 
     @property
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[HnsEndpoint, ...]:
         """Endpoints that go."""
         return tuple(item for item in self.on_targets if item.id not in self.busy)
 
     @property
-    def kept(self) -> tuple[Kept, ...]:
+    def kept(self) -> tuple[KeptObject, ...]:
         """Networks that stay, and why."""
         why = "running containers have endpoints on it"
         return tuple(
-            Kept(type="HnsNetwork", name=item.name, why=why) for item in self.targets if item.id in self.busy_networks
+            KeptObject(type="HnsNetwork", name=item.name, why=why)
+            for item in self.targets
+            if item.id in self.busy_networks
         )
 
 
-def plan_networks(wish: Wish, facts: Facts) -> CleanupPlan:
-    objects, owners, aim = facts.last.objects, facts.last.owners, _Aim.of(wish, facts)
+def plan_networks(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
+    objects, owners, aim = facts.last.objects, facts.last.owners, _TargetNetworks.of(wish, facts)
     networks, endpoints = aim.networks, aim.endpoints
     policies, namespaces = _references(wish, facts, {item.id for item in endpoints})
     files, routes = _files(wish, facts, aim), _routes(facts, networks)
     containers = () if wish.keep_running_containers else _containers(wish, facts, owners, aim.on_targets, networks)
     items = (
         *items_of(policies, endpoints, namespaces, networks, owners, aim.why),
-        *(Item(type="Container", id=item.id, name=item.name or item.id[:12], why=aim.why) for item in containers),
-        *(Item(type="File", id=path, name=path, why="state of the CNI") for path in files),
+        *(Removal(type="Container", id=item.id, name=item.name or item.id[:12], why=aim.why) for item in containers),
+        *(Removal(type="File", id=path, name=path, why="state of the CNI") for path in files),
         *(
-            Item(type="Route", id=item.destination, name=f"{item.destination} via {item.next_hop}", why="of the CNI")
+            Removal(type="Route", id=item.destination, name=f"{item.destination} via {item.next_hop}", why="of the CNI")
             for item in routes
         ),
     )
@@ -119,7 +121,9 @@ def plan_networks(wish: Wish, facts: Facts) -> CleanupPlan:
     )
 
 
-def _references(wish: Wish, facts: Facts, removed: set[str]) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
+def _references(
+    wish: CleanupRequest, facts: HnsFacts, removed: set[str]
+) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
     """What refers to endpoints that go; in scope all, also what refers to none that stays."""
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
@@ -139,7 +143,7 @@ def _references(wish: Wish, facts: Facts, removed: set[str]) -> tuple[tuple[Poli
     return policies, namespaces
 
 
-def _files(wish: Wish, facts: Facts, aim: _Aim) -> tuple[str, ...]:
+def _files(wish: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tuple[str, ...]:
     """State files of the networks that go."""
     kept = {item.name.lower() for item in aim.targets if item.id in aim.busy_networks}
     names = {name.lower() for name in (*(item.name for item in aim.networks), *wish.networks)} - kept
@@ -147,29 +151,29 @@ def _files(wish: Wish, facts: Facts, aim: _Aim) -> tuple[str, ...]:
     return (*cni.state_of(facts.cni, names, everything), *(() if aim.busy_networks else facts.extra_files))
 
 
-def _unasked(wish: Wish, facts: Facts, items: t.Sequence[Item]) -> tuple[Kept, ...]:
+def _unasked(wish: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
     """Containers that may run on, since nobody could ask the runtime."""
     problem = facts.last.runtime.problem
     if wish.keep_running_containers or not problem or not items:
         return ()
-    return (Kept(type="Runtime", name="containers", why=f"those that run are not stopped: {problem}"),)
+    return (KeptObject(type="Runtime", name="containers", why=f"those that run are not stopped: {problem}"),)
 
 
-def is_overlay(facts: Facts) -> bool:
+def is_overlay(facts: HnsFacts) -> bool:
     return facts.cni.overlay or any(item.type.lower() == "overlay" for item in facts.last.objects.networks)
 
 
-def _users(services: t.Iterable[Service]) -> set[str]:
+def _users(services: t.Iterable[InstalledService]) -> set[str]:
     """Services that use networks; HNS itself and the runtimes go on."""
     own = {hns_services.HNS, "vmcompute", *hns_services.RUNTIMES}
     return {service.name for service in services} - own
 
 
-def _may_run(owners: Ownership, endpoint: Endpoint) -> bool:
+def _may_run(owners: Ownership, endpoint: HnsEndpoint) -> bool:
     return owners.endpoints[endpoint.id].state in ("in use", "unknown")
 
 
-def _routes(facts: Facts, networks: t.Sequence[Network]) -> tuple[Route, ...]:
+def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterRoute, ...]:
     """Routes to other nodes' pods (host-gw): those into the pods' subnets by another node.
 
     A default route is never one of them: it lies in no pods' subnet.
@@ -186,7 +190,11 @@ def _routes(facts: Facts, networks: t.Sequence[Network]) -> tuple[Route, ...]:
 
 
 def _containers(
-    wish: Wish, facts: Facts, owners: Ownership, endpoints: t.Iterable[Endpoint], networks: t.Sequence[Network]
+    wish: CleanupRequest,
+    facts: HnsFacts,
+    owners: Ownership,
+    endpoints: t.Iterable[HnsEndpoint],
+    networks: t.Sequence[HnsNetwork],
 ) -> tuple[Owner, ...]:
     """What is stopped: with its endpoints on the networks, and the pods that make networks."""
     runtime = facts.last.runtime

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import typing as t
 
-from ..facts.node_facts import Facts
-from .plan import CleanupPlan, Kept, Wish, is_protected, items_of, without_network
+from ..facts.node_facts import HnsFacts
+from .plan import CleanupPlan, CleanupRequest, KeptObject, is_protected, items_of, without_network
 
 
-def plan_stale(wish: Wish, facts: Facts) -> CleanupPlan:
+def plan_stale(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
     """What nobody used in any look, and is the same thing in all of them."""
     objects, problem = (
         facts.last.objects,
         next((look.runtime.problem for look in facts.looks if look.runtime.problem), ""),
     )
     if problem:
-        return CleanupPlan(kept=(Kept(type="Runtime", name="containers", why=f"nothing counts as stale: {problem}"),))
+        return CleanupPlan(
+            kept=(KeptObject(type="Runtime", name="containers", why=f"nothing counts as stale: {problem}"),)
+        )
     owners = [look.owners for look in facts.looks]
     open_networks = {network.id for network in objects.networks if not is_protected(network, wish, facts)}
     adrift = {item.id for item in without_network(wish, facts)}
@@ -49,7 +51,7 @@ def plan_stale(wish: Wish, facts: Facts) -> CleanupPlan:
         namespaces=namespaces,
         items=items_of(policies, endpoints, namespaces, (), owners[-1], "nobody uses it"),
         kept=tuple(
-            Kept(
+            KeptObject(
                 type="HnsEndpoint",
                 name=item.name,
                 why=f"network {item.network_name or item.network} is protected (protected_networks)",

@@ -17,7 +17,7 @@ import re
 import typing as t
 
 from ...wire.messages import Call, CallResult, Input
-from .objects import Network
+from .objects import HnsNetwork
 
 CONF_DIRS = ("C:\\etc\\cni\\net.d", "C:\\k\\azurecni\\netconf", "C:\\k\\cni\\config", "C:\\k\\cni\\conf")
 HOST_LOCAL = "C:\\var\\lib\\cni\\networks"
@@ -57,7 +57,7 @@ class Cni:
     pods_subnet: str = ""
     """The whole cluster's, where flannel says it."""
 
-    def made(self, network: Network) -> bool:
+    def made(self, network: HnsNetwork) -> bool:
         """Whether a network came from a CNI."""
         if network.name.lower() in self.names:
             return True

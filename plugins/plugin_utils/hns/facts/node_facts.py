@@ -14,11 +14,11 @@ from . import services as hns_services
 from . import uplink as hns_uplink
 from .cni import Cni
 from .journal import JOURNAL, Journal
-from .objects import Endpoint, Namespace, Network, Objects, PolicyList, cmdlet, listing_calls, read_objects
-from .owners import Holding, Ownership
+from .objects import HnsEndpoint, HnsNetwork, HnsObjects, Namespace, PolicyList, cmdlet, listing_calls, read_objects
+from .owners import OwnerEvidence, Ownership
 from .runtime import Programs, Runtime
-from .services import Service
-from .uplink import Links
+from .services import InstalledService
+from .uplink import AdapterFacts
 
 LATE = "CommandTimeout"
 NO_HNS = "this machine has no HNS (feature Containers)"
@@ -39,10 +39,10 @@ class FactsOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Look:
+class Snapshot:
     """One look at HNS and at the runtime."""
 
-    objects: Objects
+    objects: HnsObjects
     runtime: Runtime
 
     @property
@@ -52,14 +52,14 @@ class Look:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Facts:
+class HnsFacts:
     """What a node told."""
 
-    looks: tuple[Look, ...]
+    looks: tuple[Snapshot, ...]
     """The first one, and where there was a grace the second one."""
     cni: Cni
-    services: tuple[Service, ...]
-    links: Links
+    services: tuple[InstalledService, ...]
+    links: AdapterFacts
     port_pools: tuple[str, ...] = ()
     """Ranges of TCP ports that HNS keeps for its networks, such as `50000-50063`."""
     extra_files: tuple[str, ...] = ()
@@ -72,11 +72,11 @@ class Facts:
     """Why HNS cannot be asked at all, such as that it is not installed."""
 
     @property
-    def last(self) -> Look:
+    def last(self) -> Snapshot:
         """The latest look."""
         return self.looks[-1]
 
-    def from_cni(self, network: Network) -> bool:
+    def from_cni(self, network: HnsNetwork) -> bool:
         """Whether a network came from a CNI."""
         return self.cni.made(network)
 
@@ -113,7 +113,7 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
     )
 
 
-def read_facts(observation: Observation) -> Facts:
+def read_facts(observation: Observation) -> HnsFacts:
     """Reads the answers to `facts_calls`."""
     seen = observation.calls
     services = hns_services.read(seen)
@@ -122,9 +122,9 @@ def read_facts(observation: Observation) -> Facts:
     journal = files.pop(JOURNAL, None)
     prefixes = [prefix for prefix in ("1.", "2.") if f"{prefix}networks" in seen]
     pools = seen["port-pools"].first if "port-pools" in seen else None
-    return Facts(
+    return HnsFacts(
         looks=tuple(
-            Look(objects=read_objects(_listed(seen, prefix)), runtime=hns_runtime.read(seen, prefix, installed))
+            Snapshot(objects=read_objects(_listed(seen, prefix)), runtime=hns_runtime.read(seen, prefix, installed))
             for prefix in prefixes or ["1."]
         ),
         cni=hns_cni.read(seen),
@@ -158,7 +158,7 @@ def _problem(seen: t.Mapping[str, CallResult]) -> str:
     return ""
 
 
-def to_result(facts: Facts) -> dict[str, t.Any]:
+def to_result(facts: HnsFacts) -> dict[str, t.Any]:
     """The facts as plain data, as hns_info returns them."""
     look, owners = facts.last, facts.last.owners
     names = {network.id: network.name for network in look.objects.networks}
@@ -182,7 +182,7 @@ def to_result(facts: Facts) -> dict[str, t.Any]:
     }
 
 
-def _network(item: Network, facts: Facts) -> dict[str, t.Any]:
+def _network(item: HnsNetwork, facts: HnsFacts) -> dict[str, t.Any]:
     return {
         "id": item.id,
         "name": item.name,
@@ -194,7 +194,7 @@ def _network(item: Network, facts: Facts) -> dict[str, t.Any]:
     }
 
 
-def _endpoint(item: Endpoint, holding: Holding, names: t.Mapping[str, str]) -> dict[str, t.Any]:
+def _endpoint(item: HnsEndpoint, holding: OwnerEvidence, names: t.Mapping[str, str]) -> dict[str, t.Any]:
     return {
         "id": item.id,
         "name": item.name,
@@ -207,10 +207,10 @@ def _endpoint(item: Endpoint, holding: Holding, names: t.Mapping[str, str]) -> d
     }
 
 
-def _policy(item: PolicyList, holding: Holding) -> dict[str, t.Any]:
+def _policy(item: PolicyList, holding: OwnerEvidence) -> dict[str, t.Any]:
     return {"id": item.id, "name": item.name, "state": holding.state, "endpoints": sorted(item.endpoints)}
 
 
-def _namespace(item: Namespace, holding: Holding, objects: Objects) -> dict[str, t.Any]:
+def _namespace(item: Namespace, holding: OwnerEvidence, objects: HnsObjects) -> dict[str, t.Any]:
     endpoints = sorted(objects.in_namespace(item))
     return {"id": item.id, "state": holding.state, "owner": holding.owner, "endpoints": endpoints}

@@ -40,7 +40,7 @@ nothing is missed that is made in between."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Network:
+class HnsNetwork:
     """A network."""
 
     id: str
@@ -61,7 +61,7 @@ class Network:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class HnsEndpoint:
     """An endpoint: a container's, the host's own, or one that stands for an address on another node."""
 
     id: str
@@ -104,15 +104,15 @@ class Namespace:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Objects:
+class HnsObjects:
     """All objects of one look at HNS."""
 
-    networks: tuple[Network, ...] = ()
-    endpoints: tuple[Endpoint, ...] = ()
+    networks: tuple[HnsNetwork, ...] = ()
+    endpoints: tuple[HnsEndpoint, ...] = ()
     policies: tuple[PolicyList, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
 
-    def called(self, names: t.Collection[str]) -> tuple[Network, ...]:
+    def called(self, names: t.Collection[str]) -> tuple[HnsNetwork, ...]:
         """Networks by name or id; several may have one name (docker/for-win#2638)."""
         return tuple(item for item in self.networks if item.is_called(names))
 
@@ -159,9 +159,9 @@ def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LI
     return tuple(calls)
 
 
-def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> Objects:
+def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
     """Reads listings: kind to output objects."""
-    return Objects(
+    return HnsObjects(
         networks=tuple(_network(item) for item in listed.get("networks", ())),
         endpoints=tuple(_endpoint(item) for item in listed.get("endpoints", ())),
         policies=tuple(_policy(item) for item in listed.get("policies", ())),
@@ -184,9 +184,9 @@ def _id(value: t.Any) -> str:
     return _text(value).strip("{}").upper()
 
 
-def _network(item: t.Mapping[str, t.Any]) -> Network:
+def _network(item: t.Mapping[str, t.Any]) -> HnsNetwork:
     subnets = (_text(subnet.get("AddressPrefix")) for subnet in _list(item.get("Subnets")) if isinstance(subnet, dict))
-    return Network(
+    return HnsNetwork(
         id=_id(item.get("ID")),
         name=_text(item.get("Name")),
         type=_text(item.get("Type")),
@@ -196,11 +196,11 @@ def _network(item: t.Mapping[str, t.Any]) -> Network:
     )
 
 
-def _endpoint(item: t.Mapping[str, t.Any]) -> Endpoint:
+def _endpoint(item: t.Mapping[str, t.Any]) -> HnsEndpoint:
     containers = [_text(name) for name in _list(item.get("SharedContainers"))]
     namespace = item.get("Namespace")
     state = str(item.get("State"))
-    return Endpoint(
+    return HnsEndpoint(
         id=_id(item.get("ID")),
         name=_text(item.get("Name")),
         network=_id(item.get("VirtualNetwork")),

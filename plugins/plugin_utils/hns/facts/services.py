@@ -40,7 +40,7 @@ _PATIENCE = 120.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Service:
+class InstalledService:
     """A service that is there."""
 
     name: str
@@ -73,7 +73,7 @@ def calls() -> tuple[Call, ...]:
     )
 
 
-def read(seen: t.Mapping[str, CallResult]) -> tuple[Service, ...]:
+def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
     """Reads the answers to `calls`, in the order of starting."""
     modes = {
         str(item["path"])[len(_KEY) :].lower(): _START_MODES.get(item.get("value") or 0, "")
@@ -81,13 +81,13 @@ def read(seen: t.Mapping[str, CallResult]) -> tuple[Service, ...]:
     }
     found = {str(item["Name"]).lower(): item for item in (seen["services"].output if "services" in seen else ())}
     return tuple(
-        Service(name=name, status=str(found[name.lower()]["Status"]), start_mode=modes.get(name.lower(), ""))
+        InstalledService(name=name, status=str(found[name.lower()]["Status"]), start_mode=modes.get(name.lower(), ""))
         for name in RELATED
         if name.lower() in found
     )
 
 
-def installed_runtimes(services: t.Iterable[Service]) -> tuple[str, ...]:
+def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...]:
     """Runtimes that may run containers here: one that is disabled and stopped cannot."""
     return tuple(
         service.name

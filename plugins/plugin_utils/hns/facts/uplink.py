@@ -59,7 +59,7 @@ class Uplink:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Route:
+class AdapterRoute:
     """A route of the node."""
 
     destination: str
@@ -69,12 +69,12 @@ class Route:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Links:
+class AdapterFacts:
     """What a node's cards say."""
 
     uplinks: tuple[Uplink, ...] = ()
     """Those with static addresses."""
-    routes: tuple[Route, ...] = ()
+    routes: tuple[AdapterRoute, ...] = ()
     """All routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
     """Those of the uplinks that work and that the first external network may take; none where a switch is there: a
@@ -96,7 +96,7 @@ def calls() -> tuple[Call, ...]:
     )
 
 
-def read(seen: t.Mapping[str, CallResult]) -> Links:
+def read(seen: t.Mapping[str, CallResult]) -> AdapterFacts:
     """Reads the answers to `calls`."""
 
     def output(name: str) -> list[t.Mapping[str, t.Any]]:
@@ -129,7 +129,7 @@ def read(seen: t.Mapping[str, CallResult]) -> Links:
         )
         if index in endangered:
             at_risk.append(uplinks[-1])
-    return Links(uplinks=tuple(uplinks), routes=routes, at_risk=tuple(at_risk))
+    return AdapterFacts(uplinks=tuple(uplinks), routes=routes, at_risk=tuple(at_risk))
 
 
 def _adapters(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[dict[str, str], dict[int, str], frozenset[int]]:
@@ -145,10 +145,10 @@ def _adapters(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[dict[str, str],
     return hardware, macs, frozenset() if switched else working
 
 
-def _routes(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[Route, ...]:
+def _routes(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[AdapterRoute, ...]:
     """Those with a next hop."""
     return tuple(
-        Route(
+        AdapterRoute(
             destination=str(item["DestinationPrefix"]),
             next_hop=str(item["NextHop"]),
             interface=int(item["InterfaceIndex"]),
@@ -159,7 +159,7 @@ def _routes(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[Route, ...]:
     )
 
 
-def lost(saved: Uplink, links: Links) -> bool:
+def lost(saved: Uplink, links: AdapterFacts) -> bool:
     """Whether a card no longer has what it had."""
     now = next((uplink for uplink in links.uplinks if uplink.mac == saved.mac), None)
     if now is None:

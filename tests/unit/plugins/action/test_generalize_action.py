@@ -18,7 +18,7 @@ from unit.fake_node import FakeTime
 from ansible_collections.winkube.node.plugins.action import generalize as action
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -65,7 +65,7 @@ class Sealed:
     """A node that does whatever it is told."""
 
     name: str = "win1"
-    patience: Patience = dataclasses.field(default_factory=Patience)
+    patience: Timeouts = dataclasses.field(default_factory=Timeouts)
     remote_commands: int = 0
     ran: list[str] = dataclasses.field(default_factory=list)
 
@@ -87,8 +87,8 @@ class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no 
         self._connection = types.SimpleNamespace(get_option=options.get)
 
     @staticmethod
-    def _look(*dummy: t.Any) -> tuple[sysprep.Machine, tuple[Call, ...]]:
-        return sysprep.Machine(), ()
+    def _look(*dummy: t.Any) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
+        return sysprep.PreparedMachine(), ()
 
 
 @pytest.mark.parametrize("closes_after", [0.0, 20.0])

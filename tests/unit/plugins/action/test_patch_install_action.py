@@ -15,7 +15,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.action import patch_install as action
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Observation
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -45,7 +45,7 @@ class PatchedNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Patience()
+        self.patience = Timeouts()
         self.failures: dict[int, Exception] = {}
 
     def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:

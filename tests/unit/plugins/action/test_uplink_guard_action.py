@@ -15,7 +15,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.action import uplink_guard as action
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.guard import addresses
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch
 from simulator.machine.machine import Machine
@@ -30,7 +30,7 @@ class GuardedNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Patience()
+        self.patience = Timeouts()
         self.started: list[str] = []
         self.state = "running"
 

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.module_utils import api_forms, bootstrap_tokens, node_csr, pods
 from ansible_collections.winkube.node.plugins.module_utils.cluster_state import describe_node, unbound_daemon_sets
-from ansible_collections.winkube.node.plugins.module_utils.cordon import Mark, cordon_patch, read_cordon, uncordon_patch
+from ansible_collections.winkube.node.plugins.module_utils.cordon import (
+    CordonMark,
+    cordon_patch,
+    read_cordon,
+    uncordon_patch,
+)
 from ansible_collections.winkube.node.plugins.modules import node_csr_approval, nodes_ready
 
 META = {"name": "n", "namespace": "s", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}, "annotations": {}}
@@ -61,7 +66,7 @@ class Cluster:
 
 
 def read_node(node: t.Any) -> None:
-    mark = Mark("site", "here", "now")
+    mark = CordonMark("site", "here", "now")
     describe_node(node, {})
     nodes_ready.describe(node, "b")
     node_csr_approval.mark(node)

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.module_utils.cordon import (
     ANNOTATION,
-    Mark,
+    CordonMark,
     cordon_patch,
     read_cordon,
     uncordon_patch,
 )
 
-MARK = Mark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
+MARK = CordonMark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 
 
 def node(unschedulable: bool = False, annotation: str | None = None) -> dict[str, t.Any]:
@@ -56,7 +56,7 @@ def test_a_node_that_was_cordoned_before_stays_so() -> None:
 def test_another_owners_cordon_stays() -> None:
     cordoned = patched(node(), cordon_patch(node(), MARK))
     assert not read_cordon(cordoned).is_of("upgrade_nodes")
-    assert cordon_patch(cordoned, Mark("upgrade_nodes", "controller", "now")) is None
+    assert cordon_patch(cordoned, CordonMark("upgrade_nodes", "controller", "now")) is None
     assert uncordon_patch(cordoned, "upgrade_nodes") is None
 
 
@@ -78,5 +78,5 @@ def test_a_mark_that_cannot_be_read_is_somebody_elses(text: str) -> None:
 
 @given(st.text(), st.text(), st.text())
 def test_a_mark_survives_its_annotation(by: str, on: str, since: str) -> None:
-    mark = Mark(by, on, since)
+    mark = CordonMark(by, on, since)
     assert read_cordon(node(True, mark.to_text())).mark == mark

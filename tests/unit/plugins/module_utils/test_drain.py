@@ -10,14 +10,14 @@ import typing as t
 import pytest
 
 from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
-from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, Mark
-from ansible_collections.winkube.node.plugins.module_utils.drain import CONFLICTS, Options, drain
+from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTATION, CordonMark
+from ansible_collections.winkube.node.plugins.module_utils.drain import CONFLICTS, DrainOptions, drain
 from ansible_collections.winkube.node.plugins.module_utils.pods import Pod, pod_name
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
 
 pytestmark = pytest.mark.waits
 
-MARK = Mark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
+MARK = CordonMark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 BUDGET = ApiError(
     "Cannot evict pod as it would violate the pod's disruption budget.",
     429,
@@ -93,7 +93,7 @@ class Cluster:
         return drain(
             self,
             names or list(self.nodes),
-            Options(**{"mark": MARK, "timeout": 60, **options}),
+            DrainOptions(**{"mark": MARK, "timeout": 60, **options}),
             clock=lambda: self.now,
             sleep=self._sleep,
         )

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.module_utils.drain import Options
+from ansible_collections.winkube.node.plugins.module_utils.drain import DrainOptions
 from ansible_collections.winkube.node.plugins.modules import nodes_drain
 
 PARAMS = {
@@ -28,9 +28,9 @@ class End(Exception):
 
 def run(
     monkeypatch: pytest.MonkeyPatch, nodes: dict[str, dict[str, t.Any]], *, check_mode: bool = False
-) -> tuple[dict[str, t.Any], Options]:
+) -> tuple[dict[str, t.Any], DrainOptions]:
     """The module's result where draining came to this, and the options that it was done with."""
-    seen: list[Options] = []
+    seen: list[DrainOptions] = []
 
     class Fake:
         def __init__(self, **_: t.Any) -> None:
@@ -42,7 +42,7 @@ def run(
         def fail_json(self, **result: t.Any) -> None:
             raise End({"failed": True, **result})
 
-    def drain(api: object, names: list[str], options: Options, **_: t.Any) -> dict[str, dict[str, t.Any]]:
+    def drain(api: object, names: list[str], options: DrainOptions, **_: t.Any) -> dict[str, dict[str, t.Any]]:
         assert names == PARAMS["nodes"]
         seen.append(options)
         return nodes

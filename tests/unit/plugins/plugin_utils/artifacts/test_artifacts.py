@@ -113,7 +113,7 @@ def test_a_users_password_goes_to_no_site() -> None:
     "url", ["https://u:p@files.example/a%20b/c%2Bd.zip", "https://files.example/a%20b/c+d.zip?sig=x"]
 )
 def test_a_site_vouches_for_a_file_however_its_url_is_quoted(url: str) -> None:
-    site = artifacts_sites.Site(url="http://m", digests={"files.example/a b/c+d.zip": "0" * 64})
+    site = artifacts_sites.ArtifactSite(url="http://m", digests={"files.example/a b/c+d.zip": "0" * 64})
     assert site.digest(url) == "0" * 64
     assert site.digest("https://files.example/other.zip") == ""
 

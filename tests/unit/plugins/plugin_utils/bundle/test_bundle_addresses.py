@@ -10,12 +10,12 @@ import typing as t
 import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server, use
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, Entry
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, IndexEntry
 
 
-def entry(path: str, kind: str = "kubernetes", **more: t.Any) -> Entry:
+def entry(path: str, kind: str = "kubernetes", **more: t.Any) -> IndexEntry:
     given = {"name": "a", "version": "1", "source": "s", "sha256": f"{len(path):064x}", "size": 3, "time": "t"}
-    return Entry(path=path, kind=kind, **{**given, **more})
+    return IndexEntry(path=path, kind=kind, **{**given, **more})
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def entry(path: str, kind: str = "kubernetes", **more: t.Any) -> Entry:
 )
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_node_gets_a_url_with_its_own_token(scheme: str, address: str, host: str) -> None:
-    served = server.Served(port=8080, tokens={"a": "~1", "b": "~2"}, scheme=scheme, pid=1, revoked="/revoked")
+    served = server.ServedBundle(port=8080, tokens={"a": "~1", "b": "~2"}, scheme=scheme, pid=1, revoked="/revoked")
     assert served.url("b", address) == f"{scheme}://{host}:8080/~2"
     assert server.token(served.url("b", address)) == "~2"
     assert "~2" not in repr(served)

@@ -13,8 +13,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content, verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder, Made, Options
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Checksum, Fetched, FetchError, Source
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import Builder, BuildOptions, BuildResult
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import (
+    Checksum,
+    Fetched,
+    FetchError,
+    FetchSource,
+)
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import WORK, BundleError
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
@@ -34,13 +39,13 @@ class Servers(dict[str, bytes]):
         super().__init__(*arguments)
         self.asked: list[str] = []
 
-    def document(self, source: Source, limit: int = 0) -> tuple[bytes, dict[str, str]]:
+    def document(self, source: FetchSource, limit: int = 0) -> tuple[bytes, dict[str, str]]:
         self.asked.append(source.url)
         if source.url not in self:
             raise FetchError(source.url, "404")
         return self[source.url], {}
 
-    def file(self, source: Source, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
+    def file(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
         data, _ = self.document(source)
         if checksum is not None and hashlib.new(checksum.algorithm, data).hexdigest() != checksum.digest:
             raise FetchError(source.url, "it has another checksum")
@@ -48,7 +53,7 @@ class Servers(dict[str, bytes]):
         return Fetched(sha256=digest(data), size=len(data))
 
 
-def artifact(**more: t.Any) -> content.Wanted:
+def artifact(**more: t.Any) -> content.BundleContent:
     """What a host with one artifact needs."""
     document: dict[str, t.Any] = {
         "type": "Artifact",
@@ -62,8 +67,8 @@ def artifact(**more: t.Any) -> content.Wanted:
     return content.of_resources(load([document]), ["2022"], {})
 
 
-def build(folder: pathlib.Path, servers: Servers, wanted: content.Wanted, **options: t.Any) -> Made:
-    return Builder(folder, KEY, t.cast("t.Any", servers), Options(**options)).run(wanted)
+def build(folder: pathlib.Path, servers: Servers, wanted: content.BundleContent, **options: t.Any) -> BuildResult:
+    return Builder(folder, KEY, t.cast("t.Any", servers), BuildOptions(**options)).run(wanted)
 
 
 @pytest.fixture
@@ -201,8 +206,8 @@ def test_a_site_is_asked_as_the_node_would_ask_it() -> None:
     wanted = artifact(sha256="a" * 64, sites=[site], proxy="http://proxy:3128", no_proxy=["a,b"])
     (file,) = wanted.files.values()
     assert file.sources == (
-        Source(url=SITE, headers={"X-Token": "s3cret"}, proxy="", no_proxy=("a", "b")),
-        Source(url=OWN, headers={}, proxy="http://proxy:3128", no_proxy=("a", "b")),
+        FetchSource(url=SITE, headers={"X-Token": "s3cret"}, proxy="", no_proxy=("a", "b")),
+        FetchSource(url=OWN, headers={}, proxy="http://proxy:3128", no_proxy=("a", "b")),
     )
     assert content.from_data(content.to_data(wanted)) == wanted
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Checksum, Fetcher, Source
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Checksum, Fetcher, FetchSource
 
 OLD, NEW = b"o" * 3000, b"n" * 4000
 SECRET = "Bearer s3cret"
@@ -81,8 +81,8 @@ def fetcher() -> Fetcher:
     return Fetcher(attempts=3, sleep=lambda _: None)
 
 
-def source(url: str, **more: t.Any) -> Source:
-    return Source(url=url, headers={"Authorization": SECRET}, proxy="", **more)
+def source(url: str, **more: t.Any) -> FetchSource:
+    return FetchSource(url=url, headers={"Authorization": SECRET}, proxy="", **more)
 
 
 def sha256(content: bytes) -> Checksum:

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import freshness, index, keys, signing, verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import WORK, BundleError, Entry, Stamp
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import WORK, BundleError, IndexEntry, IndexStamp
 
 KEY = Ed25519PrivateKey.generate()
 PUBLIC = keys.public_pem(KEY.public_key()).decode()
@@ -30,7 +30,7 @@ def made(folder: Path, names: Sequence[str]) -> None:
         (folder / "h" / name).write_bytes(b"x")
         sha256 = verify.sha256(folder / "h" / name)
         more = {"kind": "tool", "name": name, "version": "1", "source": "", "time": ""}
-        entries.append(Entry(path=f"h/{name}", sha256=sha256, size=1, **more))
+        entries.append(IndexEntry(path=f"h/{name}", sha256=sha256, size=1, **more))
     signing.write(folder, KEY, entries)
 
 
@@ -102,7 +102,7 @@ def test_the_same_files_are_signed_once_and_serials_only_grow(folder: Path) -> N
     assert index.load_stamp((folder / index.INDEX).read_bytes()).serial > first.serial
     # A clock that goes backwards takes none of them back.
     assert first.after(NOW - datetime.timedelta(days=400)).serial == first.serial + 1
-    assert Stamp().after(NOW).serial == int(NOW.timestamp())
+    assert IndexStamp().after(NOW).serial == int(NOW.timestamp())
 
 
 @pytest.mark.parametrize(

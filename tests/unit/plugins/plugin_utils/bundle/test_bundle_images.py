@@ -17,7 +17,12 @@ from hypothesis import strategies as st
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import archive as bundle_archive
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import images
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import registry as bundle_registry
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher, FetchError, Source, retry_after
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import (
+    Fetcher,
+    FetchError,
+    FetchSource,
+    retry_after,
+)
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.images import BUILDS, Descriptor
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, path_problem
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.routes import bypasses, is_inside
@@ -42,9 +47,9 @@ class Answers:
 
     def __init__(self, *documents: bytes) -> None:
         self._documents = documents
-        self.asked: list[Source] = []
+        self.asked: list[FetchSource] = []
 
-    def document(self, source: Source) -> tuple[bytes, dict[str, str]]:
+    def document(self, source: FetchSource) -> tuple[bytes, dict[str, str]]:
         self.asked.append(source)
         return self._documents[min(len(self.asked), len(self._documents)) - 1], {}
 
@@ -57,7 +62,7 @@ def entry(version: str | None, number: int = 1, system: str = "windows", machine
 @given(st.binary(max_size=60) | WILD.map(lambda found: json.dumps(found).encode()))
 def test_whatever_a_registry_answers_is_an_image_or_one_message(data: bytes) -> None:
     fetcher = t.cast("Fetcher", Answers(data))
-    registry = bundle_registry.Registry(fetcher, [bundle_registry.Endpoint(url="http://h")])
+    registry = bundle_registry.RegistryClient(fetcher, [bundle_registry.RegistryEndpoint(url="http://h")])
     try:
         found = registry.image(REFERENCE, list(BUILDS))
     except BundleError:
@@ -76,8 +81,8 @@ def test_another_manifest_than_the_list_names_is_refused() -> None:
     top = json.dumps({"schemaVersion": 2, "manifests": [listed]}).encode()
 
     def read(*answers: bytes) -> bundle_registry.Image:
-        registry = bundle_registry.Registry(
-            t.cast("Fetcher", Answers(*answers)), [bundle_registry.Endpoint(url="http://h")]
+        registry = bundle_registry.RegistryClient(
+            t.cast("Fetcher", Answers(*answers)), [bundle_registry.RegistryEndpoint(url="http://h")]
         )
         return registry.image(REFERENCE, ["2022"])
 

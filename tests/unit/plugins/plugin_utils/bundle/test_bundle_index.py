@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import index as bundle_index
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import keys, verify
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, Entry
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, IndexEntry
 
 SHA = "ab" * 32
 PLAIN = st.text(
@@ -29,10 +29,12 @@ NAMES = PLAIN.filter(lambda name: not bundle_index.path_problem(f"h/{name}"))
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(lambda parts: "/".join(("h", *parts)))
 
 
-def entry(path: str, content: bytes = b"x", **more: t.Any) -> Entry:
+def entry(path: str, content: bytes = b"x", **more: t.Any) -> IndexEntry:
     """An entry for a file of this content."""
     given = {"kind": "kubernetes", "name": "kubernetes 1.37.1", "version": "1.37.1", "source": "s", "time": "t"}
-    return Entry(**{**given, "path": path, "sha256": hashlib.sha256(content).hexdigest(), "size": len(content), **more})
+    return IndexEntry(
+        **{**given, "path": path, "sha256": hashlib.sha256(content).hexdigest(), "size": len(content), **more}
+    )
 
 
 @given(st.lists(PATHS, unique_by=str.casefold, max_size=6))
@@ -101,7 +103,7 @@ JSON = st.recursive(
 )
 
 
-@given(st.sampled_from([field.name for field in dataclasses.fields(Entry)]), JSON)
+@given(st.sampled_from([field.name for field in dataclasses.fields(IndexEntry)]), JSON)
 def test_a_wild_value_is_refused_or_a_value(name: str, value: t.Any) -> None:
     document = json.loads(bundle_index.dump([entry("h/a")]))
     document["files"][0][name] = value
@@ -153,7 +155,7 @@ class Made:
     folder: pathlib.Path
     key: t.Any
     public: str
-    entries: list[Entry]
+    entries: list[IndexEntry]
 
     def sign(self) -> None:
         data = bundle_index.dump(self.entries)

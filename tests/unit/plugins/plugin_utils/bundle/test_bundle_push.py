@@ -13,7 +13,7 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import push, use
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import Entry
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import IndexEntry
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import upload
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
@@ -46,9 +46,9 @@ def node(tmp_path: pathlib.Path) -> Iterator[TakingNode]:
     machine.power.power_off()
 
 
-def entry(path: str, data: bytes, kind: str = "kubernetes", **more: t.Any) -> Entry:
+def entry(path: str, data: bytes, kind: str = "kubernetes", **more: t.Any) -> IndexEntry:
     given = {"name": "a", "version": "1", "source": "s", "time": "t", **more}
-    return Entry(path=path, kind=kind, sha256=hashlib.sha256(data).hexdigest(), size=len(data), **given)
+    return IndexEntry(path=path, kind=kind, sha256=hashlib.sha256(data).hexdigest(), size=len(data), **given)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import (
     SIGNATURE,
     WORK,
     BundleError,
-    Entry,
+    IndexEntry,
 )
 
 KEY = Ed25519PrivateKey.generate()
@@ -29,10 +29,10 @@ class Killed(BaseException):
     """What nobody catches."""
 
 
-def entries(*names: str) -> dict[str, Entry]:
+def entries(*names: str) -> dict[str, IndexEntry]:
     """Entries of an index, by path."""
     return {
-        name: Entry(path=name, kind="tool", name=name, version="1", source="", sha256="0" * 64, size=1, time="")
+        name: IndexEntry(path=name, kind="tool", name=name, version="1", source="", sha256="0" * 64, size=1, time="")
         for name in names
     }
 
@@ -80,7 +80,7 @@ def bundle(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def strictly(bundle: Path) -> dict[str, Entry] | None:
+def strictly(bundle: Path) -> dict[str, IndexEntry] | None:
     """What a playbook accepts."""
     try:
         return verify.read_index(bundle, PUBLIC)[0]

@@ -72,10 +72,11 @@ def test_a_certificate_is_due_before_it_ends(days_left: int, days: int, due: boo
 
 def test_a_certificate_that_an_interrupted_run_made_is_used() -> None:
     current, fresh, spent = stored("A", 20), stored("B", 365), stored("C", 10)
-    listener = certificates.Listener(address="*", certificate=current, others=(spent, fresh))
+    listener = certificates.HttpsListener(address="*", certificate=current, others=(spent, fresh))
     assert certificates.successor(listener, NOW, 30) == fresh
     assert (
-        certificates.successor(certificates.Listener(address="*", certificate=fresh, others=(spent,)), NOW, 30) is None
+        certificates.successor(certificates.HttpsListener(address="*", certificate=fresh, others=(spent,)), NOW, 30)
+        is None
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import zip_archive
@@ -49,7 +49,7 @@ def artifact(data: bytes, *servers: ArtifactServer) -> dict[str, t.Any]:
 ARCHIVE = {"type": "Archive", "name": "C:\\tool", "path": PATH, "members": ["tool.exe"]}
 
 
-def run(node: DirectNode, *items: dict[str, t.Any]) -> Outcome:
+def run(node: DirectNode, *items: dict[str, t.Any]) -> ConvergenceOutcome:
     return Convergence(node, load(items)).run()
 
 

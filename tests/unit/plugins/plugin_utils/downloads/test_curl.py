@@ -39,7 +39,7 @@ def test_curl_takes_the_configuration(tmp_path: Path) -> None:
     source, output = tmp_path / "s ource.bin", tmp_path / 'with "quotes" and \\ backslash' / "out.bin"
     source.write_bytes(b"whole")
     download = curl.download(
-        "x", f"file://{source.as_posix().replace(' ', '%20')}", str(output), curl.Route(), timeout=9
+        "x", f"file://{source.as_posix().replace(' ', '%20')}", str(output), curl.DownloadRoute(), timeout=9
     )
     arguments = ["curl", *download.arguments]
     ran = subprocess.run(arguments, input=download.stdin, text=True, capture_output=True, check=False)
@@ -59,7 +59,7 @@ _CURL_7_55 = {
 @pytest.mark.parametrize("limit_rate", [None, "2M"])
 @pytest.mark.parametrize("version", [(), (7, 55, 1)])
 def test_only_options_that_the_oldest_curl_knows(version: tuple[int, ...], limit_rate: str | None) -> None:
-    route = curl.Route(
+    route = curl.DownloadRoute(
         proxy="http://p", no_proxy=("a", "b"), headers={"A": "b"}, ignore_revocation=True, limit_rate=limit_rate
     )
     download = curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=version)
@@ -69,7 +69,7 @@ def test_only_options_that_the_oldest_curl_knows(version: tuple[int, ...], limit
 
 
 def test_a_curl_that_can_do_better_is_asked_to() -> None:
-    route = curl.Route(ignore_revocation=True)
+    route = curl.DownloadRoute(ignore_revocation=True)
     new = curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=(8, 9, 1))
     assert "ssl-revoke-best-effort" in (new.stdin or "")
     old = curl.download("x", "https://h/x", "C:\\x", route, timeout=1, version=(7, 55, 1))
@@ -94,7 +94,7 @@ def test_a_real_curl_follows_no_redirect_that_leaves_https(tmp_path: Path, encry
         first.put("moved", b"moved")
         elsewhere.put("blob", b"from elsewhere")
         first.fault("redirect", "/moved", location=f"{elsewhere.url}/blob")
-        download = curl.download("x", f"{first.url}/moved", str(tmp_path / "out"), curl.Route(), timeout=9)
+        download = curl.download("x", f"{first.url}/moved", str(tmp_path / "out"), curl.DownloadRoute(), timeout=9)
         ran = subprocess.run(
             ["curl", *download.arguments],
             input=download.stdin,
@@ -112,7 +112,7 @@ def told(stdin: str | None) -> list[str]:
 
 
 def test_a_download_has_exactly_these_options() -> None:
-    plain = curl.download("x", "https://h/x", "C:\\x", curl.Route(), timeout=1, version=(8, 9, 1))
+    plain = curl.download("x", "https://h/x", "C:\\x", curl.DownloadRoute(), timeout=1, version=(8, 9, 1))
     options = [
         'url = "https://h/x"',
         "globoff",
@@ -128,19 +128,21 @@ def test_a_download_has_exactly_these_options() -> None:
         'retry = "4"',
         "retry-connrefused",
         'write-out = "%{http_code} %{content_type}"',
-        *(curl.line(*option) for option in curl.Route().options("https://h/x", (8, 9, 1))),
+        *(curl.line(*option) for option in curl.DownloadRoute().options("https://h/x", (8, 9, 1))),
     ]
     assert told(plain.stdin) == options
-    limited = curl.download("x", "https://h/x", "C:\\x", curl.Route(limit_rate="2M"), timeout=1, version=(8, 9, 1))
+    limited = curl.download(
+        "x", "https://h/x", "C:\\x", curl.DownloadRoute(limit_rate="2M"), timeout=1, version=(8, 9, 1)
+    )
     assert not any("speed" in line for line in told(limited.stdin))
-    anew = curl.download("x", "https://h/x", "C:\\x", curl.Route(), timeout=1, resume=False, version=(8, 9, 1))
+    anew = curl.download("x", "https://h/x", "C:\\x", curl.DownloadRoute(), timeout=1, resume=False, version=(8, 9, 1))
     assert told(anew.stdin) == [line for line in options if not line.startswith("continue-at")]
-    signed = curl.download("x", "https://h/x?sig=1", "C:\\x", curl.Route(), timeout=1, version=(8, 9, 1))
+    signed = curl.download("x", "https://h/x?sig=1", "C:\\x", curl.DownloadRoute(), timeout=1, version=(8, 9, 1))
     assert "show-error" not in told(signed.stdin)
 
 
 def test_a_question_about_a_size_has_exactly_these_options() -> None:
-    question = curl.ask("x", "https://h/x", curl.Route(), version=(8, 9, 1))
+    question = curl.ask("x", "https://h/x", curl.DownloadRoute(), version=(8, 9, 1))
     assert told(question.stdin) == [
         'url = "https://h/x"',
         "globoff",
@@ -151,7 +153,7 @@ def test_a_question_about_a_size_has_exactly_these_options() -> None:
         "silent",
         'connect-timeout = "10"',
         'max-time = "20"',
-        *(curl.line(*option) for option in curl.Route().options("https://h/x", (8, 9, 1))),
+        *(curl.line(*option) for option in curl.DownloadRoute().options("https://h/x", (8, 9, 1))),
     ]
 
 
@@ -162,5 +164,5 @@ def test_a_refusal_is_final_where_curl_repeats_what_passes_by_itself(
     version: tuple[int, ...], final: tuple[int, ...]
 ) -> None:
     """curl repeats a 429 by itself from 7.67 on."""
-    call = curl.download("x", "https://h/x", "C:\\x", curl.Route(), timeout=1, version=version)
+    call = curl.download("x", "https://h/x", "C:\\x", curl.DownloadRoute(), timeout=1, version=version)
     assert call.final_codes == final

@@ -15,7 +15,7 @@ from unit.scripted_machine import failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine import disk_space
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Room
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, DiskSpace
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Results
 from simulator.machine.files import GIGABYTE
@@ -45,7 +45,9 @@ class Big(Setting):
             return None
         ask = (Call(id="size", command="size.exe", arguments=(self.name,)),) if self.asked else ()
         read = told if self.asked else None
-        wanted = Room(path=f"{self.drive}:\\cache\\{self.name}", size=self.size, ask=ask, read=read, later=self.later)
+        wanted = DiskSpace(
+            path=f"{self.drive}:\\cache\\{self.name}", size=self.size, ask=ask, read=read, later=self.later
+        )
         return dataclasses.replace(change, room=wanted)
 
 
@@ -134,7 +136,7 @@ def test_a_disk_is_no_larger_than_that_of_the_machines_that_start_from_the_image
     with pytest.raises(NodeError, match="nothing was begun"):
         converge(world, Big(name="a", size=3 * GB), disk_limit=30 * GB)
     converge(world, Big(name="a", size=GB), disk_limit=30 * GB)
-    needs = [disk_space.Need(title="Artifact x", volume="C:", size=GB)]
+    needs = [disk_space.SpaceNeed(title="Artifact x", volume="C:", size=GB)]
     assert disk_space.refusal(needs, disk_space.free(measured, 30 * GB)) is None
     lines = (disk_space.refusal(needs, disk_space.free(measured, 20 * GB)) or "").splitlines()
     assert [" ".join(line.split()) for line in lines[-2:]] == ["free -7.0 GB", "missing 9.0 GB"]
@@ -156,12 +158,12 @@ def test_a_volume_that_does_not_tell_is_no_reason_to_stop() -> None:
 
 
 SIZES = st.none() | st.integers(0, 50)
-NEEDS = st.lists(st.builds(disk_space.Need, title=st.just("x"), volume=st.sampled_from(["C:", "D:"]), size=SIZES))
+NEEDS = st.lists(st.builds(disk_space.SpaceNeed, title=st.just("x"), volume=st.sampled_from(["C:", "D:"]), size=SIZES))
 
 
 @given(NEEDS, st.dictionaries(st.sampled_from(["C:", "D:"]), st.integers(0, 200)), st.integers(0, 100))
 def test_it_fits_exactly_where_sum_and_reserve_are_free(
-    needs: list[disk_space.Need], left: dict[str, int], reserve: int
+    needs: list[disk_space.SpaceNeed], left: dict[str, int], reserve: int
 ) -> None:
     short = [
         name
@@ -183,23 +185,23 @@ def test_amounts(size: int, text: str) -> None:
 
 
 def test_what_an_archive_unpacks_to_follows_from_what_is_brought() -> None:
-    def planned(position: int, title: str, wanted: Room) -> Planned:
+    def planned(position: int, title: str, wanted: DiskSpace) -> Planned:
         change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
         return Planned(position=position, resource=Big(name=title), change=change)
 
-    brought = planned(0, "archive", Room(path="C:\\cache\\a.tar.gz", size=100))
-    unpacked = planned(1, "programs", Room(path="D:\\k", size=None, unpacks="c:\\CACHE\\a.tar.gz"))
-    elsewhere = planned(2, "others", Room(path="D:\\o", size=None, unpacks="C:\\cache\\b.zip"))
+    brought = planned(0, "archive", DiskSpace(path="C:\\cache\\a.tar.gz", size=100))
+    unpacked = planned(1, "programs", DiskSpace(path="D:\\k", size=None, unpacks="c:\\CACHE\\a.tar.gz"))
+    elsewhere = planned(2, "others", DiskSpace(path="D:\\o", size=None, unpacks="C:\\cache\\b.zip"))
     assert [need.size for need in disk_space.needs([brought, unpacked, elsewhere], {})] == [
         100,
-        100 * Room.UNPACKED,
+        100 * DiskSpace.UNPACKED,
         None,
     ]
 
 
 def test_what_several_changes_bring_is_counted_once_on_each_volume() -> None:
     def planned(position: int, drive: str, parts: dict[str, int]) -> Planned:
-        wanted = Room(path=f"{drive}:\\store", size=None, read=lambda dummy: parts)
+        wanted = DiskSpace(path=f"{drive}:\\store", size=None, read=lambda dummy: parts)
         change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
         return Planned(position=position, resource=Big(name=str(position)), change=change)
 
@@ -215,17 +217,17 @@ def test_what_several_changes_bring_is_counted_once_on_each_volume() -> None:
 
 
 def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -> None:
-    def needs(*wanted: Room) -> list[tuple[str, int | None]]:
+    def needs(*wanted: DiskSpace) -> list[tuple[str, int | None]]:
         change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
         planned = Planned(position=0, resource=Big(name="a"), change=change)
         assert len(disk_space.questions([planned])) == len({one.path[0].upper() for one in wanted})
         return [(need.volume, need.size) for need in disk_space.needs([planned], {})]
 
-    assert needs(Room(path="C:\\a", size=1), Room(path="D:\\a", size=4)) == [("C:", 1), ("D:", 4)]
-    assert needs(Room(path="C:\\a", size=1), Room(path="c:\\b", size=4)) == [("C:", 5)]
-    assert needs(Room(path="C:\\a", size=1), Room(path="C:\\b", size=None)) == [("C:", 1)]
-    assert needs(Room(path="C:\\a", size=None), Room(path="C:\\b", size=2)) == [("C:", 2)]
-    assert needs(Room(path="C:\\a", size=None)) == [("C:", None)]
+    assert needs(DiskSpace(path="C:\\a", size=1), DiskSpace(path="D:\\a", size=4)) == [("C:", 1), ("D:", 4)]
+    assert needs(DiskSpace(path="C:\\a", size=1), DiskSpace(path="c:\\b", size=4)) == [("C:", 5)]
+    assert needs(DiskSpace(path="C:\\a", size=1), DiskSpace(path="C:\\b", size=None)) == [("C:", 1)]
+    assert needs(DiskSpace(path="C:\\a", size=None), DiskSpace(path="C:\\b", size=2)) == [("C:", 2)]
+    assert needs(DiskSpace(path="C:\\a", size=None)) == [("C:", None)]
 
 
 def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed() -> None:
@@ -241,7 +243,7 @@ def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed(
 def asked_of(*calls: Call, secret: bool = False) -> tuple[Call, ...]:
     """The questions about the size of a download, without the one about the free space."""
     download = Call(id="download", command="curl.exe", secret=secret)
-    wanted = Room(path="c:\\cache\\a", size=None, ask=calls)
+    wanted = DiskSpace(path="c:\\cache\\a", size=None, ask=calls)
     change = Change(why="it is not there", before={}, after={}, calls=(download,), room=wanted)
     free, *found = disk_space.questions([Planned(position=0, resource=Big(name="a"), change=change)])
     assert (free.command, free.parameters, free.on_error) == ("@free-space", {"path": "c:\\cache\\a"}, "continue")

@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.batch imp
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.decide import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.done import read_done
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.outcome import CleanupOutcome
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupPlan, Wish
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupPlan, CleanupRequest
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import (
     FactsOptions,
     facts_calls,
@@ -47,7 +47,7 @@ def many(live: int, gone: int) -> Model:
 
 
 def plan_of(model: Model, scope: t.Literal["stale", "networks", "all"] = "stale") -> CleanupPlan:
-    return make_plan(Wish(scope=scope), read_facts(model.observation()))
+    return make_plan(CleanupRequest(scope=scope), read_facts(model.observation()))
 
 
 def calls_of(plan: CleanupPlan, **more: t.Any) -> tuple[Call, ...]:
@@ -193,7 +193,7 @@ def test_a_call_that_hns_does_not_answer_is_a_hang(name: str, said: str) -> None
 def test_the_diff_has_the_full_list() -> None:
     model = many(300, 200)
     facts = read_facts(model.observation())
-    plan = make_plan(Wish(scope="stale"), facts)
+    plan = make_plan(CleanupRequest(scope="stale"), facts)
     outcome = CleanupOutcome(scope="stale")
     outcome.plan_made(plan, facts)
     shown = outcome.to_result(name="win", diff=True, check_mode=True, remote_commands=1)

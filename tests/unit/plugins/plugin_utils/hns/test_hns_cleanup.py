@@ -14,7 +14,7 @@ from unit.hns_models import CNI, Model, Pod, result
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup import options as hns_options
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.batch import BatchOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.cleanup import Cleanup, CleanupOptions
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import ScopeError, Wish
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupRequest, ScopeError
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import BatchLost, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
@@ -73,7 +73,7 @@ class FakeNode:
 
 def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
     options = CleanupOptions(facts=FactsOptions(), batch=BatchOptions())
-    return Cleanup(node, Wish(scope=scope), options, **more)
+    return Cleanup(node, CleanupRequest(scope=scope), options, **more)
 
 
 def test_people_see_each_step_when_it_happens() -> None:

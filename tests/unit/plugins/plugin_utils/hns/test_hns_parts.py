@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import runt
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import services as hns_services
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import uplink as hns_uplink
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.journal import JOURNAL, Journal
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.objects import Network
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.objects import HnsNetwork
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.runtime import Programs, Runtime
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.guard import addresses as hns_guard
 from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.containerd import SIZES
@@ -164,8 +164,8 @@ def test_each_kind_is_listed_once() -> None:
 # --- CNI.
 
 
-def network(name: str, kind: str = "L2Bridge") -> Network:
-    return Network(id="X", name=name, type=kind)
+def network(name: str, kind: str = "L2Bridge") -> HnsNetwork:
+    return HnsNetwork(id="X", name=name, type=kind)
 
 
 def test_networks_of_cnis_are_known_by_configuration_and_by_name() -> None:
@@ -248,7 +248,7 @@ CARDS: dict[str, t.Any] = {
 }
 
 
-def cards(**more: t.Any) -> hns_uplink.Links:
+def cards(**more: t.Any) -> hns_uplink.AdapterFacts:
     return hns_uplink.read({name: result(items) for name, items in {**CARDS, **more}.items()})
 
 

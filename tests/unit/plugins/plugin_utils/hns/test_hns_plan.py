@@ -15,17 +15,17 @@ from unit.hns_models import AZURE, CNI, DOCKER, OTHER, Model, Pod, models, resul
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.decide import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import (
     CleanupPlan,
+    CleanupRequest,
     ScopeError,
-    Wish,
     check_wish,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import Facts, read_facts
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import HnsFacts, read_facts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
 CNIS = ("cbr0", "azure")
 
 
-def facts_of(model: Model, **more: t.Any) -> Facts:
+def facts_of(model: Model, **more: t.Any) -> HnsFacts:
     return read_facts(model.observation(**more))
 
 
@@ -40,7 +40,7 @@ def ids(items: t.Iterable[t.Any]) -> set[str]:
 @settings(deadline=None)
 @given(models(), st.sampled_from([None, [], ["cbr0"], ["nat", "lab"]]))
 def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: list[str] | None) -> None:
-    wish = Wish(scope="stale", protected=None if protected is None else tuple(protected))
+    wish = CleanupRequest(scope="stale", protected=None if protected is None else tuple(protected))
     plan = make_plan(wish, facts_of(model))
 
     def open_network(one: Pod) -> bool:
@@ -73,7 +73,7 @@ def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: 
 @settings(deadline=None)
 @given(models(), st.sampled_from(["all", "networks"]), st.booleans())
 def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal["all", "networks"], keep: bool) -> None:
-    wish = Wish(scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep)
+    wish = CleanupRequest(scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep)
     facts = facts_of(model)
     check_wish(wish, facts)
     plan = make_plan(wish, facts)
@@ -102,18 +102,18 @@ def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal[
 def test_nothing_is_stale_when_the_runtime_does_not_answer(model: Model) -> None:
     broken = CallResult(ok=False, exit_code=1, stderr="connection error", error=CallError(id="NativeCommandError"))
     for name in ("1.pods", "2.ctr"):
-        plan = make_plan(Wish(scope="stale"), facts_of(model, **{name: broken}))
+        plan = make_plan(CleanupRequest(scope="stale"), facts_of(model, **{name: broken}))
         assert plan.empty
         assert "connection error" in plan.kept[0].why
 
 
 def test_an_object_that_appears_between_the_looks_is_too_young() -> None:
     young = Model(pods=[pod(0, "live"), pod(1, "gone", born=False)], policies=[])
-    assert make_plan(Wish(scope="stale"), facts_of(young)).empty
+    assert make_plan(CleanupRequest(scope="stale"), facts_of(young)).empty
 
 
 def test_an_empty_namespace_waits_for_pods_that_are_being_made() -> None:
-    wish = Wish(scope="stale")
+    wish = CleanupRequest(scope="stale")
     model = Model(pods=[pod(0, "live")], policies=[], orphans=1)
     assert ids(make_plan(wish, facts_of(model)).namespaces) == {"F0000000"}
     assert make_plan(wish, facts_of(dataclasses.replace(model, pods=[pod(0, "live"), pod(1, "creating")]))).empty
@@ -123,13 +123,13 @@ def test_an_empty_namespace_waits_for_pods_that_are_being_made() -> None:
 
 def test_a_load_balancer_with_a_live_endpoint_is_kube_proxys_to_change() -> None:
     model = Model(pods=[pod(0, "live"), pod(1, "gone"), pod(2, "remote")], policies=[[0, 1], [1], [2, 1], [7], []])
-    plan = make_plan(Wish(scope="stale"), facts_of(model))
+    plan = make_plan(CleanupRequest(scope="stale"), facts_of(model))
     assert [item.name for item in plan.policies] == ["10.96.0.1:1/TCP", "10.96.0.1:3/TCP"]
 
 
 def test_protected_networks_and_their_endpoints_are_named() -> None:
     model = Model(pods=[pod(0, "gone", DOCKER), pod(1, "gone", OTHER), pod(2, "gone", AZURE)], policies=[])
-    plan = make_plan(Wish(scope="stale"), facts_of(model))
+    plan = make_plan(CleanupRequest(scope="stale"), facts_of(model))
     assert [item.network_name for item in plan.endpoints] == ["azure"]
     assert sorted(kept.why for kept in plan.kept) == [
         "network lab is protected (protected_networks)",
@@ -149,7 +149,7 @@ def test_docker_keeps_the_endpoints_of_stopped_containers_unless_told() -> None:
     model = Model(pods=[pod(0, "gone", DOCKER), pod(1, "gone", DOCKER), pod(2, "gone", DOCKER)], policies=[])
     running, stopped, vanished = model.pods
     said = docker((running.sandbox, "web", "running"), (stopped.sandbox, "old", "exited"))
-    wish = Wish(scope="stale", protected=())
+    wish = CleanupRequest(scope="stale", protected=())
     assert ids(make_plan(wish, facts_of(model, **said)).endpoints) == {vanished.endpoint_id}
     more = make_plan(dataclasses.replace(wish, stopped_containers=True), facts_of(model, **said))
     assert ids(more.endpoints) == {stopped.endpoint_id, vanished.endpoint_id}
@@ -174,7 +174,7 @@ class SharedPod(Pod):
 def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: bool) -> None:
     shared = SharedPod(number=0, kind="gone", network=DOCKER, isolated=False, named=False, born=True)
     states = ("exited", "running") if stopped_first else ("running", "exited")
-    wish = Wish(scope="stale", protected=(), stopped_containers=True)
+    wish = CleanupRequest(scope="stale", protected=(), stopped_containers=True)
 
     def plan(*states: str) -> CleanupPlan:
         said = docker((shared.sandbox, "one", states[0]), (shared.other, "two", states[1]))
@@ -187,19 +187,25 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        (Wish(scope="networks", networks=("cbr1",)), "there is no network 'cbr1'; there are: azure, cbr0, lab, nat"),
-        (Wish(scope="networks", networks=("NAT",)), "'nat' is protected (protected_networks); accepted: azure, cbr0"),
-        (Wish(scope="networks", networks=("lab",)), "'lab' is protected"),
-        (Wish(scope="networks", networks=("cbr0",), protected=("cbr0",)), "accepted: azure, lab, nat"),
-        (Wish(scope="networks", networks=("cbr0",), protected=(CNI["id"].lower(),)), "'cbr0' is protected"),
+        (
+            CleanupRequest(scope="networks", networks=("cbr1",)),
+            "there is no network 'cbr1'; there are: azure, cbr0, lab, nat",
+        ),
+        (
+            CleanupRequest(scope="networks", networks=("NAT",)),
+            "'nat' is protected (protected_networks); accepted: azure, cbr0",
+        ),
+        (CleanupRequest(scope="networks", networks=("lab",)), "'lab' is protected"),
+        (CleanupRequest(scope="networks", networks=("cbr0",), protected=("cbr0",)), "accepted: azure, lab, nat"),
+        (CleanupRequest(scope="networks", networks=("cbr0",), protected=(CNI["id"].lower(),)), "'cbr0' is protected"),
         # A slip would protect nothing. Docker's network is not on every node.
         (
-            Wish(scope="all", protected=("nat", "lba")),
+            CleanupRequest(scope="all", protected=("nat", "lba")),
             "protected_networks: there is no network 'lba'; there are: azure",
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_what_could(wish: Wish, said: str) -> None:
+def test_what_cannot_be_done_is_refused_with_what_could(wish: CleanupRequest, said: str) -> None:
     with pytest.raises(ScopeError) as error:
         check_wish(wish, facts_of(Model(pods=[], policies=[])))
     assert said in str(error.value)
@@ -207,13 +213,13 @@ def test_what_cannot_be_done_is_refused_with_what_could(wish: Wish, said: str) -
 
 def test_a_network_may_be_gone_where_that_is_allowed() -> None:
     facts = facts_of(Model(pods=[], policies=[]))
-    wish = Wish(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
+    wish = CleanupRequest(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
     check_wish(wish, facts)
     assert [item.name for item in make_plan(wish, facts).networks] == ["cbr0"]
 
 
 def test_a_dry_run_says_who_would_lose_what() -> None:
-    plan = make_plan(Wish(scope="all"), facts_of(Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])))
+    plan = make_plan(CleanupRequest(scope="all"), facts_of(Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])))
     whys = [item.why for item in plan.items if item.type in ("HnsEndpoint", "HnsNamespace")]
     made = "Kubernetes or its CNI made it"
     assert whys == [
@@ -226,26 +232,26 @@ def test_a_dry_run_says_who_would_lose_what() -> None:
 
 def test_a_network_is_protected_by_its_id_too() -> None:
     model = Model(pods=[pod(0, "live"), pod(1, "live", AZURE)], policies=[])
-    wish = Wish(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
+    wish = CleanupRequest(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
     check_wish(wish, facts_of(model))
     plan = make_plan(wish, facts_of(model))
     assert [item.name for item in plan.networks] == ["azure"]
     assert ids(plan.endpoints) == {model.pods[1].endpoint_id}
-    check_wish(Wish(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
+    check_wish(CleanupRequest(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
 
 
 def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> None:
     """It takes no network; the list may be that of a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
-    (said,) = check_wish(Wish(scope="stale", protected=("nat", "lba")), facts)
+    (said,) = check_wish(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
     assert said.startswith("protected_networks: there is no network 'lba'; there are: azure")
-    assert not check_wish(Wish(scope="stale", protected=("nat", "lab")), facts)
-    assert not check_wish(Wish(scope="stale", protected=("lba",), missing_ok=True), facts)
+    assert not check_wish(CleanupRequest(scope="stale", protected=("nat", "lab")), facts)
+    assert not check_wish(CleanupRequest(scope="stale", protected=("lba",), missing_ok=True), facts)
 
 
 def test_external_networks_that_stay_are_counted() -> None:
     facts = facts_of(Model(pods=[], policies=[]))
-    assert make_plan(Wish(scope="networks", networks=("cbr0",)), facts).external_left == 2
+    assert make_plan(CleanupRequest(scope="networks", networks=("cbr0",)), facts).external_left == 2
 
 
 def test_all_networks_of_a_name_go_and_each_once() -> None:
@@ -253,7 +259,7 @@ def test_all_networks_of_a_name_go_and_each_once() -> None:
     twin = {"ID": "7" * 8, "Name": "cbr0", "Type": "L2Bridge", "Subnets": []}
     both = result([*observation.calls["1.networks"].output, twin])
     facts = facts_of(Model(pods=[pod(0, "gone")], policies=[]), **{"1.networks": both, "2.networks": both})
-    wish = Wish(scope="networks", networks=("cbr0", "CBR0", CNI["id"]))
+    wish = CleanupRequest(scope="networks", networks=("cbr0", "CBR0", CNI["id"]))
     check_wish(wish, facts)
     plan = make_plan(wish, facts)
     assert [item.id for item in plan.networks] == [CNI["id"], "7" * 8]
@@ -274,12 +280,12 @@ def test_endpoints_whose_network_is_gone_go_too() -> None:
         ],
         policies=[],
     )
-    stale = make_plan(Wish(scope="stale"), facts_of(model))
+    stale = make_plan(CleanupRequest(scope="stale"), facts_of(model))
     assert ids(stale.endpoints) == {model.pods[0].endpoint_id}
     assert [kept.why for kept in stale.kept] == ["network nat is protected (protected_networks)"]
-    everything = make_plan(Wish(scope="all"), facts_of(model))
+    everything = make_plan(CleanupRequest(scope="all"), facts_of(model))
     assert ids(everything.endpoints) == {one.endpoint_id for one in model.pods[:3]}
-    kept = make_plan(Wish(scope="all", keep_running_containers=True), facts_of(model))
+    kept = make_plan(CleanupRequest(scope="all", keep_running_containers=True), facts_of(model))
     assert model.pods[1].endpoint_id not in ids(kept.endpoints)
 
 
@@ -299,7 +305,7 @@ def test_a_remote_endpoint_with_the_address_of_a_pod_here_is_stale() -> None:
         ],
         policies=[[1], [0, 1]],
     )
-    plan = make_plan(Wish(scope="stale"), facts_of(model))
+    plan = make_plan(CleanupRequest(scope="stale"), facts_of(model))
     assert ids(plan.endpoints) == {model.pods[1].endpoint_id, model.pods[3].endpoint_id}
     assert "default/web-0 has its address now" in {item.why for item in plan.items}
     # Their load balancers send to an address that serves: they are kube-proxy's to change.
@@ -308,7 +314,7 @@ def test_a_remote_endpoint_with_the_address_of_a_pod_here_is_stale() -> None:
 
 def test_a_running_container_keeps_its_whole_network() -> None:
     model = Model(pods=[pod(0, "live"), pod(1, "gone"), pod(2, "host"), pod(3, "host", AZURE)], policies=[])
-    plan = make_plan(Wish(scope="all", keep_running_containers=True), facts_of(model))
+    plan = make_plan(CleanupRequest(scope="all", keep_running_containers=True), facts_of(model))
     assert ids(plan.endpoints) == {model.pods[1].endpoint_id, model.pods[3].endpoint_id}
     assert [item.name for item in plan.networks] == ["azure"]
     assert [(kept.type, kept.name) for kept in plan.kept] == [("HnsNetwork", "cbr0")]
@@ -318,7 +324,7 @@ def test_a_running_container_keeps_its_whole_network() -> None:
 def test_nothing_goes_where_running_containers_stay_and_the_runtime_does_not_answer(name: str) -> None:
     broken = CallResult(ok=False, exit_code=1, stderr="connection error", error=CallError(id="NativeCommandError"))
     model = Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])
-    for wish in (Wish(scope="networks", networks=("cbr0",)), Wish(scope="all")):
+    for wish in (CleanupRequest(scope="networks", networks=("cbr0",)), CleanupRequest(scope="all")):
         looks = {f"{look}.{name}": broken for look in (1, 2)}
         plan = make_plan(dataclasses.replace(wish, keep_running_containers=True), facts_of(model, **looks))
         assert not plan.endpoints
@@ -330,7 +336,7 @@ def test_a_sandbox_that_is_being_made_is_the_runtimes() -> None:
     # containerd ends its making when the network is gone; crictl knows no such sandbox yet.
     for others in ([], [pod(0, "live")]):
         model = Model(pods=[*others, pod(1, "creating")], policies=[])
-        plan = make_plan(Wish(scope="all"), facts_of(model))
+        plan = make_plan(CleanupRequest(scope="all"), facts_of(model))
         assert ids(plan.endpoints) == {one.endpoint_id for one in model.pods}
         assert ids(plan.containers) == {one.sandbox for one in others}
 
@@ -353,7 +359,7 @@ def test_what_an_earlier_cleanup_left_is_repaired_in_any_scope() -> None:
     plans: list[CleanupPlan] = []
     for scope in ("stale", "all"):
         facts = facts_of(Model(pods=[], policies=[]), files=journal(), services=services)
-        plans.append(make_plan(Wish(scope=t.cast("t.Any", scope)), facts))
+        plans.append(make_plan(CleanupRequest(scope=t.cast("t.Any", scope)), facts))
     for plan in plans:
         assert not plan.empty
         assert plan.start == ("kubelet", "kube-proxy")
@@ -374,16 +380,16 @@ def test_a_card_gets_back_what_it_had_before_the_first_cleanup() -> None:
     }
     links = {name: result(items) for name, items in card.items()}
     model = Model(pods=[pod(0, "live")], policies=[])
-    fresh = make_plan(Wish(scope="all"), facts_of(model, **links))
+    fresh = make_plan(CleanupRequest(scope="all"), facts_of(model, **links))
     assert [uplink.addresses for uplink in fresh.uplinks] == [(("10.9.9.9", 8),)]
-    repaired = make_plan(Wish(scope="all"), facts_of(model, files=journal(), **links))
+    repaired = make_plan(CleanupRequest(scope="all"), facts_of(model, files=journal(), **links))
     assert [uplink.addresses for uplink in repaired.uplinks] == [(("10.0.0.5", 24),)]
 
 
 def test_a_journal_that_was_cut_off_is_only_removed() -> None:
     path = "C:\\ProgramData\\winkube\\hns\\cleanup.json"
     broken = result([{"path": path, "exists": True, "content": '{"key": "k", "serv'}])
-    plan = make_plan(Wish(scope="stale"), facts_of(Model(pods=[], policies=[]), files=broken))
+    plan = make_plan(CleanupRequest(scope="stale"), facts_of(Model(pods=[], policies=[]), files=broken))
     assert not plan.empty
     assert not plan.start
     assert not plan.repair

@@ -24,7 +24,7 @@ def find(
     notes: dict[str, str] | None = None,
     services: dict[str, list[str]] | None = None,
     daemon: object = None,
-) -> list[image_proxies.Finding]:
+) -> list[image_proxies.PasswordFinding]:
     def values(given: dict[str, str] | None) -> dict[str, t.Any]:
         return {
             "exists": True,

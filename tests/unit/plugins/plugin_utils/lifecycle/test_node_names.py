@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.filter.node import FilterModule
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.node_names import Claim, problems
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.node_names import NameClaim, problems
 
-HONEST = Claim(host="image-1", name="win-7f3k2", address="192.0.2.1")
+HONEST = NameClaim(host="image-1", name="win-7f3k2", address="192.0.2.1")
 
 
 def node(os: str = "windows", *addresses: str) -> dict[str, t.Any]:
@@ -21,22 +21,22 @@ def node(os: str = "windows", *addresses: str) -> dict[str, t.Any]:
 
 
 def test_a_name_of_its_own_is_taken() -> None:
-    assert problems([HONEST, Claim(host="other", given="win-b")], {"win-b": node()}) == {}
+    assert problems([HONEST, NameClaim(host="other", given="win-b")], {"win-b": node()}) == {}
 
 
 @pytest.mark.parametrize(
     ("others", "nodes", "why"),
     [
-        ([Claim(host="a", given="win-7f3k2")], {}, "the inventory's host a"),
-        ([Claim(host="a", given="WIN-7F3K2")], {}, "the inventory's host a"),
-        ([Claim(host="win-7f3k2")], {}, "the inventory's host win-7f3k2"),
-        ([Claim(host="a", name="win-7f3k2", address="192.0.2.2")], {}, "another host says the same"),
+        ([NameClaim(host="a", given="win-7f3k2")], {}, "the inventory's host a"),
+        ([NameClaim(host="a", given="WIN-7F3K2")], {}, "the inventory's host a"),
+        ([NameClaim(host="win-7f3k2")], {}, "the inventory's host win-7f3k2"),
+        ([NameClaim(host="a", name="win-7f3k2", address="192.0.2.2")], {}, "another host says the same"),
         ([], {"win-7f3k2": node("linux", "192.0.2.1")}, "a node with linux"),
         ([], {"win-7f3k2": node("windows", "192.0.2.9")}, "a node at 192.0.2.9, not at 192.0.2.1"),
         ([], {"win-7f3k2": node("windows")}, "a node at an unknown address"),
     ],
 )
-def test_a_name_of_somebody_else_is_refused(others: list[Claim], nodes: dict[str, t.Any], why: str) -> None:
+def test_a_name_of_somebody_else_is_refused(others: list[NameClaim], nodes: dict[str, t.Any], why: str) -> None:
     found = problems([HONEST, *others], nodes)
     assert why in found["image-1"]
     assert "set kubernetes_node_hostname" in found["image-1"]
@@ -49,25 +49,25 @@ def test_the_same_machine_may_join_anew() -> None:
 
 def test_a_node_may_be_reached_at_an_address_that_it_does_not_know() -> None:
     """Behind address translation, for one: only changes of the Node object need more."""
-    joined = Claim(host="image-1", name="win-7f3k2", address="203.0.113.1", joined=True)
+    joined = NameClaim(host="image-1", name="win-7f3k2", address="203.0.113.1", joined=True)
     assert problems([joined], {"win-7f3k2": node("windows", "10.0.0.1")}) == {}
 
 
 def test_what_the_inventory_says_needs_no_proof() -> None:
-    given_ = Claim(host="a", given="win-a", name="win-a", address="192.0.2.1")
+    given_ = NameClaim(host="a", given="win-a", name="win-a", address="192.0.2.1")
     assert problems([given_], {"win-a": node("windows", "192.0.2.9")}) == {}
 
 
 NAMES = st.sampled_from(["a", "b", "c", "linux"])
 CLAIMS = st.lists(
-    st.builds(Claim, host=st.sampled_from(["h1", "h2", "a", "b"]), given=st.just("") | NAMES, name=st.just("") | NAMES,
-              address=st.sampled_from(["1", "2"]), joined=st.booleans()),
+    st.builds(NameClaim, host=st.sampled_from(["h1", "h2", "a", "b"]),
+              given=st.just("") | NAMES, name=st.just("") | NAMES, address=st.sampled_from(["1", "2"]), joined=st.booleans()),
     max_size=4, unique_by=lambda claim: claim.host,
 )  # fmt: skip
 
 
 @given(claims=CLAIMS)
-def test_nobody_gets_the_name_of_another_by_its_own_word(claims: list[Claim]) -> None:
+def test_nobody_gets_the_name_of_another_by_its_own_word(claims: list[NameClaim]) -> None:
     nodes = {"linux": node("linux", "1")}
     refused = problems(claims, nodes)
     taken = [claim for claim in claims if claim.name and not claim.given and claim.host not in refused]

@@ -43,7 +43,7 @@ def test_an_image_holds_no_token_of_a_join_that_was_cut_off() -> None:
 
 
 def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
-    listeners = [sysprep.Listener("*", "AB12"), sysprep.Listener("IP:10.0.0.5", "")]
+    listeners = [sysprep.WinRmListener("*", "AB12"), sysprep.WinRmListener("IP:10.0.0.5", "")]
     calls = sysprep.shutdown_calls(listeners, reset_winrm=True, shutdown=True)
     order = [call.id for call in calls]
     assert order == ["shutdown", "unencrypted", "basic", "listener-0", "certificate-0", "listener-1"]
@@ -63,7 +63,7 @@ def test_the_private_key_of_a_listener_stays_in_no_image(tmp_path: Path) -> None
         mark = certificate_store.add(machine, "My", *certificate_store.self_signed(name, []))
         keys = "C:\\ProgramData\\Microsoft\\Crypto\\Keys"
         assert [file.name for file in machine.files.listing(keys)] == [mark]
-        calls = sysprep.shutdown_calls([sysprep.Listener("*", mark)], reset_winrm=True, shutdown=False)
+        calls = sysprep.shutdown_calls([sysprep.WinRmListener("*", mark)], reset_winrm=True, shutdown=False)
         DirectNode(machine).run(Batch(calls=calls))
         assert not certificate_store.contains(machine, "My", mark)
         assert machine.files.listing(keys) == []
@@ -97,7 +97,7 @@ def test_what_is_seen_of_a_machine(
     }
     assert set(calls) == {call.id for call in sysprep.look_calls()}
     machine = sysprep.look(Observation.from_wire({"state": "finished", "calls": calls}))
-    assert machine.listeners == (sysprep.Listener("*", "ab12"),)
+    assert machine.listeners == (sysprep.WinRmListener("*", "ab12"),)
     assert machine.cloudbase_init is service
     assert (machine.cloudbase_unattend, machine.cloudbase_start_mode) == expected
 

@@ -21,7 +21,7 @@ from unit.resource_answers import answer, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import archive as logs_archive
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import gathering
-from ansible_collections.winkube.node.plugins.plugin_utils.logs.selection import Export, Selection, Taken
+from ansible_collections.winkube.node.plugins.plugin_utils.logs.selection import Export, SelectedFile, Selection
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.values import redaction
@@ -141,7 +141,7 @@ def tar(**members: bytes) -> io.BytesIO:
 
 def kept(
     source: t.BinaryIO, members: t.Mapping[str, str], limit: int = 100 * MB, **documents: t.Any
-) -> tuple[logs_archive.Kept, dict[str, bytes]]:
+) -> tuple[logs_archive.ArchiveContent, dict[str, bytes]]:
     target = io.BytesIO()
     told = logs_archive.write(
         source,
@@ -296,9 +296,9 @@ def test_memory_does_not_grow_with_the_archive() -> None:
 
 SELECTION = Selection(
     files=(
-        Taken(source="kubelet", path="C:\\a.log", member="files/a", tail=9, expected=9, seen=True),
-        Taken(source="kubelet", path="C:\\b.log", member="files/b", tail=9, expected=9, seen=False),
-        Taken(source="kubelet", path="C:\\c.log", member="files/c", tail=9, expected=9, seen=True),
+        SelectedFile(source="kubelet", path="C:\\a.log", member="files/a", tail=9, expected=9, seen=True),
+        SelectedFile(source="kubelet", path="C:\\b.log", member="files/b", tail=9, expected=9, seen=False),
+        SelectedFile(source="kubelet", path="C:\\c.log", member="files/c", tail=9, expected=9, seen=True),
     ),
     exports=(
         Export(channel="System", member="event-logs/System.evtx", query="*", expected=9),
@@ -308,7 +308,7 @@ SELECTION = Selection(
 )
 
 
-def gathered(**calls: CallResult) -> gathering.Gathered:
+def gathered(**calls: CallResult) -> gathering.GatherResult:
     copies = [
         {"path": "C:\\a.log", "size": 20, "copied": 9, "error": None},
         {"path": "C:\\b.log", "size": None, "copied": 0, "error": "Die Datei wurde nicht gefunden."},

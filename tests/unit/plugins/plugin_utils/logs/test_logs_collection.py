@@ -17,7 +17,7 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.collection import Collection, file_name
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
@@ -39,7 +39,7 @@ class LoggingNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Patience()
+        self.patience = Timeouts()
         self.steps: list[str] = []
         self.breaks: dict[str, Exception] = {}
 

@@ -29,7 +29,7 @@ MB = 1024 * 1024
 SERVICES = r"HKLM:\SYSTEM\CurrentControlSet\Services"
 
 
-def wanted(**options: t.Any) -> catalogue.Wanted:
+def wanted(**options: t.Any) -> catalogue.RequestedLogs:
     defaults: dict[str, t.Any] = {
         "since": "3d",
         "limit_mb": 10,
@@ -151,7 +151,7 @@ def test_the_batch_of_a_node_with_far_too_many_files_fits() -> None:
     files = [file(rf"{long}\{source}\{number}.log", source=source) for source, number in found]
     seen = survey(*files)
     selection = logs_selection.select(seen, wanted())
-    calls = gathering.calls(selection, seen, gathering.Place.named("0" * 32))
+    calls = gathering.calls(selection, seen, gathering.WorkFolder.named("0" * 32))
     assert len(json.dumps(Batch(calls=calls, key="k" * 36).to_wire())) < MAX_BATCH_BYTES
     assert any("there are 250 newer files" in item.why for item in selection.left_out)
 
@@ -159,7 +159,7 @@ def test_the_batch_of_a_node_with_far_too_many_files_fits() -> None:
 def test_every_call_is_documented() -> None:
     seen = survey(file(r"C:\k\kubelet.log"), services=[service("kubelet")])
     selection = logs_selection.select(seen, wanted())
-    for call in (*logs_survey.calls(wanted()), *gathering.calls(selection, seen, gathering.Place.named("0"))):
+    for call in (*logs_survey.calls(wanted()), *gathering.calls(selection, seen, gathering.WorkFolder.named("0"))):
         documented(call)
 
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.containerd import (
-    ContainerdSettings,
+    ContainerdConfig,
     literal,
     render,
 )
 
-SETTINGS = ContainerdSettings(
+SETTINGS = ContainerdConfig(
     sandbox_image="registry.k8s.io/pause:3.10.2",
     cni_bin_dir="C:\\opt\\cni\\bin",
     cni_conf_dir="C:\\etc\\cni\\net.d",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.cni import Network
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.cni import PodNetwork
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.containerd import ContainerdSettings
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.docker import DockerSettings, Engine
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.downloads import Downloads, Proxy, Resource
@@ -100,7 +100,7 @@ def kubernetes(**given: t.Any) -> KubernetesSettings:
     return KubernetesSettings(**values | given)
 
 
-def network(**given: t.Any) -> Network:
+def network(**given: t.Any) -> PodNetwork:
     values: dict[str, t.Any] = {
         "plugin": "flannel",
         "flannel_backend": "vxlan",
@@ -108,7 +108,7 @@ def network(**given: t.Any) -> Network:
         "services_subnet": "10.96.0.0/12",
         "is_docker": False,
     }
-    return Network(**values | given)
+    return PodNetwork(**values | given)
 
 
 def joined(**given: t.Any) -> JoinedNode:

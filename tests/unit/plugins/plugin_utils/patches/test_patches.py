@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import codes, update
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.files import read
-from ansible_collections.winkube.node.plugins.plugin_utils.patches.outcome import Attempt, Record, conclude
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.outcome import Attempt, PatchRecord, conclude
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import (
     Build,
     HotFix,
@@ -24,7 +24,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import 
     PatchFile,
     judge,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import Header
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
 KB = "KB5046616"
@@ -34,7 +34,7 @@ PLAIN = "Package_for_KB5046616~31bf3856ad364e35~amd64~~10.0.1.3"
 
 def node(ubr: int = 2700, **more: t.Any) -> NodePatches:
     pending = more.pop("pending", ())
-    header = Header(
+    header = WindowsInfo(
         build=20348,
         ubr=ubr,
         product="Windows Server 2022 Datacenter",
@@ -120,15 +120,15 @@ def test_a_later_cumulative_update_contains_an_earlier(have: int, wanted: int) -
     assert status == ("installed" if have == wanted else "superseded" if have > wanted else "to_install")
 
 
-def record(wanted: Patch, *outcomes: str, seen: NodePatches | None = None) -> Record:
+def record(wanted: Patch, *outcomes: str, seen: NodePatches | None = None) -> PatchRecord:
     """A record whose attempts were made before any reboot but the last, which came after all of them."""
-    found = Record(patch=wanted)
+    found = PatchRecord(patch=wanted)
     found.attempts = [Attempt(outcome=t.cast("t.Any", outcome), why=outcome) for outcome in outcomes]
     found.look(judge(wanted, seen or node()), 1)
     return found
 
 
-ENDS: dict[str, tuple[Record, NodePatches, str]] = {
+ENDS: dict[str, tuple[PatchRecord, NodePatches, str]] = {
     "never tried": (record(patch()), node(), "failed"),
     "rolled back": (record(patch(".msu"), "reboot", "reboot"), node(), "failed"),
     "known to the installer only": (record(patch(".msu"), "reboot", "already"), node(), "installed"),

@@ -17,7 +17,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import files, observe, update
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
-from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import Options, PatchRun
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import PatchOptions, PatchRun
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import FOLDER
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine import families
@@ -68,7 +68,7 @@ def without_bcdedit(machine: Machine, invocation: Invocation) -> ProgramResult:
     return ProgramResult(1, "The boot configuration data store could not be opened.\r\nAccess is denied.\r\n", "")
 
 
-def look(node: DirectNode) -> observe.Seen:
+def look(node: DirectNode) -> observe.PatchObservation:
     return observe.read(node.observe(observe.calls(())))
 
 
@@ -81,7 +81,7 @@ def patch(**more: t.Any) -> Patch:
 def test_a_pending_update_stack_reboots_before_anything_is_installed(machine: Machine) -> None:
     machine.registry.set(PENDING, "", "")
     node = PatchedNode(machine)
-    run = PatchRun(t.cast("t.Any", node), [patch()], Options(settle=0.1, max_reboots=1))
+    run = PatchRun(t.cast("t.Any", node), [patch()], PatchOptions(settle=0.1, max_reboots=1))
     run.run()
     assert node.events[:2] == ["reboot", "install"]
     assert run.reboots == 1
@@ -141,7 +141,7 @@ def test_a_test_signed_update_is_installed_only_where_windows_will_load_it(tmp_p
         machine.files.write_bytes(observe.path(wanted, file), content)
         node = PatchedNode(machine)
         seen = observe.read(node.observe(observe.calls([wanted])))
-        calls = files.file_calls(wanted, seen.node, files.Rules(), seen.files, {}, "p0.")
+        calls = files.file_calls(wanted, seen.node, files.FileRules(), seen.files, {}, "p0.")
         answer = node.run(Batch(calls=calls))
         installed = answer["p0.install"]
         assert (installed.skipped is not None) is refused

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import cluster as checks
 from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version, skew_problem
 
-NODE = checks.Node(
+NODE = checks.HostVariables(
     kubernetes="1.36.2",
     runtime="containerd",
     containerd="2.3.7",

@@ -6,7 +6,7 @@ import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
-from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import Header
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 
 ROLES = preflight.roles()
 
@@ -104,7 +104,7 @@ def state(**changes: object) -> join_state.JoinState:
         "prepared": True,
         "computer_name": "WIN1",
         "clock_skew": 0.0,
-        "windows": Header(
+        "windows": WindowsInfo(
             build=20348,
             ubr=1,
             product="",

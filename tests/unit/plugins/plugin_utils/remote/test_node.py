@@ -13,9 +13,9 @@ from unit.scripted_machine import ScriptedMachine
 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import ansible_connection
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import FOLDER, BatchLost, Node, NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Patience
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.ansible_data import plain
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Progress, Running
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Progress, RunningCall
 
 CALLS = (Call(id="a", command="Get-A"), Call(id="b", command="Set-B"))
 
@@ -33,7 +33,7 @@ def make(
     node = Node(
         t.cast("t.Any", action),
         {"inventory_hostname": "win-1"},
-        patience=Patience(**patience),  # type: ignore[arg-type]
+        patience=Timeouts(**patience),  # type: ignore[arg-type]
         clock=time.clock,
         sleep=time.sleep,
     )
@@ -162,7 +162,7 @@ def test_lost_work_is_told_with_its_progress(machine: ScriptedMachine) -> None:
     reach(node)
     with pytest.raises(BatchLost, match=r"win-1: apply: the node lost the work at a") as caught:
         node.run(Batch(calls=CALLS))
-    assert caught.value.progress == Progress(id="a", done=0, total=2, running=(Running(id="a", size=None),))
+    assert caught.value.progress == Progress(id="a", done=0, total=2, running=(RunningCall(id="a", size=None),))
 
 
 def test_a_secret_batch_hides_what_the_connection_would_show(machine: ScriptedMachine) -> None:

@@ -13,7 +13,7 @@ from unit.direct_node import DirectNode
 from unit.users import USER, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import join_calls
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
@@ -55,11 +55,11 @@ def link(files: Files, path: str, target: str) -> None:
     files.real(path).symlink_to(files.real(target))
 
 
-def converge(node: DirectNode, *resources: dict[str, t.Any], check_mode: bool = False) -> Outcome:
+def converge(node: DirectNode, *resources: dict[str, t.Any], check_mode: bool = False) -> ConvergenceOutcome:
     return Convergence(node, load(resources), check_mode=check_mode).run()
 
 
-def settled(node: DirectNode, *resources: dict[str, t.Any]) -> Outcome:
+def settled(node: DirectNode, *resources: dict[str, t.Any]) -> ConvergenceOutcome:
     """Converges; afterwards nothing differs."""
     outcome = converge(node, *resources)
     assert outcome.failures == []

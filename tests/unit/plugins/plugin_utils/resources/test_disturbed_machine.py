@@ -15,7 +15,7 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import listing_calls
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
@@ -51,7 +51,7 @@ def make_node(tmp_path: Path) -> Iterator[MakeNode]:
         machine.power.power_off()
 
 
-def converge(node: DirectNode, *items: Item, check_mode: bool = False) -> Outcome:
+def converge(node: DirectNode, *items: Item, check_mode: bool = False) -> ConvergenceOutcome:
     return Convergence(node, load(items), check_mode=check_mode).run()
 
 

@@ -18,7 +18,7 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine import executables
@@ -37,7 +37,7 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
     machine.power.power_off()
 
 
-def converge(node: DirectNode, *items: Item, check_mode: bool = False) -> Outcome:
+def converge(node: DirectNode, *items: Item, check_mode: bool = False) -> ConvergenceOutcome:
     outcome = Convergence(node, load(items), check_mode=check_mode).run()
     assert outcome.failures == []
     return outcome

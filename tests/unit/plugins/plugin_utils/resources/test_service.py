@@ -299,7 +299,7 @@ def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
 
 
 _ACTION = st.builds(
-    service_recovery.Action,
+    service_recovery.FailureAction,
     action=st.sampled_from(["restart", "none", "reboot"]),
     delay_seconds=st.integers(0, 4_000_000),
 )
@@ -307,7 +307,7 @@ _ACTION = st.builds(
 
 @given(st.integers(0, 2**32 - 1), st.lists(_ACTION, max_size=5))
 def test_what_the_registry_would_keep_is_read_as_what_was_wanted(
-    reset: int, actions: list[service_recovery.Action]
+    reset: int, actions: list[service_recovery.FailureAction]
 ) -> None:
     recovery = service_recovery.Recovery(reset_seconds=reset, actions=tuple(actions))
     # SERVICE_FAILURE_ACTIONSW as the registry has it: reset period, two pointers, count, offset; the actions.

@@ -13,7 +13,7 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import catalogue, locations
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.catalogue import ArtifactError
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import Outcome
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import artifacts as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
@@ -44,7 +44,7 @@ def signed(signer: str) -> bytes:
     return update_package.make(Update("KB5999009", builds=(20348,), reboots=0), "exe", signer)
 
 
-def install(node: DirectNode, content: bytes, signers: t.Sequence[str]) -> Outcome:
+def install(node: DirectNode, content: bytes, signers: t.Sequence[str]) -> ConvergenceOutcome:
     """Unpack the program."""
     node.machine.files.write_bytes(ARCHIVE, zip_archive({"kubelet.exe": content}))
     given = {"type": "Archive", "name": "C:\\k", "path": ARCHIVE, "members": ["kubelet.exe"], "check": ["kubelet.exe"]}

@@ -14,7 +14,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
     Input,
     Observation,
     Progress,
-    Running,
+    RunningCall,
     Stopped,
 )
 
@@ -80,7 +80,7 @@ def test_an_observation_is_read() -> None:
     assert seen["r0.b"].error == CallError(category="FromStdErr", id="NativeCommandError")
     assert str(seen["r0.b"].error) == "NativeCommandError"
     assert seen.stopped == Stopped(id="r0.b", reason="error")
-    running = (Running(id="r0.b", size=5), Running(id="r0.c"))
+    running = (RunningCall(id="r0.b", size=5), RunningCall(id="r0.c"))
     assert seen.progress == Progress(id="r0.b", done=1, total=3, running=running)
     assert seen.boot == ""
     assert list(seen.scoped("r0.")) == ["a", "b"]
