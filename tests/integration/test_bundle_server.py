@@ -28,7 +28,7 @@ from integration.bundling import Controller, made_and_cut_off, until
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server as bundle_server
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving import files, lobby, nodes, watched
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving import files, listener, nodes, watched
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
@@ -174,9 +174,9 @@ def test_who_asks_too_often_is_told_to_wait(bundle: Bundle, monkeypatch: pytest.
 
 
 def test_a_head_that_does_not_come_in_time_is_given_up(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lobby, "_HEAD_TIME", 0.2)
+    monkeypatch.setattr(listener, "_HEAD_TIME", 0.2)
     own = files.Files(str(bundle.directory), {})
-    server = lobby.Lobby("127.0.0.1", 0, nodes.Nodes({}), own, None, 512)
+    server = listener.RequestListener("127.0.0.1", 0, nodes.Nodes({}), own, None, 512)
     threading.Thread(target=server.serve, daemon=True).start()
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
         slow.send(b"GET /")

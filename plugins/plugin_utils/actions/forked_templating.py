@@ -72,7 +72,7 @@ class ProcessSlots:
         return None
 
 
-def aside(slots: ProcessSlots, compute: t.Callable[[], t.Any]) -> t.Any:
+def run_forked(slots: ProcessSlots, compute: t.Callable[[], t.Any]) -> t.Any:
     """Computes in a process of its own, or here if that does not work out.
 
     What fails there, or has something to tell, is done again here: that is where Ansible listens.

@@ -24,7 +24,7 @@ from ..values.errors import ResourceError
 from ..values.printable import all_printable, printable
 from ..values.terminal import show, show_details
 from ..wire.typed_values import MISREAD
-from .forked_templating import ProcessSlots, aside
+from .forked_templating import ProcessSlots, run_forked
 
 memory.share()
 
@@ -72,7 +72,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         template = super().finalize_task_arg
         if not _may_be_template(value):
             return template(name, value, *more)
-        return aside(_SLOTS, lambda: template(name, value, *more))
+        return run_forked(_SLOTS, lambda: template(name, value, *more))
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         """Does the action's work.

@@ -11,7 +11,7 @@ from ..engine.resource import DiskSpace
 from ..windows.path_calls import discard
 from ..wire.messages import Call, CallResult, Json, Results
 from . import archive_members, curl
-from .curl_errors import curl_words
+from .curl_errors import describe_curl_error
 
 FETCHED = "fetched"
 """The call that fails where no source served."""
@@ -277,10 +277,10 @@ def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
     code = result.exit_code or 0
     if code == 47 and route.headers:
         # Which curl it was is not known here; from 7.83 on such headers do not go along.
-        maybe = f"{curl_words(code)}, or " if route.only_credentials else ""
+        maybe = f"{describe_curl_error(code)}, or " if route.only_credentials else ""
         return f"{maybe}the site redirects; its headers are for it alone (curl {code})"
     status = result.stdout.partition(" ")[0]
     if code == 22 and status.isdigit() and status != "000":
-        return f"{curl_words(code)} (HTTP {status})"
+        return f"{describe_curl_error(code)} (HTTP {status})"
     words = result.stderr.strip().splitlines()[-1:] if code not in (22,) else []
-    return curl_words(code) + (f": {words[0].removeprefix(f'curl: ({code}) ')}" if words else "")
+    return describe_curl_error(code) + (f": {words[0].removeprefix(f'curl: ({code}) ')}" if words else "")

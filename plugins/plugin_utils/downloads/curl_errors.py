@@ -28,7 +28,7 @@ _CURL: t.Mapping[int, str] = {
 }
 
 
-def curl_words(code: int) -> str:
+def describe_curl_error(code: int) -> str:
     """Why a download failed."""
     known = _CURL.get(code)
     return f"{known} (curl {code})" if known else f"curl ended with {code}"

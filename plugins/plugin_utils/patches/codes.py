@@ -91,7 +91,7 @@ def meaning(code: int) -> Meaning:
     return MEANINGS.get(unsigned(code), "failed")
 
 
-def words(code: int) -> str:
+def describe(code: int) -> str:
     """An exit code or HRESULT for people."""
     number = unsigned(code)
     shown = f"0x{number:08X}" if number > 0xFFFF else str(number)

@@ -11,12 +11,12 @@ import dataclasses
 import typing as t
 
 from ..downloads import curl
-from ..downloads.curl_errors import curl_words
+from ..downloads.curl_errors import describe_curl_error
 from ..remote.upload import join_calls
 from ..resources.artifact import Artifact
 from ..windows.signatures import SIGNATURE, is_thumbprint, signed_by, signer
 from ..wire.messages import Call, CallResult, Json
-from .codes import hresult, meaning, unsigned, words
+from .codes import describe, hresult, meaning, unsigned
 from .observe import CACHE, folder, path
 from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
@@ -229,7 +229,7 @@ def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
     name = program.get(patch.files[0].extension, patch.files[0].name)
     if install.exit_code is not None:
         kind = meaning(install.exit_code)
-        return kind, f"{name}: {words(install.exit_code) if install.exit_code else 'installed'}"
+        return kind, f"{name}: {describe(install.exit_code) if install.exit_code else 'installed'}"
     if install.ok:
         restart = bool(install.first and install.first.get("RestartNeeded"))
         return ("reboot", f"{name}: installed, a reboot is needed") if restart else ("done", f"{name}: installed")
@@ -237,7 +237,7 @@ def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
     if code is None:
         return "failed", f"{name}: {install.error}"
     kind = meaning(code)
-    return ("failed" if kind in ("done", "reboot", "already") else kind), f"{name}: {words(code)}"
+    return ("failed" if kind in ("done", "reboot", "already") else kind), f"{name}: {describe(code)}"
 
 
 def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome, str]:
@@ -273,7 +273,7 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
                 return f"{source} has not the SHA-256 that was given: {result.error.message}"
             continue
         if "download" in name and result.exit_code is not None:
-            return f"{source} was not downloaded: {curl_words(result.exit_code)}"
+            return f"{source} was not downloaded: {describe_curl_error(result.exit_code)}"
     if errors:
         return f"{source} was not brought: {errors[0][1].error}"
     actual = have.first.get("sha256") if have.first else None

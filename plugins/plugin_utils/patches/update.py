@@ -11,7 +11,7 @@ import typing as t
 
 from ..remote.node import FOLDER
 from ..wire.messages import Call, CallResult, Json
-from .codes import meaning, unsigned, words
+from .codes import describe, meaning, unsigned
 from .observe import PID, read_job
 from .outcome import Attempt
 from .patch import Patch
@@ -129,7 +129,7 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
         code = next((code for code in codes if code != _NO_HRESULT), codes[0])
         kind = meaning(code)
         outcome = "failed" if kind in ("done", "reboot", "already") else kind
-        return Attempt(outcome=outcome, why=f"{title}: {words(code)}", boots=boots)
+        return Attempt(outcome=outcome, why=f"{title}: {describe(code)}", boots=boots)
     if mine and all(update.get("installed") for update in mine):
         outcome = "reboot" if result.get("reboot_required") else "done"
         return Attempt(outcome=outcome, why=f"Windows Update installed {title}", boots=boots)
@@ -163,4 +163,4 @@ def _message(result: t.Mapping[str, t.Any]) -> str:
     """What win_updates says, with its HRESULT in words."""
     message = str(result.get("msg") or "it did not say why").strip()
     code = int(result.get("hresult") or 0)
-    return f"{message}: {words(code)}" if unsigned(code) else message
+    return f"{message}: {describe(code)}" if unsigned(code) else message

@@ -141,7 +141,7 @@ class Directory(Resource):
         items = [] if self.move_aside == "nothing" else untrusted_files.found(self.path, self.move_aside, seen)
         if not items:
             return update(self, before, after, calls)
-        target = untrusted_files.aside(self.path, seen)
+        target = untrusted_files.quarantine_folder(self.path, seen)
         before["untrusted"], after["untrusted"] = [item.path for item in items], []
         change = update(self, before, after, [*calls, *untrusted_files.moves(self.path, items, target, acl)])
         warning = untrusted_files.warning(items, target)

@@ -120,7 +120,7 @@ def _is_aside(folder: str, path: str) -> bool:
     return path.casefold().startswith(f"{folder.casefold()}\\{ASIDE}")
 
 
-def aside(folder: str, seen: Results) -> str:
+def quarantine_folder(folder: str, seen: Results) -> str:
     """The folder for what is moved: a new one each time, and nobody can have made it before."""
     now = seen.get("now")
     return f"{folder}\\{ASIDE}{re.sub('[^0-9]', '', str(now.first if now else ''))}"

@@ -21,7 +21,7 @@ import types
 import typing as t
 
 from .files import Files
-from .lobby import Lobby
+from .listener import RequestListener
 from .nodes import Nodes
 from .watched import lives
 
@@ -49,7 +49,7 @@ def _serve(settings: t.Mapping[str, t.Any]) -> None:
         tls.load_cert_chain(settings["certificate"], settings["key"] or None)
     files = Files(settings["directory"], {path: (size, sha) for path, size, sha in settings["files"]})
     nodes = Nodes(settings["tokens"])
-    server = Lobby(settings["bind"], int(settings["port"]), nodes, files, tls, raised_limit())
+    server = RequestListener(settings["bind"], int(settings["port"]), nodes, files, tls, raised_limit())
     ended = threading.Event()
 
     def end(dummy_number: int, dummy_frame: types.FrameType | None) -> None:

@@ -17,10 +17,10 @@ from ..facts import services
 from ..facts.journal import Journal
 from ..facts.node_facts import NO_HNS, FactsOptions, HnsFacts, facts_calls, read_facts
 from .batch import BatchOptions, batch_calls
-from .decide import make_plan
-from .done import KINDS, BatchResult, read_done
+from .batch_result import KINDS, BatchResult, read_done
 from .outcome import CleanupOutcome, silent
 from .plan import CleanupPlan, CleanupRequest, ScopeError, check_wish
+from .planning import make_plan
 
 _ROUNDS = 6
 """Looks at a node: after a lost batch, a restart of HNS, a reboot, and once more each."""

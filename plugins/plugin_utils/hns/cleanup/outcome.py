@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from ..facts.node_facts import HnsFacts
-from .done import BatchResult
+from .batch_result import BatchResult
 from .plan import CleanupPlan, KeptObject, Removal
 
 _COUNTS = {

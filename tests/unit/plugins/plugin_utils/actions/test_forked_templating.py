@@ -18,7 +18,7 @@ from ansible.template import Templar, trust_as_template
 from ansible.utils.display import Display
 
 from ansible_collections.winkube.node.plugins.action.node_state import ActionModule
-from ansible_collections.winkube.node.plugins.plugin_utils.actions.forked_templating import ProcessSlots, aside
+from ansible_collections.winkube.node.plugins.plugin_utils.actions.forked_templating import ProcessSlots, run_forked
 
 pytestmark = pytest.mark.waits
 
@@ -30,7 +30,7 @@ def test_the_answer_comes_from_a_process_that_leaves_nothing_behind() -> None:
         done.append(os.getpid())
         return {"pid": os.getpid(), "text": "ä" * 300_000}
 
-    answer = aside(ProcessSlots(), compute)
+    answer = run_forked(ProcessSlots(), compute)
     assert answer["text"] == "ä" * 300_000
     assert answer["pid"] != os.getpid()
     assert done == []
@@ -60,17 +60,17 @@ def test_trouble_there_has_it_computed_here(trouble: Callable[[], None]) -> None
             trouble()
         return os.getpid()
 
-    assert aside(ProcessSlots(), compute) == here
+    assert run_forked(ProcessSlots(), compute) == here
 
 
 def test_an_answer_that_json_does_not_know_is_computed_here() -> None:
     known = object()
-    assert aside(ProcessSlots(), lambda: known) is known
+    assert run_forked(ProcessSlots(), lambda: known) is known
 
 
 def test_an_error_is_raised_here() -> None:
     with pytest.raises(RuntimeError, match="only there"):
-        aside(ProcessSlots(), _raise)
+        run_forked(ProcessSlots(), _raise)
 
 
 def test_no_more_compute_at_once_than_there_are_slots() -> None:
@@ -98,7 +98,7 @@ def test_a_file_system_without_locks_sets_no_limit(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fcntl, "lockf", refuse)
     slots = ProcessSlots(1)
     with slots.one(), slots.one():
-        assert aside(slots, lambda: 1) == 1
+        assert run_forked(slots, lambda: 1) == 1
 
 
 def _finalized(value: object, **variables: object) -> Any:

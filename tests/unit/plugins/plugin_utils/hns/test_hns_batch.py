@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from unit.hns_models import CNI, Model, Pod, models, result
 
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.batch import BatchOptions, batch_calls
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.decide import make_plan
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.done import read_done
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.batch_result import read_done
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.outcome import CleanupOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupPlan, CleanupRequest
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.planning import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import (
     FactsOptions,
     facts_calls,

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.hns_models import AZURE, CNI, DOCKER, OTHER, Model, Pod, models, result
 
-from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.decide import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import (
     CleanupPlan,
     CleanupRequest,
     ScopeError,
     check_wish,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.planning import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import HnsFacts, read_facts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 

@@ -61,7 +61,8 @@ def test_what_the_inventory_says_needs_no_proof() -> None:
 NAMES = st.sampled_from(["a", "b", "c", "linux"])
 CLAIMS = st.lists(
     st.builds(NameClaim, host=st.sampled_from(["h1", "h2", "a", "b"]),
-              given=st.just("") | NAMES, name=st.just("") | NAMES, address=st.sampled_from(["1", "2"]), joined=st.booleans()),
+              given=st.just("") | NAMES, name=st.just("") | NAMES, address=st.sampled_from(["1", "2"]),
+              joined=st.booleans()),
     max_size=4, unique_by=lambda claim: claim.host,
 )  # fmt: skip
 

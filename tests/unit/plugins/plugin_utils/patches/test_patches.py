@@ -333,6 +333,6 @@ def test_a_url_s_signature_is_in_no_message() -> None:
 
 @given(st.integers(-(2**31), 2**32 - 1))
 def test_every_code_has_words_and_a_meaning(code: int) -> None:
-    assert codes.words(code)
+    assert codes.describe(code)
     assert codes.meaning(code) == codes.meaning(code & 0xFFFFFFFF)
     assert codes.meaning(code) != "done" or code == 0

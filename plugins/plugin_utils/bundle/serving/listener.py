@@ -49,7 +49,7 @@ class _Connection:
     head: bytearray = dataclasses.field(default_factory=bytearray)
 
 
-class Lobby:
+class RequestListener:
     """Listens. Connections wait in one loop until their request has come whole; only nodes get a thread then.
 
     A client that says nothing, or says it slowly, costs a descriptor for some seconds and nothing else.
