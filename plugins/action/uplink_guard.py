@@ -73,6 +73,15 @@ class ActionModule(NodeAction):
         asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
         seen = node.peek(key, step="see to static addresses", seconds=options["timeout"], asked=asked)
         if seen.state == "running":
+            said = (
+                f"{node.name}: no network was made within {options['timeout']} s; "
+                "the guard of the static address waits on"
+            )
+            # Who did not want to wait has not waited in vain.
+            return {"guard": options["guard"], **({"warnings": [said]} if options["timeout"] else {})}
+        if seen.state in ("unknown", "lost"):
+            return self._again(options, node)
+        if addresses.replaced(seen.calls):
             why = f"{addresses.NOTE} is gone, or a later guard's"
             said = f"{node.name}: the guard of the static address did nothing: {why}"
             return {"warnings": [said]}
