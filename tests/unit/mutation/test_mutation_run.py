@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -144,6 +145,13 @@ def test_integration_tests_are_chosen_by_the_words_in_their_names() -> None:
 def test_a_role_is_read_by_tests_that_name_it_or_its_users() -> None:
     tests = [f"tests/unit/roles/test_{name}.py" for name in ("cni", "join", "all")]
     assert Coverage(CHECKOUT).tests_of("roles/cni/vars/main.yml", YAML, 10) == tests
+
+
+def test_every_pattern_of_an_area_names_files(repository: Path) -> None:
+    # A file that is moved would leave its area without a word.
+    patterns = [pattern for area in AREAS.values() for pattern in area.files]
+    files = workplace.files_of(repository)
+    assert [pattern for pattern in patterns if not fnmatch.filter(files, pattern)] == []
 
 
 def test_every_file_that_can_be_changed_has_a_test_that_reaches_it(repository: Path) -> None:
