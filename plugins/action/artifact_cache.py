@@ -10,7 +10,8 @@ import typing as t
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.artifacts import cache
 from ..plugin_utils.artifacts.locations import ArtifactError
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.resources import directory
 from ..plugin_utils.resources.load import load
 

@@ -14,7 +14,8 @@ from ..plugin_utils.bundle.verify import Bundle
 from ..plugin_utils.engine.converge import Convergence
 from ..plugin_utils.engine.planning import Planned
 from ..plugin_utils.engine.resource import Resource
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.resources.artifact import Artifact
 from ..plugin_utils.resources.container_image import ContainerImage
 from ..plugin_utils.resources.directory import Directory

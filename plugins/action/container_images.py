@@ -8,7 +8,8 @@ import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.container_images import listing
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.resources.container_image import ContainerImage
 from ..plugin_utils.values.errors import ResourceError
 

@@ -14,7 +14,8 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import image_proxies, join_state, sysprep
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.wire.messages import Batch, Call
 
 

@@ -13,7 +13,8 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.hns.cleanup import options as hns_options
 from ..plugin_utils.hns.cleanup.cleanup import Cleanup
 from ..plugin_utils.hns.cleanup.plan import ScopeError
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.values.terminal import show
 
 

@@ -8,7 +8,8 @@ import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.node_config import kubeadm
-from ..plugin_utils.remote.node import BatchLost, Node, NodeError
+from ..plugin_utils.remote.errors import BatchLost, NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.wire.messages import Batch
 
 

@@ -13,7 +13,8 @@ from ansible.errors import AnsibleConnectionFailure
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.logs import catalogue
 from ..plugin_utils.logs.collection import Collection
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.values.redaction import Redaction
 from ..plugin_utils.values.terminal import show
 

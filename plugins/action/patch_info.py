@@ -8,7 +8,8 @@ import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.patches import observe, report
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 
 
 class ActionModule(NodeAction):

@@ -18,7 +18,8 @@ from ..plugin_utils.patches import run as patches_run
 from ..plugin_utils.patches.files import FileRules
 from ..plugin_utils.patches.input import check_sources, read_patches
 from ..plugin_utils.patches.run import PatchOptions, PatchRun
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.values.terminal import show
 from ..plugin_utils.windows.signatures import check_signers
 

@@ -12,7 +12,8 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.connection.certificates import CertificateError
 from ..plugin_utils.connection.host import settings_of_connection
 from ..plugin_utils.connection.renewal import Renewal, RenewalPolicy, Renewer
-from ..plugin_utils.remote.node import Node, NodeError
+from ..plugin_utils.remote.errors import NodeError
+from ..plugin_utils.remote.node import Node
 from ..plugin_utils.values.errors import ResourceError
 
 

@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cach
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.cache import CacheEntry, Recorder
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import tar_gz

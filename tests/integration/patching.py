@@ -8,8 +8,6 @@ import contextlib
 import hashlib
 import http.server
 import threading
-import time
-import types
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from ansible.template import Templar
 from integration.networks import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import update as patches_update
-from ansible_collections.winkube.node.plugins.plugin_utils.remote import memory
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import memory, reboot
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -196,11 +194,8 @@ def find(kb: str) -> Update:
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reboots and updates of simulated machines take less than the seconds that are waited for real ones."""
-    from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
-
-    quick = types.SimpleNamespace(**{name: getattr(time, name) for name in ("time", "monotonic")})
-    quick.sleep = lambda seconds: time.sleep(seconds / 10)
-    monkeypatch.setattr(_reboot, "time", quick)
+    monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
+    monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
     # What makes a forked worker small only costs time in a process that is controller and servers at once.
     monkeypatch.setattr(memory, "release", lambda: None)

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import time
-import types
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,10 +16,11 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loader
 from ansible.plugins.action import ActionBase
 from ansible.template import Templar
-from ansible_collections.ansible.windows.plugins.plugin_utils import _reboot
 from integration.networks import free_network
 
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import BatchLost, Node
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import reboot
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call
 from simulator.fleet import Fleet
@@ -196,8 +195,9 @@ def test_a_reboot_in_the_middle_loses_the_work(node: Node, fleet: Fleet) -> None
 def test_a_node_reboots_once_though_the_link_broke_under_the_order(
     node: Node, fleet: Fleet, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # win_reboot's own pauses are made for real servers.
-    monkeypatch.setattr(_reboot, "time", types.SimpleNamespace(sleep=lambda seconds: time.sleep(seconds / 10)))
+    # The pauses are made for real servers.
+    monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
+    monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     power = fleet.machine("LINK").power
     # The first command asks for the boot time, the second is the order.
     break_link(fleet, kind, 2, action="Command")

@@ -12,6 +12,8 @@ import typing as t
 
 from unit.scripted_machine import ScriptedMachine
 
+from simulator.machine.objects import ProcessEndedError
+
 
 class LinkError(Exception):
     """What a connection plugin lets out."""
@@ -55,7 +57,7 @@ class FakeConnection:
         self.commands += 1
         self.no_log_seen.append(self._play_context.no_log)
         fault = self.faults.get(self.commands)
-        if fault == "before":
+        if fault == "before" or not self.machine.is_on:
             raise self.error
         batch = json.loads(in_data or b"")
         if fault == "killed" and batch.get("key"):
@@ -63,17 +65,25 @@ class FakeConnection:
             raise self.error
         if self.detaching:
             self.machine.detach(batch)
-        observation = None if self.detaching else self.machine.handle(batch)
+        observation = None if self.detaching else self._handle(batch)
         if fault == "after":
             raise self.error
         if fault == "garbled":
             return 1, b'{"changed": fal', b"out of memory"
         return 0, json.dumps({"changed": False, "observation": observation}).encode(), b""
 
+    def _handle(self, batch: dict[str, t.Any]) -> dict[str, t.Any]:
+        try:
+            return self.machine.handle(batch)
+        except ProcessEndedError:
+            # The machine went down meanwhile.
+            raise self.error from None
+
     def reset(self) -> None:
         self.resets += 1
-        if self.unreachable:
-            self.unreachable -= 1
+        was_on = self.machine.wait_until_on()
+        if self.unreachable or not was_on:
+            self.unreachable = max(0, self.unreachable - 1)
             raise LinkError("connection refused")
 
     def close(self) -> None:
@@ -101,9 +111,7 @@ class FakeAction:
         self._play_context = self._connection._play_context
         self._loader = self._templar = None
         self.async_dirs: list[str] = []
-        self.reboot_result: dict[str, t.Any] = {"rebooted": True, "changed": True}
-        self.reboot_args: list[dict[str, t.Any]] = []
-        self._shared_loader_obj = types.SimpleNamespace(action_loader=types.SimpleNamespace(get=self._load))
+        self._shared_loader_obj = None
 
     def _execute_module(
         self, *, module_name: str, module_args: dict[str, t.Any], task_vars: dict[str, t.Any]
@@ -132,16 +140,6 @@ class FakeAction:
                 "_ansible_parsed": True,
             }
         return {**result, "_ansible_parsed": True}
-
-    def _load(self, name: str, **keywords: t.Any) -> t.Any:
-        assert name == "ansible.windows.win_reboot"
-        self.reboot_args.append(keywords["task"].args)
-
-        def run(task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-            self.machine.restart()
-            return self.reboot_result
-
-        return types.SimpleNamespace(run=run)
 
 
 class FakeTime:

@@ -13,7 +13,8 @@ from unit.scripted_machine import IDLE, Handler, ScriptedMachine, failure
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Results
 from simulator.machine import executables

@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 import threading
+import time
 import typing as t
 import weakref
 from pathlib import Path
@@ -69,7 +70,6 @@ class ScriptedMachine:
         self.batches: list[Wire] = []
         self.executed: list[Wire] = []
         """The calls that ran, but for barriers."""
-        self.reboots = 0
         self.running_answers = 0
         """So many collects find the detached batch in its first call."""
         self._holding, self._entered, self._released = False, threading.Event(), threading.Event()
@@ -87,6 +87,23 @@ class ScriptedMachine:
     def boot(self) -> str:
         """When it booted."""
         return iso_utc(self.node.power.boot_time)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it answers."""
+        return self.node.power.state == "on"
+
+    def wait_until_on(self) -> bool:
+        """Wait until it answers; returns whether it did at once: the clock of these tests is not the machine's."""
+        was_on = self.is_on
+        while not self.is_on:
+            time.sleep(0.002)
+        return was_on
+
+    @property
+    def reboots(self) -> int:
+        """How often it has rebooted."""
+        return self.node.power.boots - 1
 
     def ran(self, command: str) -> int:
         """Return how often a command was executed."""
@@ -138,12 +155,6 @@ class ScriptedMachine:
     def kept(self) -> list[str]:
         """Return the names of the files that batches with keys left."""
         return [entry.name for entry in self.node.files.listing(detached.FOLDER)]
-
-    def restart(self) -> None:
-        """Reboot."""
-        self.reboots += 1
-        self.node.power.power_off()
-        self.node.power_on()
 
     def _collect(self, batch: Wire) -> Wire:
         process = self.node.processes.begin("powershell.exe", "Administrator")

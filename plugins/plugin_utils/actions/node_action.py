@@ -17,7 +17,8 @@ from ..engine.converge import Convergence, ConvergenceNode
 from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
 from ..remote import memory
-from ..remote.node import Node, NodeError
+from ..remote.errors import NodeError
+from ..remote.node import Node
 from ..remote.timeouts import Timeouts
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError

@@ -9,7 +9,8 @@ import typing as t
 
 from ..engine.resource import Resource
 from ..remote import upload
-from ..remote.node import Node, NodeError
+from ..remote.errors import NodeError
+from ..remote.node import Node
 from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
 from ..windows.path_calls import make_directory

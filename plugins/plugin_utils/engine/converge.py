@@ -8,7 +8,7 @@ import dataclasses
 import datetime
 import typing as t
 
-from ..remote.node import BatchLost, NodeError
+from ..remote.errors import BatchLost, NodeError
 from ..values.errors import ResourceError
 from ..windows import code_policies
 from ..windows import windows_info as node_header

@@ -18,7 +18,8 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 
 from ..remote import download
-from ..remote.node import Node, NodeError
+from ..remote.errors import NodeError
+from ..remote.node import Node
 from ..values.errors import ResourceError
 from ..values.redaction import Redaction
 from ..wire.messages import Batch, Progress

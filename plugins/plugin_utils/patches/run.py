@@ -9,7 +9,7 @@ import re
 import typing as t
 import uuid
 
-from ..remote.node import BatchLost, NodeError
+from ..remote.errors import BatchLost, NodeError
 from ..remote.upload import push, sha256
 from ..windows.path_calls import make_directory
 from ..windows.windows_info import VERSIONS

@@ -12,7 +12,6 @@ from ansible import constants as C  # noqa: N812 - as Ansible's own plugins call
 from . import memory
 from .become_system import as_system
 from .orphaned_shells import OrphanedShells
-from .reboot import BOOT_TIME, RebootWatch
 
 MODULE = "winkube.node.invoke_calls"
 
@@ -82,9 +81,9 @@ class ModuleRunner:
         self._action = action
         self._task_vars = task_vars
         self.remote_commands = 0
-        """Commands sent so far, those of reboots included."""
+        """Commands sent so far."""
         self._abandoned = OrphanedShells()
-        self._boot = ""
+        self.boot = ""
         """When the node booted, by its last answer; empty where it has not said, or may have booted again since."""
 
     @property
@@ -116,7 +115,7 @@ class ModuleRunner:
             LinkLost: any exception of the connection.
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._watched(ConnectionLost))
+            stack.enter_context(self._watched())
             if private:
                 stack.enter_context(self._censored())
             if detach is not None:
@@ -129,30 +128,7 @@ class ModuleRunner:
         memory.release()
         observation = result.get("observation")
         if isinstance(observation, dict) and not (collects and observation.get("state") == "finished"):
-            self._boot = str(observation.get("boot") or "")
-        return result
-
-    def reboot(self, *, timeout: float, message: str) -> dict[str, t.Any]:
-        """Reboots by ansible.windows' own action and waits until the node can be used again.
-
-        Parameters:
-            timeout: seconds to wait for the node.
-            message: shown to whoever is logged on.
-
-        Returns:
-            The action's result.
-
-        Raises:
-            LookupError: the collection ansible.windows is not installed.
-        """
-        # It goes down two seconds after the command; asking earlier would waste commands.
-        arguments = {"reboot_timeout": timeout, "post_reboot_delay": 4, "msg": message, "boot_time_command": BOOT_TIME}
-        plugin = self._other_action("ansible.windows.win_reboot", arguments, 0)
-        with self._watched(None):
-            commands = vars(self._connection)
-            commands["exec_command"] = RebootWatch(commands["exec_command"], self._boot)
-            self._boot = ""
-            result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
+            self.boot = str(observation.get("boot") or "")
         return result
 
     def start_job(self, name: str, arguments: t.Mapping[str, t.Any], *, detach: tuple[int, str]) -> dict[str, t.Any]:
@@ -172,7 +148,7 @@ class ModuleRunner:
         """
         seconds, folder = detach
         plugin = self._other_action(name, arguments, seconds)
-        with self._watched(ConnectionLost), self._detached(seconds, folder), as_system(self._connection):
+        with self._watched(), self._detached(seconds, folder), as_system(self._connection):
             result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
         return result
 
@@ -232,7 +208,7 @@ class ModuleRunner:
         self._abandoned.close(self._connection)
 
     @contextlib.contextmanager
-    def _watched(self, lost: type[Exception] | None) -> t.Iterator[None]:
+    def _watched(self) -> t.Iterator[None]:
         """Counts commands, and marks what the connection raises.
 
         The plugins raise much that is not an AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
@@ -245,10 +221,8 @@ class ModuleRunner:
             try:
                 return send(*arguments, **keywords)
             except Exception as error:
-                if lost is None:
-                    raise
-                self._boot = ""
-                raise lost(str(error) or type(error).__name__) from error
+                self.boot = ""
+                raise ConnectionLost(str(error) or type(error).__name__) from error
 
         # Set on the instance, in front of the class's method, and taken away again.
         vars(connection)["exec_command"] = exec_command

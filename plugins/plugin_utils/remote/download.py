@@ -15,7 +15,7 @@ import hashlib
 import typing as t
 
 from ..wire.messages import Call, Json, Observation
-from .node import NodeError
+from .errors import NodeError
 
 PIECE = 4 * 1024 * 1024
 """Bytes of one remote command: it is in memory several times, as base64 and as JSON."""

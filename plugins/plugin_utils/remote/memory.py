@@ -21,7 +21,6 @@ from ansible.plugins.loader import filter_loader, lookup_loader, test_loader
 
 _LIBRARIES = ("winrm", "requests_ntlm", "pypsrp.powershell", "pypsrp.wsman")
 _CONNECTIONS = ("ansible.plugins.connection.winrm", "ansible.plugins.connection.psrp")
-_ACTIONS = ("ansible_collections.ansible.windows.plugins.action.win_reboot",)
 """Of other collections: Ansible compiles their source at each import, and a compiler needs room."""
 _ENCODINGS = ("encodings.utf_16_le", "encodings.utf_16_be")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
@@ -33,7 +32,7 @@ _LARGE = 16 * 1024
 @functools.cache
 def share() -> None:
     """Loads what workers need and keeps their hands off what they share; called once, in Ansible's main process."""
-    for name in (*_LIBRARIES, *_CONNECTIONS, *_ACTIONS, *_ENCODINGS):
+    for name in (*_LIBRARIES, *_CONNECTIONS, *_ENCODINGS):
         # What is not installed is for Ansible to complain about, when it is asked for.
         with contextlib.suppress(Exception):
             importlib.import_module(name)

@@ -18,7 +18,9 @@ from ..wire.asked_answers import only_asked
 from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
 from ..wire.typed_values import BadAnswer
 from .ansible_connection import KEEPS_FILES, AnsibleAction, ConnectionLost, ModuleRunner, keeps_files
+from .errors import BatchLost, NodeError
 from .missing_answers import blocked, failure
+from .reboot import NotRebooted, Reboot
 from .timeouts import Timeouts
 
 FOLDER = "C:\\ProgramData\\winkube\\batches"
@@ -31,21 +33,6 @@ _REFUSED = re.compile(
 _SENDS = 5  # A batch that the node, when asked, never heard of is sent this often.
 _PUTS = 3  # A file that does not arrive is sent this often: plugins report a full disk like a broken link.
 _GARBLED = 2  # So many answers in a row that are not JSON are a failure of the module, not of the link.
-
-
-class NodeError(Exception):
-    """The node could not do what was asked; the text names node and step, and is safe to print."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(printable(message))
-
-
-class BatchLost(NodeError):
-    """A batch was claimed and then its process died: what it did must be observed anew."""
-
-    def __init__(self, message: str, progress: Progress | None) -> None:
-        super().__init__(message)
-        self.progress = progress
 
 
 class Node:
@@ -278,15 +265,29 @@ class Node:
 
         Raises:
             NodeError: it does not come back, or cannot be told to.
+            AnsibleConnectionFailure: the node could not be reached before.
         """
+        if not self._link.boot:
+            self.observe((), step=step)
+        reboot = Reboot(
+            send=lambda batch: self._send_reboot(batch, step),
+            reconnect=self._link.reset,
+            away=(ConnectionLost, NodeError),
+            timeout=self.patience.reboot,
+            clock=self._clock,
+            sleep=self._sleep,
+        )
         try:
-            result = self._link.reboot(timeout=self.patience.reboot, message=f"winkube.node: {step}")
-        except LookupError as error:
+            reboot.run(self._link.boot, f"winkube.node: {step}")
+        except NotRebooted as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
-        if result.get("unreachable"):
-            raise AnsibleConnectionFailure(printable(f"{self.name}: {step}: {result.get('msg')}"))
-        if result.get("failed") or not result.get("rebooted"):
-            raise NodeError(f"{self.name}: {step}: {result.get('msg') or 'the node did not reboot'}")
+        finally:
+            self.forget(reboot.keys)
+
+    def _send_reboot(self, batch: Batch, step: str) -> Observation | None:
+        if batch.mode == "run" and batch.key:
+            self._asked[batch.key] = batch.calls
+        return self._send(batch, step)
 
     def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
         """Fetches the result of a batch that was sent; waits for it on the node.

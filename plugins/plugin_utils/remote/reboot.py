@@ -1,162 +1,186 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sees to it that a node is really told to reboot, and asks it no more than it has to be asked.
+"""Rebooting a node over our own protocol: order it, wait until the boot time has changed and the logon screen is up.
 
-ansible.windows' win_reboot takes a link that breaks under `shutdown.exe` for a node that
-goes down already, and then looks at the node's boot time until its patience ends (its plugin_utils/_reboot.py,
-_perform_reboot and _check_boot_time). It asks for the boot time before, though the engine has just been told, and when
-the node is back it asks twice: whether that is another one, and whether the logon screen is there.
+Why not ansible.windows.win_reboot: where the answer to its order is lost it does not know whether the node goes down,
+it asks again and again while services hold the shutdown up, and it needs two questions when the node is back.
 """
 
 from __future__ import annotations
 
-import base64
-import contextlib
+import dataclasses
 import datetime
 import re
+import time
 import typing as t
+import uuid
 
-from ansible.errors import AnsibleConnectionFailure
+from ..wire.messages import Batch, Call, Observation
 
-Send = t.Callable[..., tuple[int, bytes, bytes]]
-
-_LOGON = "AutoLogonChecked"
-_LOGON_KEY = f"HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\{_LOGON}"
-"""LogonUI makes this key when it shows the logon screen: what Windows configures while it starts is over then.
-win_reboot's order removes it (its plugin_utils/_reboot.py, _LOGON_UI_KEY)."""
-BOOT_TIME = (
-    "'{0} {1}' -f (Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime)"
-    f".LastBootUpTime.ToFileTime(), (Test-Path -LiteralPath '{_LOGON_KEY}')"
-)
-"""What win_reboot is told to ask a node: both its own questions in one, so that one command answers both."""
-_ORDER = "shutdown.exe /r"
-_TOKEN = re.compile(r"'(success-[0-9a-f-]+)'")
-"""What win_reboot's question for the logon screen prints."""
-_WAIT = (
-    f"$n = 0; while ($n -lt 60 -and -not (Test-Path -LiteralPath '{_LOGON_KEY}')) {{ Start-Sleep -Seconds 1; $n++ }}; "
-)
-"""In front of it: a node that is still configuring updates is waited for on the node, not by asking again."""
-_STILL = (
-    "if ([Math]::Abs((Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime"
-    ".ToFileTime() - {boot}) -le {drift}) {{ Start-Sleep -Seconds 240 }}; "
-)
-"""In front of BOOT_TIME once the order is given. Services that are told of a shutdown before it begins hold it up, and
-all others go on meanwhile, WinRM's too (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO): while Windows works on updates
-before it goes down, it answers for minutes. One question ends with the link, instead of many that do not. A node
-that is back has another boot time, an earlier one where its clock is not set yet."""
-_DRIFT = 10**6
-"""Windows computes its boot time anew: where the clock is set by the network it moves by milliseconds without a boot
-(prometheus-community/windows_exporter#74). In units of 100 ns."""
-_FILE_TIME_BEGINS = datetime.datetime(1601, 1, 1)
+LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
+"""LogonUI makes this volatile key when it is about to show the logon screen: what Windows configures while it starts
+is over then. ansible.windows.win_reboot waits for it, too (its documentation, `test_command`)."""
+_IN_PROGRESS = 1115
+"""ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
+_GOING_DOWN = 4.0
+"""Seconds between the order and the first question: `shutdown.exe /t 2` lets the answer to the order out first."""
+_LONGEST_QUESTION = 240
+"""Seconds that one question waits on the node. Services that are told of a shutdown before it begins hold it up while
+WinRM goes on answering (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO); updates are configured before the logon screen
+is shown. Both take minutes: one question waits on the node, instead of many that only ask."""
+_PAUSE = 5.0
+_LONGEST_PAUSE = 15.0
+_DRIFT = datetime.timedelta(milliseconds=100)
+"""Windows computes its boot time from the clock: where the network sets the clock, it moves by milliseconds without a
+boot (prometheus-community/windows_exporter#74)."""
 
 
-class RebootWatch:
-    """Stands in front of a connection's `exec_command` while win_reboot runs.
+class NotRebooted(Exception):
+    """The node did not reboot, or did not come back; the text says why."""
 
-    When the order was lost, and the node has the boot time that it had before, it is ordered again: shutdown.exe
-    refuses (1115, 1190) where the first one had arrived after all.
 
-    Parameters:
-        send: the connection's `exec_command`.
-        boot: when the node booted, as it has just said (ISO 8601); empty: it has to be asked.
+def order(message: str) -> tuple[Call, ...]:
+    """Return the calls that order a reboot.
+
+    A shutdown that somebody else has scheduled (1190) is cancelled first: it may be for tomorrow, or no reboot.
+
+    Args:
+        message: shown to users who are logged on.
+    """
+    arguments = ("/r", "/t", "2", "/c", message)
+    return (
+        Call(
+            id="logon",
+            command="Remove-Item",
+            parameters={"LiteralPath": LOGON_KEY, "Force": True},
+            select=(),
+            on_error="continue",
+        ),
+        Call(
+            id="order",
+            command="shutdown.exe",
+            arguments=arguments,
+            success_codes=(0, _IN_PROGRESS),
+            on_error="continue",
+        ),
+        Call(id="cancel", command="shutdown.exe", arguments=("/a",), unless=("order",), on_error="continue"),
+        Call(id="again", command="shutdown.exe", arguments=arguments, unless=("order",), on_error="continue"),
+    )
+
+
+def question() -> tuple[Call, ...]:
+    """Return the calls that wait on the node until its logon screen is up; every observation has the boot time."""
+    return (
+        Call(
+            id="logon",
+            command="@read-registry",
+            parameters={"values": [{"path": LOGON_KEY}]},
+            select=("key_exists",),
+            until={"key_exists": True},
+            retries=_LONGEST_QUESTION,
+            on_error="continue",
+        ),
+    )
+
+
+def is_another_boot(before: str, now: str) -> bool:
+    """Return whether two boot times (ISO 8601 in UTC, as observations have them) are of two boots."""
+    first, second = _moment(before), _moment(now)
+    if first is None or second is None:
+        return before != now
+    return abs(first - second) > _DRIFT
+
+
+def _moment(text: str) -> datetime.datetime | None:
+    try:
+        # .NET writes seven decimals.
+        return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+    except ValueError:
+        return None
+
+
+@dataclasses.dataclass(kw_only=True)
+class Reboot:
+    """One reboot of one node.
+
+    Args:
+        send: sends a batch once; None where the answer was garbled.
+        reconnect: connects once.
+        away: the exceptions of both that mean that the node may be away.
+        timeout: seconds within which the node has to be back.
     """
 
-    def __init__(self, send: Send, boot: str = "") -> None:
-        self._send = send
-        self._order: t.Callable[[], tuple[int, bytes, bytes]] | None = None
-        self._lost = False
-        self._boot_time = file_time(boot)
-        self._back = False
-        """Whether the node is back, with its logon screen."""
+    send: t.Callable[[Batch], Observation | None]
+    reconnect: t.Callable[[], None]
+    away: tuple[type[Exception], ...]
+    timeout: float
+    clock: t.Callable[[], float] = time.monotonic
+    sleep: t.Callable[[float], None] = time.sleep
+    keys: list[str] = dataclasses.field(default_factory=list, init=False)
+    """Of the orders that were sent; the node keeps their results until it is told to forget them."""
 
-    def __call__(self, command: str, *arguments: t.Any, **keywords: t.Any) -> tuple[int, bytes, bytes]:
-        """Sends a command of win_reboot, or answers it.
+    def run(self, boot: str, message: str) -> None:
+        """Order the reboot and wait for it: exactly one, even where the answer to the order is lost.
+
+        Args:
+            boot: the boot time before, as the node's last observation had it.
+            message: shown to users who are logged on.
 
         Raises:
-            AnsibleConnectionFailure: the order was lost, whatever the connection plugin raised.
-            Exception: what the connection plugin raises for any other command.
+            NotRebooted: the node refuses, or is not back in time.
         """
+        deadline = self.clock() + self.timeout
+        self.keys.append(str(uuid.uuid4()))
+        ordered, error = self._order(message, deadline)
+        self.sleep(_GOING_DOWN)
+        while self.clock() < deadline:
+            try:
+                seen = self.send(Batch(calls=question()))
+            except self.away as lost:
+                error = str(lost) or type(lost).__name__
+                self._reconnect(deadline)
+                continue
+            if seen is not None and is_another_boot(boot, seen.boot):
+                if seen["logon"].ok:
+                    return
+                error = "it has booted, and its logon screen is not up yet"
+            elif seen is not None and not ordered:
+                ordered, error = self._order(message, deadline)
+            elif seen is not None:
+                error = "it has been told to reboot, and still runs"
+            self.sleep(_PAUSE)
+        raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
-        def send(command: str = command) -> tuple[int, bytes, bytes]:
-            return self._send(command, *arguments, **keywords)
-
-        script = _script(command)
-        if _ORDER in script:
-            return self._give(send)
-        if BOOT_TIME in script:
-            if self._order is None and self._boot_time:
-                return 0, self._boot_time, b""
-            code, output, errors = send(self._patiently(command, script))
-            return (code, self._look(output) if code == 0 else output, errors)
-        if _LOGON in script and (token := _TOKEN.search(script)):
-            if self._back:
-                return 0, token[1].encode(), b""
-            return send(_encoded(command, _WAIT + script))
-        return send()
-
-    def _give(self, send: t.Callable[[], tuple[int, bytes, bytes]]) -> tuple[int, bytes, bytes]:
-        """Gives the order."""
-        self._order, self._lost = send, True
+    def _order(self, message: str, deadline: float) -> tuple[bool, str]:
+        """Give the order; returns whether the node surely has it, and what to say if it never goes down."""
         try:
-            answer = send()
-        except Exception as error:
-            # win_reboot fails at once where a plugin raises anything else.
-            raise AnsibleConnectionFailure(str(error) or type(error).__name__) from error
-        self._lost = False
-        return answer
+            seen = self.send(Batch(calls=order(message), key=self.keys[-1]))
+            if seen is not None and seen.state == "known":
+                # An earlier attempt arrived, and its answer did not.
+                seen = self.send(Batch(mode="collect", key=self.keys[-1], wait=5))
+        except self.away as lost:
+            self._reconnect(deadline)
+            return False, str(lost) or type(lost).__name__
+        if seen is None or seen.state in ("unknown", "running"):
+            return False, "the order was not answered"
+        if seen.state == "lost":
+            # The session that gave the order was ended in the middle. A second order is harmless: it ends as 1115.
+            self.keys.append(str(uuid.uuid4()))
+            return False, "the order was interrupted"
+        refused = [seen[name] for name in ("order", "again")]
+        if not any(result.ok for result in refused):
+            said = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())
+            raise NotRebooted(f"shutdown.exe ended with {refused[-1].exit_code}: {said}")
+        return True, ""
 
-    def _patiently(self, command: str, script: str) -> str:
-        """The question for the boot time; after an order that has surely arrived, one that waits on the node."""
-        if self._order is None or self._lost or not self._boot_time.isdigit():
-            return command
-        return _encoded(command, _STILL.format(boot=int(self._boot_time), drift=_DRIFT) + script)
-
-    def _look(self, output: bytes) -> bytes:
-        """Reads an answer to BOOT_TIME; returns the boot time, the one from before where it is the same."""
-        boot_time, dummy, logon = output.strip().partition(b" ")
-        if self._order is None:
-            self._boot_time = boot_time
-        elif not _same(boot_time, self._boot_time):
-            self._lost, self._back = False, logon.strip().lower() == b"true"
-        else:
-            if self._lost:
-                # A link that breaks again leaves it to the next look.
-                with contextlib.suppress(Exception):
-                    self._order()
-                    self._lost = False
-            return self._boot_time
-        return boot_time
-
-
-def file_time(moment: str) -> bytes:
-    """A moment in ISO 8601 (UTC) as Windows' file time, as a node prints it; empty where it is none."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,7})\d*)?Z", moment, re.ASCII)
-    if not match:
-        return b""
-    try:
-        since = datetime.datetime.fromisoformat(match[1]) - _FILE_TIME_BEGINS
-    except ValueError:
-        return b""
-    return str(since // datetime.timedelta(seconds=1) * 10**7 + int((match[2] or "").ljust(7, "0"))).encode()
-
-
-def _same(one: bytes, other: bytes) -> bool:
-    """Whether two boot times are of one boot."""
-    if one.isdigit() and other.isdigit():
-        return abs(int(one) - int(other)) <= _DRIFT
-    return one == other
-
-
-def _script(command: str) -> str:
-    """The PowerShell in a command line, or the command line itself."""
-    dummy, encoded, text = command.partition(" -EncodedCommand ")
-    try:
-        return base64.b64decode(text, validate=True).decode("utf-16-le") if encoded else command
-    except ValueError:
-        return command
-
-
-def _encoded(command: str, script: str) -> str:
-    """The command line with another script in it."""
-    before, encoded, dummy = command.partition(" -EncodedCommand ")
-    return f"{before}{encoded}{base64.b64encode(script.encode('utf-16-le')).decode()}" if encoded else command
+    def _reconnect(self, deadline: float) -> None:
+        """Connect again, with growing pauses, until there is a link or the time is over."""
+        pause = 0.5
+        while self.clock() < deadline:
+            self.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            try:
+                self.reconnect()
+            except Exception:  # noqa: S112 - the plugins raise many types while a node is away
+                continue
+            return

@@ -10,7 +10,7 @@ import uuid
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ...remote.node import BatchLost, NodeError
+from ...remote.errors import BatchLost, NodeError
 from ...wire.messages import Batch, Call, Observation, Progress
 from ..facts import journal as hns_journal
 from ..facts import services

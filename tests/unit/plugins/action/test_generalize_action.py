@@ -17,7 +17,7 @@ from unit.fake_node import FakeTime
 
 from ansible_collections.winkube.node.plugins.action import generalize as action
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, sysprep
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine

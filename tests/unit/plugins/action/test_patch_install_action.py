@@ -14,7 +14,7 @@ from ansible.errors import AnsibleConnectionFailure
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.action import patch_install as action
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Observation
 from simulator.machine.machine import Machine

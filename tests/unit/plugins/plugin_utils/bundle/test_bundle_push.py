@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle import push, u
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import IndexEntry
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import upload
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings

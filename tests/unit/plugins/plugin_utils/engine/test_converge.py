@@ -10,7 +10,7 @@ from unit.fake_settings import Download, Setting, World, converge, titles
 from unit.scripted_machine import Warned, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import UnsupportedWindows
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult, Results
 
 

@@ -16,7 +16,7 @@ from unit.scripted_machine import failure
 from ansible_collections.winkube.node.plugins.plugin_utils.engine import disk_space
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, DiskSpace
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Results
 from simulator.machine.files import GIGABYTE
 from simulator.machine.objects import ProgramResult

@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.batch imp
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.cleanup import Cleanup, CleanupOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupRequest, ScopeError
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
     Batch,
     Call,

@@ -23,7 +23,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.logs import archive a
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import gathering
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.selection import Export, SelectedFile, Selection
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.values import redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Observation, Stopped

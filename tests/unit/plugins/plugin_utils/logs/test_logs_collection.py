@@ -16,7 +16,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.collection import Collection, file_name
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import Redaction

@@ -11,11 +11,12 @@ from ansible.errors import AnsibleConnectionFailure
 from unit.fake_node import FakeAction, FakeTime, Fault
 from unit.scripted_machine import ScriptedMachine
 
-from ansible_collections.winkube.node.plugins.plugin_utils.remote import ansible_connection
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import FOLDER, BatchLost, Node, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import FOLDER, Node
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.ansible_data import plain
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Progress, RunningCall
+from simulator.machine.objects import ProgramResult
 
 CALLS = (Call(id="a", command="Get-A"), Call(id="b", command="Set-B"))
 
@@ -244,28 +245,48 @@ def test_a_batch_too_large_is_refused_before_it_is_sent(machine: ScriptedMachine
     assert action._connection.commands == 0
 
 
-def test_a_reboot_is_waited_for(machine: ScriptedMachine) -> None:
-    node, action = make(machine, reboot=77)
+def test_a_reboot_is_one_order_and_waited_for(machine: ScriptedMachine) -> None:
+    node, _ = make(machine)
+    reach(node)
     node.reboot(step="feature")
     assert machine.reboots == 1
-    assert action.reboot_args[0]["reboot_timeout"] == 77
+    assert machine.node.power.last_reason == "winkube.node: feature"
+    # The boot time was known: the order, what is lost while the node is away, and one question when it is back.
+    assert [batch["mode"] for batch in machine.batches[1:]].count("run") <= 3
+    assert node.observe(CALLS[:1]).boot == machine.boot
 
 
-@pytest.mark.parametrize(
-    ("result", "expected"),
-    [
-        ({"failed": True, "msg": "Timed out waiting for last boot time check"}, NodeError),
-        ({"rebooted": False}, NodeError),
-        ({"unreachable": True, "msg": "no route"}, AnsibleConnectionFailure),
-    ],
-)
-def test_a_reboot_that_fails_names_node_and_step(
-    machine: ScriptedMachine, result: dict[str, t.Any], expected: type[Exception]
-) -> None:
-    node, action = make(machine)
-    action.reboot_result = result
-    with pytest.raises(expected, match="win-1: feature: "):
+@pytest.mark.parametrize("fault", ["before", "after", "garbled"])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_node_reboots_once_wherever_the_link_breaks(machine: ScriptedMachine, fault: Fault, number: int) -> None:
+    node, _ = make(machine, {1 + number: fault})
+    reach(node)
+    node.reboot()
+    assert machine.reboots == 1
+    node.observe(CALLS[:1])
+    assert machine.kept() == []
+
+
+def test_a_shutdown_that_somebody_scheduled_is_replaced(machine: ScriptedMachine) -> None:
+    machine.node.power.shutdown(delay=1_000_000)
+    node, _ = make(machine)
+    node.reboot()
+    assert machine.reboots == 1
+    assert machine.is_on
+
+
+def test_a_reboot_that_fails_names_node_and_step() -> None:
+    refused = ProgramResult(5, "", "Access is denied.(5)\r\n")
+    node, _ = make(ScriptedMachine({"shutdown.exe": lambda _: refused}))
+    with pytest.raises(NodeError, match=r"win-1: feature: shutdown.exe ended with 5: Access is denied.\(5\)"):
         node.reboot(step="feature")
+
+
+def test_a_node_that_cannot_be_reached_is_not_ordered_to_reboot(machine: ScriptedMachine) -> None:
+    node, _ = make(machine, dict.fromkeys(range(1, 100), "before"))
+    with pytest.raises(AnsibleConnectionFailure, match="win-1: feature: connection reset by peer"):
+        node.reboot(step="feature")
+    assert machine.batches == []
 
 
 def test_values_of_yaml_become_plain_json() -> None:
@@ -289,44 +310,6 @@ def test_who_can_tell_how_far_files_are_is_asked_sooner(
     node, _ = make(machine)
     node.run(Batch(calls=(Call(id="a", command="x.exe", watch=watch, long=True),)))
     assert [batch["wait"] for batch in machine.batches if batch["mode"] == "collect"] == waits
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What each reboot takes for the boot time before it, without asking; empty where it asks."""
-    seen: list[str] = []
-    monkeypatch.setattr(ansible_connection, "RebootWatch", lambda send, boot: seen.append(boot) or send)
-    return seen
-
-
-def test_a_boot_time_is_known_until_the_node_may_have_booted_again(machine: ScriptedMachine, taken: list[str]) -> None:
-    node, _ = make(machine, {2: "before"})
-    first = machine.boot
-    reach(node)
-    node.reboot()
-    node.reboot()
-    # Its first attempt breaks.
-    reach(node)
-    last = machine.boot
-    node.reboot()
-    assert taken == [first, "", last]
-    assert first != last
-
-
-def test_what_was_written_down_when_a_batch_ended_is_no_boot_time_of_now(
-    machine: ScriptedMachine, taken: list[str]
-) -> None:
-    # The node does the batch and goes down with the answer.
-    node, _ = make(machine, {2: "after"})
-    node.observe(())
-    node.run(Batch(calls=CALLS[1:]))
-    node.reboot()
-    node.observe(())
-    node.run(Batch(calls=(Call(id="b", command="Set-B", long=True),)))
-    last = machine.boot
-    node.reboot()
-    # Where the link holds, what was known before still is.
-    assert taken == ["", last]
 
 
 @pytest.mark.parametrize(

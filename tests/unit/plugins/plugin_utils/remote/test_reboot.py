@@ -2,147 +2,163 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
-import base64
-import contextlib
-import re
+import datetime
+import typing as t
 
 import pytest
-from ansible.errors import AnsibleConnectionFailure
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.fake_node import FakeTime
 
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.reboot import BOOT_TIME, RebootWatch, file_time
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.reboot import (
+    LOGON_KEY,
+    NotRebooted,
+    Reboot,
+    is_another_boot,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation, State
 
-ORDER = "C:\\Windows\\System32\\shutdown.exe /r /t 2 /c 'x'"
-LOST = ConnectionError("reset by peer")
-LOGON = "Get-Item -LiteralPath 'HKLM:\\SOFTWARE\\X\\AutoLogonChecked' -ErrorAction Stop; 'success-0f-1e'"
-BOOTED = "2026-11-21T12:00:00.1234567Z"
-FILE_TIME = 134397360001234567
-
-
-def encoded(script: str) -> str:
-    text = base64.b64encode(script.encode("utf-16-le")).decode()
-    return f"PowerShell -NoProfile -NonInteractive -ExecutionPolicy Unrestricted -EncodedCommand {text}"
+BEFORE, AFTER = "2026-11-23T03:00:00.1234567Z", "2026-11-23T04:10:00.7654321Z"
 
 
-class Node:
-    """What a node answers in turn: an exception, or a boot time, or to an order its exit code."""
+class LostError(Exception):
+    """The link broke."""
 
-    def __init__(self, *answers: Exception | bytes) -> None:
-        self.answers = list(answers)
-        self.orders = 0
-        self.commands: list[str] = []
 
-    def __call__(self, command: str, in_data: bytes | None = None) -> tuple[int, bytes, bytes]:
-        self.commands.append(command)
-        self.orders += command == encoded(ORDER)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return 0, answer, b""
+def answer(boot: str, *, state: State = "finished", **results: CallResult) -> Observation:
+    return Observation(state=state, calls=results, boot=boot)
+
+
+def said(*, logon: bool, boot: str = AFTER) -> Observation:
+    return answer(boot, logon=CallResult(ok=logon, output=({"key_exists": logon},)))
+
+
+ORDERED = answer(
+    BEFORE,
+    logon=CallResult(ok=True),
+    order=CallResult(ok=True, exit_code=0),
+    cancel=CallResult(ok=True),
+    again=CallResult(ok=True),
+)
+REFUSED = answer(
+    BEFORE,
+    logon=CallResult(ok=True),
+    order=CallResult(ok=False, exit_code=5),
+    cancel=CallResult(ok=False, exit_code=5),
+    again=CallResult(ok=False, exit_code=5, stderr="Access is denied.(5)\r\n"),
+)
+KNOWN = answer(BEFORE, state="known")
+RUNS = said(logon=False, boot=BEFORE)
+BACK = said(logon=True)
+Step = Observation | Exception | None
+
+
+class Server:
+    """Answers in turn what a test says; the last answer stays."""
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps = list(steps)
+        self.batches: list[Batch] = []
+        self.reconnects = 0
+
+    def send(self, batch: Batch) -> Observation | None:
+        self.batches.append(batch)
+        step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    def reconnect(self) -> None:
+        self.reconnects += 1
+        if self.reconnects % 2:
+            raise LostError("refused")
+
+    def orders(self) -> list[str | None]:
+        """The keys of the orders that were sent."""
+        return [batch.key for batch in self.batches if batch.mode == "run" and batch.key]
+
+
+def reboot(server: Server, timeout: float = 600.0) -> Reboot:
+    time = FakeTime()
+    made = Reboot(
+        send=server.send,
+        reconnect=server.reconnect,
+        away=(LostError,),
+        timeout=timeout,
+        clock=time.clock,
+        sleep=time.sleep,
+    )
+    made.run(BEFORE, "for a feature")
+    return made
 
 
 @pytest.mark.parametrize(
-    ("answers", "orders"),
+    ("steps", "keys"),
     [
-        # The boot time before, the order's answer, then looks at the boot time.
-        ([b"before", b"", b"before", b"after"], 1),
-        ([b"before", LOST, b"after"], 1),
-        ([b"before", LOST, LOST, b"after"], 1),
-        ([b"before", LOST, b"before", b"", b"before", b"after"], 2),
-        ([b"before", LOST, b"before\r\n", b'{"rc": 1115}', b"before", b"after"], 2),
-        ([b"before", LOST, b"before", LOST, b"before", b"", b"after"], 3),
+        pytest.param([ORDERED, BACK], 1, id="at once"),
+        pytest.param([ORDERED, LostError("gone"), BACK], 1, id="it goes down under the question"),
+        pytest.param([ORDERED, RUNS, RUNS, LostError("gone"), BACK], 1, id="services hold the shutdown up"),
+        pytest.param([ORDERED, None, said(logon=False), BACK], 1, id="updates are configured before the logon screen"),
+        pytest.param([LostError("gone"), BACK], 1, id="the answer to the order is lost"),
+        pytest.param([LostError("gone"), RUNS, KNOWN, ORDERED, LostError("gone"), BACK], 1, id="the order had arrived"),
+        pytest.param([LostError("gone"), RUNS, ORDERED, BACK], 1, id="the order had not arrived"),
+        pytest.param([None, RUNS, KNOWN, ORDERED, BACK], 1, id="the answer was garbled"),
+        pytest.param([LostError("gone"), RUNS, KNOWN, answer(BEFORE, state="lost"), RUNS, ORDERED, BACK], 2,
+                     id="the session ended in the middle of the order"),
+    ],
+)  # fmt: skip
+def test_a_node_has_rebooted_when_it_says_so(steps: list[Step], keys: int) -> None:
+    server = Server(*steps)
+    made = reboot(server)
+    assert len(set(server.orders())) == len(made.keys) == keys
+    assert server.steps == [BACK]
+
+
+def test_an_order_that_was_answered_is_never_repeated() -> None:
+    server = Server(ORDERED, *[RUNS] * 20, LostError("gone"), BACK)
+    reboot(server)
+    assert len(server.orders()) == 1
+
+
+def test_the_question_waits_on_the_node() -> None:
+    server = Server(ORDERED, BACK)
+    reboot(server)
+    (call,) = server.batches[-1].calls
+    assert call.parameters == {"values": [{"path": LOGON_KEY}]}
+    assert (call.until, call.retries, call.on_error) == ({"key_exists": True}, 240, "continue")
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([REFUSED], r"shutdown.exe ended with 5: Access is denied.\(5\)$"),
+        ([ORDERED, RUNS], "back within 600 seconds; last seen: it has been told to reboot, and still runs"),
+        ([ORDERED, LostError("refused")], "back within 600 seconds; last seen: refused"),
+        ([ORDERED, said(logon=False)], "it has booted, and its logon screen is not up yet"),
+        ([None], "the order was not answered"),
     ],
 )
-def test_an_order_that_was_lost_is_given_again_until_the_node_has_it(
-    answers: list[Exception | bytes], orders: int
+def test_a_node_that_is_not_back_in_time(steps: list[Step], expected: str) -> None:
+    with pytest.raises(NotRebooted, match=expected):
+        reboot(Server(*steps))
+
+
+@given(
+    st.datetimes(datetime.datetime(2020, 1, 1), datetime.datetime(2040, 1, 1)),
+    st.timedeltas(datetime.timedelta(days=-300), datetime.timedelta(days=300)),
+)
+def test_boot_times_of_one_boot_differ_by_milliseconds_at_most(
+    moment: datetime.datetime, later: datetime.timedelta
 ) -> None:
-    node = Node(*answers)
-    watch = RebootWatch(node)
-    watch(encoded(BOOT_TIME), in_data=None)
-    try:
-        watch(encoded(ORDER), in_data=None)
-    except AnsibleConnectionFailure as error:
-        assert error.__cause__ is LOST  # noqa: PT017 - some of these are lost, some are not
-    seen = b""
-    while seen != b"after":
-        try:
-            seen = watch(encoded(BOOT_TIME), in_data=None)[1]
-        except ConnectionError:
-            continue
-    assert node.answers == []
-    assert node.orders == orders
+    first, second = (f"{one.isoformat(timespec='microseconds')}0Z" for one in (moment, moment + later))
+    assert is_another_boot(first, second) == (abs(later) > datetime.timedelta(milliseconds=100))
 
 
-def test_other_commands_pass() -> None:
-    node = Node(b"a", LOST)
-    assert RebootWatch(node)("whoami")[1] == b"a"
-    with pytest.raises(ConnectionError):
-        RebootWatch(node)("x -EncodedCommand ä")
+@pytest.mark.parametrize(("before", "now", "expected"), [("?", "?", False), ("?", AFTER, True), ("", "?", True)])
+def test_boot_times_that_cannot_be_read(before: str, now: str, expected: bool) -> None:
+    assert is_another_boot(before, now) is expected
 
 
-def ask(watch: RebootWatch, script: str) -> bytes:
-    return watch(encoded(script), in_data=None)[1]
-
-
-def test_a_node_that_has_said_when_it_booted_is_not_asked_again() -> None:
-    node = Node(b"", b"%d True" % (FILE_TIME + 600 * 10**7))
-    watch = RebootWatch(node, BOOTED)
-    assert ask(watch, BOOT_TIME) == b"%d" % FILE_TIME
-    ask(watch, ORDER)
-    assert ask(watch, BOOT_TIME) == b"%d" % (FILE_TIME + 600 * 10**7)
-    assert ask(watch, LOGON) == b"success-0f-1e"
-    assert (len(node.commands), node.orders) == (2, 1)
-
-
-def test_a_node_that_goes_down_is_not_taken_for_one_that_is_back() -> None:
-    # Windows computes its boot time from its clock, which may have been set meanwhile by some milliseconds.
-    node = Node(b"", b"%d False" % (FILE_TIME + 5994), b"%d True" % (FILE_TIME - 5994))
-    watch = RebootWatch(node, BOOTED)
-    before = ask(watch, BOOT_TIME)
-    ask(watch, ORDER)
-    assert ask(watch, BOOT_TIME) == before
-    assert ask(watch, BOOT_TIME) == before
-    node.answers = [b"no logon screen"]
-    assert ask(watch, LOGON) == b"no logon screen"
-
-
-def test_a_node_that_still_configures_updates_is_waited_for_on_the_node() -> None:
-    node = Node(b"", b"%d False" % (FILE_TIME + 10**9), b"success-0f-1e")
-    watch = RebootWatch(node, BOOTED)
-    ask(watch, ORDER)
-    ask(watch, BOOT_TIME)
-    assert ask(watch, LOGON) == b"success-0f-1e"
-    sent = base64.b64decode(node.commands[-1].rpartition(" ")[2]).decode("utf-16-le")
-    assert sent.endswith(LOGON)
-    assert "Start-Sleep" in sent
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_a_node_that_goes_down_slowly_is_waited_for_on_the_node(lost: bool) -> None:
-    node = Node(LOST if lost else b"", b"%d True" % (FILE_TIME + 10**9))
-    watch = RebootWatch(node, BOOTED)
-    with contextlib.suppress(AnsibleConnectionFailure):
-        ask(watch, ORDER)
-    ask(watch, BOOT_TIME)
-    sent = base64.b64decode(node.commands[-1].rpartition(" ")[2]).decode("utf-16-le")
-    assert sent.endswith(BOOT_TIME)
-    # Whether a lost order arrived is to be known at once.
-    assert ("Start-Sleep" in sent) is not lost
-    # Another boot is one whose time differs either way: after it the clock may be behind.
-    asked = re.search(r"if \(\[Math\]::Abs\((.*)\.ToFileTime\(\) - (\d+)\) -le (\d+)\) \{ Start-Sleep", sent)
-    assert (asked is None) is lost
-    assert asked is None or asked.group(2, 3) == (str(FILE_TIME), str(10**6))
-
-
-@pytest.mark.parametrize(
-    ("moment", "expected"),
-    [
-        (BOOTED, b"%d" % FILE_TIME),
-        ("2026-11-21T12:00:00Z", b"134397360000000000"),
-        ("2026-11-21T12:00:00.5Z", b"134397360005000000"),
-        ("2026-13-21T12:00:00Z", b""),
-        ("yesterday", b""),
-        ("", b""),
-    ],
-)
-def test_file_times(moment: str, expected: bytes) -> None:
-    assert file_time(moment) == expected
+def test_an_error_that_is_no_broken_link_ends_the_wait() -> None:
+    with pytest.raises(ValueError, match="a bug"):
+        reboot(Server(t.cast("Step", ValueError("a bug"))))

@@ -14,7 +14,7 @@ from unit.resource_answers import one
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings

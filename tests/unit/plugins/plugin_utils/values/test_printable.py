@@ -12,7 +12,7 @@ from ansible.utils.display import Display
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.values.printable import all_printable, printable
 from ansible_collections.winkube.node.plugins.plugin_utils.values.terminal import show
 

@@ -11,7 +11,7 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import code_policies
 from simulator.machine.machine import Machine

@@ -11,7 +11,8 @@ import pytest
 from unit.fake_node import FakeAction, FakeTime
 from unit.scripted_machine import ScriptedMachine
 
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.typed_values import BadAnswer

@@ -17,7 +17,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.actions.node_action import NodeAction
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
