@@ -13,12 +13,13 @@ from ansible.plugins.action import ActionBase
 
 from ..connection import checks
 from ..connection.host import settings_of_connection
-from ..engine.converge import Convergence, ConvergenceNode
+from ..engine.converge import Convergence
 from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
 from ..remote import memory
 from ..remote.errors import NodeError
 from ..remote.node import Node
+from ..remote.protocol import RemoteNode
 from ..remote.timeouts import Timeouts
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError
@@ -128,7 +129,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
 
     def converge(
-        self, node: ConvergenceNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+        self, node: RemoteNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
     ) -> dict[str, t.Any]:
         """Converges the node on resources, as check mode and the options say.
 
@@ -138,7 +139,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return self.converged(node, resources, options)[0]
 
     def converged(
-        self, node: ConvergenceNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+        self, node: RemoteNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
     ) -> tuple[dict[str, t.Any], ConvergenceOutcome]:
         """The same, with the outcome that the result was made of."""
         work = Convergence(

@@ -9,9 +9,9 @@ import typing as t
 
 from ..downloads import curl
 from ..downloads.attempts import FETCHED
-from ..engine.converge import ConvergenceNode
 from ..engine.planning import Questions, prefix
 from ..engine.resource import Resource
+from ..remote.protocol import RemoteNode
 from ..resources.artifact import Artifact
 from ..windows import windows_info
 from ..wire.messages import Batch, Call, CallResult, Observation, Progress
@@ -142,7 +142,7 @@ class Recorder:
         node: the node.
     """
 
-    def __init__(self, node: ConvergenceNode) -> None:
+    def __init__(self, node: RemoteNode) -> None:
         self._node = node
         self.name = node.name
         self.seen: dict[str, CallResult] = {}

@@ -9,11 +9,11 @@ import json
 import re
 import typing as t
 
-from ..engine.converge import ConvergenceNode
 from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
 from ..image_stores.store import Store, StoredImage, repository
 from ..node_config import registries
+from ..remote.protocol import RemoteNode
 from ..resources.container_image import ContainerImage
 from ..resources.load import load
 from ..values.errors import ResourceError
@@ -262,7 +262,7 @@ class StoreWatcher:
         store: whose listing is remembered.
     """
 
-    def __init__(self, node: ConvergenceNode, store: Store) -> None:
+    def __init__(self, node: RemoteNode, store: Store) -> None:
         self._node, self._store = node, store
         self.held: dict[str, StoredImage] = {}
         self._first = True

@@ -9,11 +9,12 @@ import datetime
 import typing as t
 
 from ..remote.errors import BatchLost, NodeError
+from ..remote.protocol import RemoteNode
 from ..values.errors import ResourceError
 from ..windows import code_policies
 from ..windows import windows_info as node_header
 from ..windows.windows_info import WindowsInfo
-from ..wire.messages import Batch, Call, CallResult, Observation, Progress
+from ..wire.messages import Batch, CallResult, Observation
 from ..wire.typed_values import MISREAD, BadAnswer
 from . import disk_space
 from .deferral import split
@@ -21,22 +22,6 @@ from .outcome import AppliedChange, ConvergenceOutcome
 from .planning import RESTART, Planned, PlannedBatch, Questions, failed_call, is_done, next_work, plan
 from .progress import ProgressReporter
 from .resource import Resource
-
-
-class ConvergenceNode(t.Protocol):
-    """What convergence needs of a node; `node.Node` is one."""
-
-    name: str
-    on_progress: t.Callable[[Progress], None] | None
-
-    @property
-    def remote_commands(self) -> int: ...
-
-    def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation: ...
-
-    def run(self, batch: Batch, *, step: str = ..., private: bool = ...) -> Observation: ...
-
-    def reboot(self, *, step: str = ...) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,7 +57,7 @@ class Convergence:
 
     def __init__(
         self,
-        node: ConvergenceNode,
+        node: RemoteNode,
         resources: t.Sequence[Resource],
         *,
         check_mode: bool = False,

@@ -10,10 +10,11 @@ import typing as t
 import uuid
 
 from ..remote.errors import BatchLost, NodeError
+from ..remote.protocol import RemoteNode
 from ..remote.upload import push, sha256
 from ..windows.path_calls import make_directory
 from ..windows.windows_info import VERSIONS
-from ..wire.messages import Batch, Call, Observation, Progress
+from ..wire.messages import Batch, Call, Progress
 from . import files as patches_files
 from . import observe as patches_observe
 from . import update as patches_update
@@ -30,32 +31,6 @@ _LOOKS = 3
 FIRST_POLL, POLL = 600, 900
 """Seconds for which the node is asked whether an installation has ended, first and then: a cumulative update takes it
 a quarter to half an hour, and each question is a remote command. The answer comes when it has ended, not later."""
-
-
-class PatchNode(t.Protocol):
-    """What patching needs of a node; `node.Node` is one."""
-
-    name: str
-    on_progress: t.Callable[[Progress], None] | None
-
-    @property
-    def remote_commands(self) -> int: ...
-
-    def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation: ...
-
-    def run(self, batch: Batch, *, step: str = ..., private: bool = ..., system: bool = ...) -> Observation: ...
-
-    def wait(self, key: str, *, step: str) -> Observation: ...
-
-    def forget(self, keys: t.Iterable[str]) -> None: ...
-
-    def start_job(
-        self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
-    ) -> t.Mapping[str, t.Any] | None: ...
-
-    def put(self, local: str, remote: str, *, step: str) -> None: ...
-
-    def reboot(self, *, step: str = ...) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,7 +61,7 @@ class PatchRun:
 
     def __init__(
         self,
-        node: PatchNode,
+        node: RemoteNode,
         patches: t.Sequence[Patch],
         options: PatchOptions,
         *,

@@ -16,20 +16,13 @@ import typing as t
 
 from ..wire.messages import Call, Json, Observation
 from .errors import NodeError
+from .protocol import RemoteNode
 
 PIECE = 4 * 1024 * 1024
 """Bytes of one remote command: it is in memory several times, as base64 and as JSON."""
 
 
-class ObservingNode(t.Protocol):
-    """What is needed of a node."""
-
-    name: str
-
-    def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation: ...
-
-
-def fetch(node: ObservingNode, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
+def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
     """Brings a file.
 
     Parameters:

@@ -11,17 +11,12 @@ import tempfile
 import typing as t
 
 from ..wire.messages import Call, Json
+from .protocol import RemoteNode
 
 PIECE = 32 * 1024 * 1024
 """Bytes of a piece; larger where a file would have too many for one command line of cmd.exe (8191 characters)."""
 _PIECES = 40
 _BLOCK = 1024 * 1024
-
-
-class UploadNode(t.Protocol):
-    """What a transfer needs of a node; `node.Node` is one."""
-
-    def put(self, local: str, remote: str, *, step: str) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +49,7 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
     )
 
 
-def push(node: UploadNode, local: str, target: str, there: t.Mapping[str, int], step: str) -> int:
+def push(node: RemoteNode, local: str, target: str, there: t.Mapping[str, int], step: str) -> int:
     """Writes what is not on the node yet.
 
     Parameters:

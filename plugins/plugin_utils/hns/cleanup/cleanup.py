@@ -11,7 +11,8 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 
 from ...remote.errors import BatchLost, NodeError
-from ...wire.messages import Batch, Call, Observation, Progress
+from ...remote.protocol import RemoteNode
+from ...wire.messages import Batch, Observation, Progress
 from ..facts import journal as hns_journal
 from ..facts import services
 from ..facts.journal import Journal
@@ -24,21 +25,6 @@ from .planning import make_plan
 
 _ROUNDS = 6
 """Looks at a node: after a lost batch, a restart of HNS, a reboot, and once more each."""
-
-
-class CleanupNode(t.Protocol):
-    """What a cleanup needs of a node; `node.Node` is one."""
-
-    name: str
-    on_progress: t.Callable[[Progress], None] | None
-
-    def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation: ...
-
-    def run(self, batch: Batch, *, step: str = ..., private: bool = ...) -> Observation: ...
-
-    def wait(self, key: str, *, step: str) -> Observation: ...
-
-    def reboot(self, *, step: str = ...) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +53,7 @@ class Cleanup:
 
     def __init__(
         self,
-        node: CleanupNode,
+        node: RemoteNode,
         wish: CleanupRequest,
         options: CleanupOptions,
         *,

@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the engine, HNS cleanup, patches, log collection and bundles need of a node; `node.Node` is one."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..wire.messages import Batch, Call, Observation, Progress
+
+
+class RemoteNode(t.Protocol):
+    """A Windows node that can be observed, changed and rebooted."""
+
+    name: str
+    on_progress: t.Callable[[Progress], None] | None
+
+    @property
+    def remote_commands(self) -> int:
+        """How many commands were sent to the node."""
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation:
+        """Run calls that change nothing."""
+
+    def run(self, batch: Batch, *, step: str = ..., private: bool = ..., system: bool = ...) -> Observation:
+        """Run a batch at most once."""
+
+    def wait(self, key: str, *, step: str) -> Observation:
+        """Wait for a batch that an earlier run left at work."""
+
+    def forget(self, keys: t.Iterable[str]) -> None:
+        """Have the next command delete what the node keeps under these keys."""
+
+    def start_job(
+        self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
+    ) -> t.Mapping[str, t.Any] | None:
+        """Start another collection's action detached, as SYSTEM."""
+
+    def put(self, local: str, remote: str, *, step: str) -> None:
+        """Write a file of the controller to the node."""
+
+    def reboot(self, *, step: str = ...) -> None:
+        """Reboot the node and wait until it can be used."""
