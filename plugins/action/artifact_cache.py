@@ -10,6 +10,7 @@ import typing as t
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.artifacts import cache
 from ..plugin_utils.artifacts.locations import ArtifactError
+from ..plugin_utils.engine.answers import Answers
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
 from ..plugin_utils.resources import directory
@@ -47,9 +48,9 @@ class ActionModule(NodeAction):
             *directory.closed([options["cache_dir"]], content="writable"),
         ]
         resources = load([*folders, *wanted])
-        told = cache.Recorder(node)
-        result, outcome = self.converged(told, resources, options)
-        entries = cache.table(resources, told, outcome.header.version if outcome.header else None)
+        answers = Answers()
+        result, outcome = self.converged(node, resources, options, answers)
+        entries = cache.table(resources, answers, outcome.header.version if outcome.header else None)
         warnings = [*result.get("warnings", ()), *cache.unverified(wanted)]
         return {
             **result,

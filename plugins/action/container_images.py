@@ -8,6 +8,7 @@ import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.container_images import listing
+from ..plugin_utils.engine.answers import Answers
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
 from ..plugin_utils.resources.container_image import ContainerImage
@@ -43,12 +44,13 @@ class ActionModule(NodeAction):
             resources, store = listing.wanted(options), listing.store_of(options)
         except (listing.Refused, ResourceError) as error:
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
-        watched = listing.StoreWatcher(node, store)
-        result, outcome = self.converged(t.cast("Node", watched), resources, options)
-        after = watched.held
+        answers = Answers()
+        result, outcome = self.converged(node, resources, options, answers)
+        seen = answers.to_first(store.look())
+        before = after = store.read(seen) if seen else {}
         if outcome.changes and not self._task.check_mode and not result.get("unreachable"):
             after = store.read(node.observe(store.look(), step="look at the store").calls)
         images = [resource for resource in resources if isinstance(resource, ContainerImage)]
         version = outcome.header.version if outcome.header else None
-        shown = listing.results(images, watched.held, after, outcome, version)
+        shown = listing.results(images, before, after, outcome, version)
         return {**result, "images": shown, "remote_commands": node.remote_commands}

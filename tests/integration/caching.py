@@ -13,7 +13,8 @@ from pathlib import Path
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache as artifacts_cache
-from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.cache import CacheEntry, Recorder
+from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.cache import CacheEntry
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.answers import Answers
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
@@ -59,15 +60,15 @@ def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | No
     check_mode = options.pop("check_mode", False)
     resources = load(artifacts_cache.wanted(lists, cache_dir=CACHE, **options))
     before = node.remote_commands
-    told = Recorder(node)
-    work = Convergence(told, resources, check_mode=check_mode)
+    answers = Answers()
+    work = Convergence(node, resources, check_mode=check_mode, answers=answers)
     try:
         outcome = work.run()
     except NodeError as error:
         work.outcome.failures.append(str(error))
         outcome = work.outcome
     version = outcome.header.version if outcome.header else None
-    return Run(outcome, artifacts_cache.table(resources, told, version), node.remote_commands - before)
+    return Run(outcome, artifacts_cache.table(resources, answers, version), node.remote_commands - before)
 
 
 def offer(server: ArtifactServer, version: str, content: bytes, kind: str = "tool") -> str:

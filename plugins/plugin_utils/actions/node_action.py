@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 
 from ..connection import checks
 from ..connection.host import settings_of_connection
+from ..engine.answers import Answers
 from ..engine.converge import Convergence
 from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
@@ -139,9 +140,13 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return self.converged(node, resources, options)[0]
 
     def converged(
-        self, node: RemoteNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+        self,
+        node: RemoteNode,
+        resources: t.Sequence[Resource],
+        options: t.Mapping[str, t.Any],
+        answers: Answers | None = None,
     ) -> tuple[dict[str, t.Any], ConvergenceOutcome]:
-        """The same, with the outcome that the result was made of."""
+        """The same, with the outcome that the result was made of; `answers` keeps what the node answered."""
         work = Convergence(
             node,
             resources,
@@ -152,6 +157,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             allowed_code_policies=options["allowed_code_policies"],
             say=show,
             disk_limit=options.get("disk_limit_gib", 0) * 2**30 or None,
+            answers=answers,
         )
         try:
             outcome = work.run()

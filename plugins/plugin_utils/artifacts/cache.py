@@ -9,12 +9,10 @@ import typing as t
 
 from ..downloads import curl
 from ..downloads.attempts import FETCHED
-from ..engine.planning import Questions, prefix
+from ..engine.answers import Answers
 from ..engine.resource import Resource
-from ..remote.protocol import RemoteNode
 from ..resources.artifact import Artifact
-from ..windows import windows_info
-from ..wire.messages import Batch, Call, CallResult, Observation, Progress
+from ..wire.messages import CallResult
 from . import catalogue, locations, sites, verification
 from .catalogue import ArtifactError
 
@@ -135,47 +133,6 @@ def _of_host(host: str, names: t.Sequence[str]) -> str:
     )
 
 
-class Recorder:
-    """A node that keeps what it says: for a table of what was found and done.
-
-    Args:
-        node: the node.
-    """
-
-    def __init__(self, node: RemoteNode) -> None:
-        self._node = node
-        self.name = node.name
-        self.seen: dict[str, CallResult] = {}
-        """Results of observations, by call id."""
-        self.applied: dict[str, CallResult] = {}
-        """Results of changes, by call id."""
-
-    @property
-    def on_progress(self) -> t.Callable[[Progress], None] | None:
-        return self._node.on_progress
-
-    @on_progress.setter
-    def on_progress(self, told: t.Callable[[Progress], None] | None) -> None:
-        self._node.on_progress = told
-
-    @property
-    def remote_commands(self) -> int:
-        return self._node.remote_commands
-
-    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
-        found = self._node.observe(calls, step=step, private=private)
-        self.seen.update(found.calls)
-        return found
-
-    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
-        found = self._node.run(batch, step=step, private=private)
-        self.applied.update(found.calls)
-        return found
-
-    def reboot(self, *, step: str = "") -> None:
-        self._node.reboot(step=step)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CacheEntry:
     """One line of the table."""
@@ -194,22 +151,18 @@ class CacheEntry:
     """Why it failed, source by source, without signatures."""
 
 
-def table(resources: t.Sequence[Resource], told: Recorder, version: str | None) -> list[CacheEntry]:
+def table(resources: t.Sequence[Resource], answers: Answers, version: str | None) -> list[CacheEntry]:
     """What is in the cache, artifact by artifact.
 
     Args:
         resources: as they were converged.
-        told: what the node said.
+        answers: of the node.
         version: of Windows Server.
     """
-    questions = Questions(resources, (windows_info.call(),))
     entries = []
     for position, resource in enumerate(resources):
         if isinstance(resource, Artifact):
-            seen = questions.answers(told.seen, resource, position)
-            before = prefix(position)
-            applied = {key[len(before) :]: one for key, one in told.applied.items() if key.startswith(before)}
-            entries.append(_entry(resource, seen, applied, version))
+            entries.append(_entry(resource, *answers.of_resource(position), version))
     return entries
 
 

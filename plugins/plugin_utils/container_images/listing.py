@@ -13,13 +13,11 @@ from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
 from ..image_stores.store import Store, StoredImage, repository
 from ..node_config import registries
-from ..remote.protocol import RemoteNode
 from ..resources.container_image import ContainerImage
 from ..resources.load import load
 from ..values.errors import ResourceError
 from ..values.shown import shown
 from ..values.versions import DATA
-from ..wire.messages import Call, Observation, Progress
 
 _KEYS = ("name", "digest", "aliases", "pinned", "archive", "archives", "size", "likely_size", "windows", "state")
 _PASSED = (
@@ -252,39 +250,3 @@ def store_of(options: t.Mapping[str, t.Any]) -> Store:
     """The store that the module's options mean."""
     given = {name: options[name] for name in _PASSED if options[name] is not None}
     return ContainerImage(name="registry.k8s.io/pause:3.10.2", **given).store
-
-
-class StoreWatcher:
-    """A node that remembers what its store was first seen to hold: the result tells it without asking again.
-
-    Parameters:
-        node: the node.
-        store: whose listing is remembered.
-    """
-
-    def __init__(self, node: RemoteNode, store: Store) -> None:
-        self._node, self._store = node, store
-        self.held: dict[str, StoredImage] = {}
-        self._first = True
-
-    def __getattr__(self, name: str) -> t.Any:
-        return getattr(self._node, name)
-
-    @property
-    def on_progress(self) -> t.Callable[[Progress], None] | None:
-        """What is told of the progress of a batch."""
-        return self._node.on_progress
-
-    @on_progress.setter
-    def on_progress(self, tell: t.Callable[[Progress], None] | None) -> None:
-        self._node.on_progress = tell
-
-    def observe(self, calls: t.Sequence[Call], **options: t.Any) -> Observation:
-        """Observes, and takes the listing from among the answers."""
-        seen = self._node.observe(calls, **options)
-        asked = {(call.command, call.arguments): call.id for call in calls}
-        found = {call.id: asked.get((call.command, call.arguments), "") for call in self._store.look()}
-        told = {own: seen.calls[full] for own, full in found.items() if full in seen.calls}
-        if told and self._first:
-            self.held, self._first = self._store.read(told), False
-        return seen

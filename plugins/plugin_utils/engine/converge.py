@@ -17,6 +17,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Batch, CallResult, Observation
 from ..wire.typed_values import MISREAD, BadAnswer
 from . import disk_space
+from .answers import Answers
 from .deferral import split
 from .outcome import AppliedChange, ConvergenceOutcome
 from .planning import RESTART, Planned, PlannedBatch, Questions, failed_call, is_done, next_work, plan
@@ -52,7 +53,8 @@ class Convergence:
         allow_unsupported_windows: go on where Windows is none of the supported versions.
         allowed_code_policies: those of `code_policies.CHOICES` that let run what the resources install.
         say: shows a line to whoever runs this, while a long batch runs.
-        disk_limit: bytes that the system volume is treated as having; see `room.free`.
+        disk_limit: bytes that the system volume is treated as having; see `disk_space.free`.
+        answers: keeps what the node answers.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Convergence:
         allowed_code_policies: t.Collection[str] = (),
         say: t.Callable[[str], None] | None = None,
         disk_limit: int | None = None,
+        answers: Answers | None = None,
     ) -> None:
         self._node = node
         self._resources = tuple(resources)
@@ -77,6 +80,7 @@ class Convergence:
         self._allowed_policies = allowed_code_policies
         self._say = say
         self._disk_limit = disk_limit
+        self._answers = answers
         self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
         self._not_brought: set[str] = set()
@@ -133,6 +137,8 @@ class Convergence:
             seen = self._node.observe(batch, private=self._private)
             self._note_clock(seen)
             calls.update(seen.calls)
+        if self._answers is not None:
+            self._answers.observed(questions, calls)
         try:
             header = node_header.read(calls[node_header.CALL_ID])
         except MISREAD as error:
@@ -245,6 +251,8 @@ class Convergence:
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
         self._note_clock(observation)
+        if self._answers is not None:
+            self._answers.applied.update(observation.calls)
         seen, stopped = observation.calls, observation.stopped
         failures: list[str] = []
         told = False

@@ -100,10 +100,12 @@ class Questions:
 
     def __init__(self, resources: t.Sequence[Resource], header: t.Sequence[Call] = ()) -> None:
         self._same: dict[str, str] = {}
+        self._ids: list[tuple[str, ...]] = []
         asked: dict[str, str] = {}
         groups = [tuple(header)]
         for position, resource in enumerate(resources):
             calls = resource.observe()
+            self._ids.append(tuple(call.id for call in calls))
             # Only what nobody builds on is merged: so no call refers to one of another group.
             built_on = {name for call in calls for name in (*call.needs, *(call.input.calls if call.input else ()))}
             group: list[Call] = []
@@ -131,10 +133,10 @@ class Questions:
             size += more
         return [tuple(batch) for batch in batches if batch]
 
-    def answers(self, calls: t.Mapping[str, CallResult], resource: Resource, position: int) -> dict[str, CallResult]:
+    def answers(self, calls: t.Mapping[str, CallResult], position: int) -> dict[str, CallResult]:
         """What was answered to the questions of one resource, by its own call ids."""
         mine = prefix(position)
-        ids = {call.id: mine + call.id for call in resource.observe()}
+        ids = {own: mine + own for own in self._ids[position]}
         return {
             own: calls[self._same.get(full, full)] for own, full in ids.items() if self._same.get(full, full) in calls
         }
@@ -166,7 +168,7 @@ def plan(
         if resource.windows and version not in resource.windows:
             continue
         try:
-            change = resource.plan(questions.answers(calls, resource, position))
+            change = resource.plan(questions.answers(calls, position))
         except ResourceError as error:
             if resource.no_log and error.value is not None:
                 raise ResourceError(resource.title, "(hidden: no_log)", error.accepted) from None

@@ -103,8 +103,8 @@ def test_merged_questions_answer_everybody() -> None:
     # What others build on is asked by each, so that no call refers to another group's.
     assert [call.id for call in batch] == ["r0.list", "r1.one", "r1.more", "r2.one", "r2.more"]
     answers = {call.id: CallResult(ok=True, output=(call.id,)) for call in batch}
-    assert questions.answers(answers, resources[1], 1)["list"].output == ("r0.list",)
-    assert questions.answers(answers, resources[2], 2)["more"].output == ("r2.more",)
+    assert questions.answers(answers, 1)["list"].output == ("r0.list",)
+    assert questions.answers(answers, 2)["more"].output == ("r2.more",)
 
 
 def test_questions_beyond_a_batch_are_split_between_resources() -> None:

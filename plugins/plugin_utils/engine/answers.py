@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a node answered while it was converged, for results that say more than which resources changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..wire.messages import Call, CallResult
+from .planning import Questions, prefix
+
+
+@dataclasses.dataclass(kw_only=True)
+class Answers:
+    """The answers of one convergence."""
+
+    questions: Questions | None = None
+    """What was asked."""
+    first: dict[str, CallResult] = dataclasses.field(default_factory=dict)
+    """Results of the first observation, by call id."""
+    latest: dict[str, CallResult] = dataclasses.field(default_factory=dict)
+    """Results of the last observation, by call id."""
+    applied: dict[str, CallResult] = dataclasses.field(default_factory=dict)
+    """Results of the changes, by call id."""
+
+    def observed(self, questions: Questions, calls: t.Mapping[str, CallResult]) -> None:
+        """Keep an observation."""
+        self.questions = questions
+        self.latest = dict(calls)
+        self.first = self.first or self.latest
+
+    def of_resource(self, position: int) -> tuple[dict[str, CallResult], dict[str, CallResult]]:
+        """Return what was last observed of a resource, and the results of its change, by its own call ids."""
+        before = prefix(position)
+        applied = {key.removeprefix(before): one for key, one in self.applied.items() if key.startswith(before)}
+        return (self.questions.answers(self.latest, position) if self.questions else {}), applied
+
+    def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
+        """Return the first answers to these calls, whichever resource asked them; by the ids that the calls have."""
+        if self.questions is None:
+            return {}
+        asked = {(call.command, call.arguments): call.id for group in self.questions.groups for call in group}
+        found = {call.id: asked.get((call.command, call.arguments), "") for call in calls}
+        return {own: self.first[full] for own, full in found.items() if full in self.first}
