@@ -69,6 +69,41 @@ def keeps_files() -> bool:
     return bool(C.DEFAULT_KEEP_REMOTE_FILES)
 
 
+class _CountedConnection:
+    """A connection in front of another one: counts commands, and marks what the plugin raises.
+
+    The plugins raise much that is not an AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
+    WSManFaultError, pypsrp's own): where it comes from tells, not its type.
+
+    Args:
+        connection: the live connection; everything else goes to it.
+        runner: whose commands are counted.
+    """
+
+    def __init__(self, connection: t.Any, runner: ModuleRunner) -> None:
+        vars(self).update(_live=connection, _runner=runner)
+
+    def exec_command(self, *arguments: t.Any, **keywords: t.Any) -> tuple[int, bytes, bytes]:
+        """Run a command.
+
+        Raises:
+            ConnectionLost: any exception of the plugin.
+        """
+        self._runner.remote_commands += 1
+        try:
+            result: tuple[int, bytes, bytes] = self._live.exec_command(*arguments, **keywords)
+        except Exception as error:
+            self._runner.boot = ""
+            raise ConnectionLost(str(error) or type(error).__name__) from error
+        return result
+
+    def __getattr__(self, name: str) -> t.Any:
+        return getattr(vars(self)["_live"], name)
+
+    def __setattr__(self, name: str, value: t.Any) -> None:
+        setattr(vars(self)["_live"], name, value)
+
+
 class ModuleRunner:
     """Executes the module over an action's connection.
 
@@ -115,7 +150,7 @@ class ModuleRunner:
             LinkLost: any exception of the connection.
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._watched())
+            stack.enter_context(self._counted())
             if private:
                 stack.enter_context(self._censored())
             if detach is not None:
@@ -147,8 +182,8 @@ class ModuleRunner:
             LinkLost: any exception of the connection.
         """
         seconds, folder = detach
-        plugin = self._other_action(name, arguments, seconds)
-        with self._watched(), self._detached(seconds, folder), as_system(self._connection):
+        with self._counted(), self._detached(seconds, folder), as_system(self._connection):
+            plugin = self._other_action(name, arguments, seconds)
             result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
         return result
 
@@ -208,28 +243,14 @@ class ModuleRunner:
         self._abandoned.close(self._connection)
 
     @contextlib.contextmanager
-    def _watched(self) -> t.Iterator[None]:
-        """Counts commands, and marks what the connection raises.
-
-        The plugins raise much that is not an AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
-        WSManFaultError, pypsrp's own): where it comes from tells, not its type.
-        """
-        connection, send = self._connection, self._connection.exec_command
-
-        def exec_command(*arguments: t.Any, **keywords: t.Any) -> tuple[int, bytes, bytes]:
-            self.remote_commands += 1
-            try:
-                return send(*arguments, **keywords)
-            except Exception as error:
-                self.boot = ""
-                raise ConnectionLost(str(error) or type(error).__name__) from error
-
-        # Set on the instance, in front of the class's method, and taken away again.
-        vars(connection)["exec_command"] = exec_command
+    def _counted(self) -> t.Iterator[None]:
+        """Has the action use a connection that counts commands and marks what the plugin raises."""
+        connection = self._action._connection
+        self._action._connection = _CountedConnection(connection, self)
         try:
             yield
         finally:
-            del vars(connection)["exec_command"]
+            self._action._connection = connection
 
     @contextlib.contextmanager
     def _censored(self) -> t.Iterator[None]:

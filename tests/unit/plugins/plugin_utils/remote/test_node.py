@@ -56,8 +56,10 @@ def test_an_observation_is_one_remote_command(machine: ScriptedMachine) -> None:
 
 def test_the_connection_is_left_as_it_was(machine: ScriptedMachine) -> None:
     node, action = make(machine, {1: "before"})
+    before, attributes = action._connection, set(vars(action._connection))
     node.observe(CALLS)
-    assert "exec_command" not in vars(action._connection)
+    assert action._connection is before
+    assert set(vars(before)) == attributes
     assert action._play_context.no_log is False
 
 
