@@ -236,7 +236,8 @@ def test_the_first_run_is_small(site: Site, first: PlayRun) -> None:
     for host, counters in site.counted["first"].items():
         assert counters["remote_commands"] <= 20, host
         assert counters["bytes_in"] <= 4_000_000, host
-        assert first.commands(host) <= counters["remote_commands"], host
+        # A question that is sent while the node goes down for its reboot may not arrive: it was sent, and never ran.
+        assert first.commands(host) <= counters["remote_commands"] + 1, host
 
 
 def test_the_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
