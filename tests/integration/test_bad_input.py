@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -105,42 +107,46 @@ FEW = ["good", "unknown", "versionless", "collides", "collides-too", "nowhere", 
 PLAYBOOKS = {"site.yml": list(MISTAKES), "build_image.yml": FEW, "join_nodes.yml": FEW}
 
 
-@pytest.fixture(scope="module", params=PLAYBOOKS)
-def playbook(request: pytest.FixtureRequest) -> str:
-    """Each of the playbooks that change nodes."""
-    return str(request.param)
-
-
 @pytest.fixture(scope="module")
-def refused(playbook: str, site: Site) -> PlayRun:
-    """A run of it with the mistakes."""
-    options = ("--limit", ",".join(PLAYBOOKS[playbook]))
-    return site.run(playbook, *options, variables={"winkube_image_hosts": "all"}).expect(2)
+def refused(site: Site) -> Callable[[str], PlayRun]:
+    """Run a playbook with the mistakes, once however many tests ask for it."""
+
+    @functools.cache
+    def run(playbook: str) -> PlayRun:
+        options = ("--limit", ",".join(PLAYBOOKS[playbook]))
+        return site.run(playbook, *options, variables={"winkube_image_hosts": "all"}).expect(2)
+
+    return run
 
 
-def test_no_node_is_touched(site: Site, refused: PlayRun) -> None:
+@pytest.mark.parametrize("playbook", PLAYBOOKS)
+def test_no_node_is_touched(site: Site, refused: Callable[[str], PlayRun], playbook: str) -> None:
+    refused(playbook)
     # Not even the good one: a fleet is changed together or not at all.
     for host in MISTAKES:
         assert site.counters(host)["connections"] == 0, host
 
 
-def test_a_network_is_not_compared_with_a_fallback(refused: PlayRun) -> None:
-    assert not refused.messages("apart")
+@pytest.mark.parametrize("playbook", PLAYBOOKS)
+def test_a_network_is_not_compared_with_a_fallback(refused: Callable[[str], PlayRun], playbook: str) -> None:
+    assert not refused(playbook).messages("apart")
 
 
 @pytest.mark.parametrize(
     ("playbook", "host"),
     [(playbook, host) for playbook, hosts in PLAYBOOKS.items() for host in hosts if MISTAKES[host][1]],
-    indirect=["playbook"],
 )
-def test_the_message_names_variable_value_and_what_is_accepted(playbook: str, refused: PlayRun, host: str) -> None:
+def test_the_message_names_variable_value_and_what_is_accepted(
+    refused: Callable[[str], PlayRun], playbook: str, host: str
+) -> None:
+    run = refused(playbook)
     image = playbook == "build_image.yml"
     if ("kubeconfig" in MISTAKES[host][0] and image) or (host == "versionless" and not image):
-        assert not refused.messages(host), "an image knows no cluster"
+        assert not run.messages(host), "an image knows no cluster"
         return
     # Names are checked for all hosts together, by the first.
-    messages = refused.messages("good" if "hostname" in str(MISTAKES[host]) else host)
-    assert messages, refused.output
+    messages = run.messages("good" if "hostname" in str(MISTAKES[host]) else host)
+    assert messages, run.output
     for text in MISTAKES[host][1]:
         assert text in messages
 
