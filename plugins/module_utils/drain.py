@@ -23,15 +23,20 @@ CONFLICTS = 5
 class Api(t.Protocol):
     """What draining needs of a cluster; every method raises ApiError."""
 
-    def node(self, name: str) -> t.Mapping[str, t.Any] | None: ...
+    def node(self, name: str) -> t.Mapping[str, t.Any] | None:
+        """Return a node as the API has it, or None if there is none."""
 
-    def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None: ...
+    def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
+        """Patch a node (strategic merge patch)."""
 
-    def pods(self, node: str) -> list[Pod]: ...
+    def pods(self, node: str) -> list[Pod]:
+        """Return the pods that are bound to a node."""
 
-    def evict(self, pod: Pod, grace_period: int | None) -> None: ...
+    def evict(self, pod: Pod, grace_period: int | None) -> None:
+        """Ask the API to evict a pod; a disruption budget may refuse."""
 
-    def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]: ...
+    def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]:
+        """Return the PodDisruptionBudgets of a namespace."""
 
 
 class DrainOptions(t.NamedTuple):
@@ -232,7 +237,8 @@ def drain(
         api: the cluster.
         names: of the nodes.
         options: how to.
-        clock, sleep: of a monotonic clock, in seconds.
+        clock: returns the time of a monotonic clock, in seconds.
+        sleep: waits for a number of seconds.
         poll: seconds between two looks.
 
     Returns:

@@ -64,7 +64,7 @@ def test_the_cache_does_not_vouch_for_what_a_user_put_there(node: DirectNode, se
 
 
 def test_a_record_of_what_was_unpacked_does_not_vouch_either(node: DirectNode, server: ArtifactServer) -> None:
-    """A user who made C:\\k first can write what the collection writes: program, and record of the program's hash."""
+    r"""A user who made C:\k first can write what the collection writes: program, and record of the program's hash."""
     files = node.machine.files
     artifact = locations.resource("tool", "1.0.0", cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
     programs = [*GUARD, *directory.closed([r"C:\k"], users="read"), artifact]

@@ -50,10 +50,12 @@ class ArtifactSource:
 
     @property
     def url(self) -> str:
+        """URL of the first source."""
         return self.sources[0].url
 
     @property
     def checksum_url(self) -> str:
+        """URL of the first source's checksum file, or an empty string."""
         return self.sources[0].checksum_url
 
     @property
@@ -219,7 +221,9 @@ def resource(
     """An artifact as a resource for node_state.
 
     Args:
-        kind, version, cache_dir: as `locate`.
+        kind: as in `locate`.
+        version: as in `locate`.
+        cache_dir: as in `locate`.
         proxy: URL of the proxy for the downloads.
         no_proxy: addresses that are reached without it.
         limit_rate: bytes a second of each download, as curl writes them (`500K`, `2M`).

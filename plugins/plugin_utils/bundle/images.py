@@ -85,6 +85,7 @@ class Manifest:
 
     @property
     def parts(self) -> tuple[Descriptor, ...]:
+        """The configuration and the layers: every blob that the manifest names."""
         return (self.config, *self.layers)
 
 

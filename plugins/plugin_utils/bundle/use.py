@@ -13,9 +13,9 @@ PUSHED = "C:\\Windows\\winkube\\bundle"
 
 
 def file_url(folder: str) -> str:
-    """A folder of the node as a URL.
+    r"""A folder of the node as a URL.
 
-    >>> file_url("C:\\Windows")
+    >>> file_url("C:\Windows")
     'file:///C:/Windows'
     """
     return "file:///" + quoted(folder.replace("\\", "/"))

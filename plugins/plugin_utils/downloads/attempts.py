@@ -56,6 +56,7 @@ class Download:
 
     @property
     def part(self) -> str:
+        """Path of the unfinished download."""
         return f"{self.path}.part"
 
     @property

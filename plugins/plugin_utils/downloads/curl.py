@@ -42,6 +42,7 @@ class DownloadRoute:
 
     @property
     def secret(self) -> bool:
+        """Whether the command line would show a credential."""
         return bool(self.headers) or (self.proxy is not None and carries_secret(self.proxy))
 
     @property
@@ -107,11 +108,14 @@ def download(
         output: Windows path.
         route: how.
         timeout: seconds for one attempt.
-        needs, unless, on_error, parallel: as of `Call`.
-        secret: whether its output is. Where URL or route carry credentials it is not, since curl then tells nothing but
-            its exit code and the status of the answer; the batch is kept out of all output all the same.
-        resume: whether what lies at `output` is continued.
-        version: curl's, where it is known.
+        needs: as in `Call`.
+        unless: as in `Call`.
+        on_error: as in `Call`.
+        parallel: as in `Call`.
+        secret: whether the output is secret. If the URL or the route carry credentials, curl prints nothing but its
+            exit code and the status of the answer, and the batch is hidden from all output anyway.
+        resume: whether an unfinished file at `output` is continued.
+        version: curl's version, if it is known.
     """
     return Call(
         id=call_id,

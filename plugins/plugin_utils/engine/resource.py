@@ -107,6 +107,7 @@ class Resource(abc.ABC):
 
     @property
     def title(self) -> str:
+        """Type and name, as messages show the resource."""
         return f"{self.type} {self.name}"
 
     @property

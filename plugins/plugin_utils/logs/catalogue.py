@@ -96,6 +96,7 @@ class Sources:
         return None
 
     def forbids_event_log(self, channel: str) -> bool:
+        """Whether a channel is one that must never be collected."""
         return any(fnmatch.fnmatchcase(channel.casefold(), never.casefold()) for never in self.never_event_logs)
 
 

@@ -24,11 +24,11 @@ def resources(
     sources: t.Mapping[str, t.Any] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
-    """Resources for node_state.
+    r"""Resources for node_state.
 
     Args:
         commit: of microsoft/SDN, 40 hexadecimal digits; empty: the one that the collection pins.
-        directory: Windows path where the scripts go; they expect `C:\\k\\debug`.
+        directory: Windows path where the scripts go; they expect `C:\k\debug`.
         cache_dir: Windows path of the node's cache folder.
         sources: where else it is asked for (`sites`, `upstream` …).
         options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as of `locations.resource`.

@@ -32,14 +32,17 @@ class WorkFolder:
 
     @classmethod
     def named(cls, key: str) -> WorkFolder:
+        """Return the folder that belongs to a run."""
         return cls(folder=f"{FOLDER}\\{_PREFIX}{key}")
 
     @property
     def content(self) -> str:
+        """Path of the folder whose content is packed."""
         return f"{self.folder}\\content"
 
     @property
     def archive(self) -> str:
+        """Path of the packed archive."""
         return f"{self.folder}\\logs.tar.gz"
 
 

@@ -77,6 +77,7 @@ class Survey:
     """What could not be asked, and why."""
 
     def service(self, name: str) -> ServiceState | None:
+        """Return a service by its name, in any case, or None."""
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 

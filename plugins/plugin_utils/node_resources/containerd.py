@@ -94,13 +94,20 @@ class HasCrictl(t.Protocol):
     """The settings of a runtime that crictl looks at."""
 
     @property
-    def crictl_version(self) -> str: ...
+    def crictl_version(self) -> str:
+        """Version of crictl; an empty string: crictl is not installed."""
+
     @property
-    def crictl_url(self) -> str: ...
+    def crictl_url(self) -> str:
+        """URL that replaces the default download, or an empty string."""
+
     @property
-    def crictl_sha256(self) -> str: ...
+    def crictl_sha256(self) -> str:
+        """Expected SHA-256 of that download, or an empty string."""
+
     @property
-    def downloads(self) -> Downloads: ...
+    def downloads(self) -> Downloads:
+        """How the role downloads."""
 
 
 def crictl_artifact(settings: HasCrictl) -> Resource:

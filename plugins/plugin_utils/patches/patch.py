@@ -48,6 +48,7 @@ class PatchFile:
 
     @property
     def extension(self) -> str:
+        """The file name's extension in lower case, with its dot."""
         return "." + self.name.rpartition(".")[2].lower()
 
 
@@ -78,6 +79,7 @@ class Patch:
 
     @property
     def files(self) -> tuple[PatchFile, ...]:
+        """The patch file and the files that it requires."""
         return (*((self.file,) if self.file else ()), *self.requires)
 
 
@@ -99,10 +101,12 @@ class Package:
 
     @property
     def kbs(self) -> frozenset[str]:
+        """The KB numbers in the package's name."""
         return frozenset(f"KB{number}" for number in _KB_IN_PACKAGE.findall(self.name))
 
     @property
     def pending(self) -> bool:
+        """Whether the package waits for a reboot."""
         return self.state.lower() in _PENDING
 
 
@@ -135,10 +139,12 @@ class NodePatches:
 
     @property
     def build(self) -> Build:
+        """Build and revision of the running Windows, such as (20348, 2700)."""
         return self.header.build, self.header.ubr
 
     @property
     def os_build(self) -> str:
+        """Build and revision as text, such as `20348.2700`."""
         return show_build(self.build)
 
     @property
@@ -148,6 +154,7 @@ class NodePatches:
 
     @property
     def pending_packages(self) -> tuple[str, ...]:
+        """Names of the packages that wait for a reboot."""
         return tuple(package.name for package in self.packages if package.pending)
 
 
@@ -161,6 +168,7 @@ class PatchState:
 
 
 def show_build(build: Build) -> str:
+    """Return a build as text, such as `20348.2700`."""
     return f"{build[0]}.{build[1]}"
 
 

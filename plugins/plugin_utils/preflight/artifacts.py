@@ -61,7 +61,8 @@ def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Pro
     A bundle's signed index vouches for what is in the bundle; what is not in there is refused when the bundle is known.
 
     Args:
-        values, roles: as for `warnings`.
+        values: as for `warnings`.
+        roles: as for `warnings`.
     """
     if _verify(values) != verification.STRICT or values.get("node_prepare_bundle_dir"):
         return []

@@ -44,11 +44,14 @@ class Connection(t.Protocol):
     become: t.Any
     exec_command: t.Callable[..., tuple[int, bytes, bytes]]
 
-    def put_file(self, in_path: str, out_path: str) -> None: ...
+    def put_file(self, in_path: str, out_path: str) -> None:
+        """Upload a file."""
 
-    def reset(self) -> None: ...
+    def reset(self) -> None:
+        """Close the connection and open it again."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the connection."""
 
 
 class AnsibleAction(t.Protocol):

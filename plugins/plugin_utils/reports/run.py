@@ -43,6 +43,7 @@ class Run:
     nodes: t.Mapping[str, t.Sequence[Task]]
 
     def to_document(self) -> dict[str, t.Any]:
+        """Return the run as the JSON document that `from_document` reads."""
         return dataclasses.asdict(self)
 
     @classmethod

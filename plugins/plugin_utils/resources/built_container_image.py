@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A container image that is built on the node: containers of an Insider build of Windows run only on that build, and no
-registry has pause for it.
+"""A container image that is built on the node.
+
+Containers of an Insider build of Windows run only on that build, and no registry has a pause image for it.
 
 Sources: moby/buildkit docs/windows.md (buildctl, the service buildkitd, containerd as its worker) and
 cmd/buildkitd/main_containerd_worker.go (--containerd-worker-namespace: what is built lands where the kubelet looks);

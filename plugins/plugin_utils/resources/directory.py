@@ -200,9 +200,9 @@ def closed(
     only_below: str = "",
     **properties: t.Any,
 ) -> list[dict[str, t.Any]]:
-    """Resources for folders in which only SYSTEM and administrators write.
+    r"""Resources for folders in which only SYSTEM and administrators write.
 
-    Whole drives, Windows' own folders and what lies in C:\\Windows and C:\\Program Files stay as Windows has them.
+    Whole drives, Windows' own folders and what lies in C:\Windows and C:\Program Files stay as Windows has them.
 
     Args:
         folders: Windows paths.

@@ -38,6 +38,7 @@ class Version(t.NamedTuple):
 
     @property
     def minor_version(self) -> str:
+        """Major and minor, such as `1.34`."""
         return f"{self.major}.{self.minor}"
 
     def __str__(self) -> str:

@@ -33,6 +33,7 @@ class FailureAction:
 
     @property
     def milliseconds(self) -> int:
+        """The delay in milliseconds, as sc.exe takes it."""
         return round(self.delay_seconds * 1000)
 
 

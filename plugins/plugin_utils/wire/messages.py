@@ -34,6 +34,7 @@ class Input:
     """Bind this property of the objects instead of the objects."""
 
     def to_wire(self) -> dict[str, Json]:
+        """Return the JSON document that docs/wire.md describes."""
         wire: dict[str, Json] = {"from": list(self.calls)}
         if self.where:
             wire["where"] = dict(self.where)
@@ -142,6 +143,7 @@ class Batch:
         return any(call.watch is not None for call in self.calls)
 
     def to_wire(self) -> dict[str, Json]:
+        """Return the JSON document that docs/wire.md describes."""
         wire: dict[str, Json] = {"mode": self.mode, "calls": [call.to_wire() for call in self.calls]}
         if self.key is not None:
             wire["key"] = self.key

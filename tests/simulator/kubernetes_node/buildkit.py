@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""BuildKit under containerd: buildkitd.exe as a service, `buildctl.exe build` of a Dockerfile.
+r"""BuildKit under containerd: buildkitd.exe as a service, `buildctl.exe build` of a Dockerfile.
 
 Sources: moby/buildkit docs/windows.md, docs/buildkitd.toml.md, cmd/buildkitd/service_windows.go. On Windows its
-configuration is %ProgramData%\\buildkitd\\buildkitd.toml; it works with containerd only, by default in the namespace
+configuration is %ProgramData%\buildkitd\buildkitd.toml; it works with containerd only, by default in the namespace
 `buildkit`, and reads none of containerd's hosts.toml. Credentials are the client's (DOCKER_CONFIG).
 """
 

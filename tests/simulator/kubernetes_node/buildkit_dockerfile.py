@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""BuildKit's Dockerfile frontend, as far as small images of Windows need it.
+r"""BuildKit's Dockerfile frontend, as far as small images of Windows need it.
 
 https://docs.docker.com/reference/dockerfile/: FROM, ARG, COPY (of the context and of other stages), USER, ENV, LABEL,
-WORKDIR, ENTRYPOINT, CMD. To write below C:\\ takes ContainerAdministrator (moby/buildkit#4731).
+WORKDIR, ENTRYPOINT, CMD. To write below C:\ takes ContainerAdministrator (moby/buildkit#4731).
 """
 
 from __future__ import annotations

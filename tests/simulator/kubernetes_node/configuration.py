@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of Kubernetes configuration objects by contract: unknown fields and wrong types fail as strict decoding
-does."""
+"""Checks of Kubernetes configuration objects by contract.
+
+Unknown fields and wrong types fail as they do in strict decoding.
+"""
 
 from __future__ import annotations
 

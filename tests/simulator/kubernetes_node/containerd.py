@@ -142,8 +142,10 @@ class _Running:
 
 class _Service:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start containerd as a service. It reports to the service manager only with --run-service, after its
-        configuration."""
+        """Start containerd as a service.
+
+        It reports to the service manager only with --run-service, after it has read its configuration.
+        """
         version = version_of(machine, service.argv[0])
         try:
             line = cli.read("containerd", service.argv[1:], version, _HIDDEN)

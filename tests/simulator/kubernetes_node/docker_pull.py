@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How dockerd pulls and pushes: where from, and which entry of a list it takes.
+r"""How dockerd pulls and pushes: where from, and which entry of a list it takes.
 
 Mirrors stand for Docker Hub alone; a registry of insecure-registries, or on this host, is asked over TLS that is not
-checked, then over plain HTTP; `certs.d\\HOST` (without the colon of a port) holds CAs:
+checked, then over plain HTTP; `certs.d\HOST` (without the colon of a port) holds CAs:
 https://docs.docker.com/reference/cli/dockerd/, moby/moby registry/config.go and registry_windows.go.
 Entries: daemon/internal/distribution/pull_v2_windows.go up to 28 (any build that is not newer than the host's, its own
 first); since 29 containerd's rules (moby/moby#53397).

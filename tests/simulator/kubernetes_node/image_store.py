@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Images and their content as containerd keeps them: blobs as files below its root, names and labels in its
-metadata.
+r"""Images and their content as containerd keeps them.
 
-A blob that is being fetched is an ingest (`content\\ingest\\KEY\\data`, KEY the SHA-256 of its reference): what is
+Blobs are files below its root; names and labels are in its metadata.
+
+A blob that is being fetched is an ingest (`content\ingest\KEY\data`, KEY the SHA-256 of its reference): what is
 there of it when a fetch fails stays for the next one, until blobs are collected (containerd plugins/content/local).
 """
 

@@ -52,8 +52,11 @@ def documents(text: str) -> list[dict[str, Any]]:
 
 
 def check(document: Mapping[str, Any], version: str, allow_experimental: bool = False) -> list[str]:
-    """Check one document; returns unknown fields. Raises ConfigurationError for an API that the version does not
-    take."""
+    """Check one document, and return its unknown fields.
+
+    Raises:
+        ConfigurationError: the version does not accept this API.
+    """
     api, kind = str(document["apiVersion"]), str(document["kind"])
     known = contracts.kinds(version)
     name = f"{api} {kind}"

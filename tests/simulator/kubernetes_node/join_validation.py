@@ -31,8 +31,10 @@ _MIXED = ("config", "ignore-preflight-errors", "dry-run", "node-name", "v", "roo
 
 
 class ValidationError(ConfigurationError):
-    """A configuration with values that kubeadm refuses (kubeadm before 1.34 then ends with 3: 1.30.4 does so, 1.34.4
-    does not)."""
+    """A configuration with values that kubeadm refuses.
+
+    kubeadm before 1.34 then ends with 3: 1.30.4 does so, 1.34.4 does not.
+    """
 
 
 def mixed(given: list[str]) -> str:

@@ -70,8 +70,9 @@ def plain(program: Path, arguments: list[str], config: str | None) -> ProgramRes
 def join(
     machine: Machine, invocation: Invocation, program: Path, arguments: list[str], config: str | None, wanted: Join
 ) -> ProgramResult | None:
-    """Run `kubeadm join`; None if it cannot be run here (somebody else has the port where it asks for the kubelet's
-    health).
+    """Run `kubeadm join`.
+
+    Returns None if it cannot be run here: another program has the port where it asks for the kubelet's health.
 
     Parameters:
         arguments: of the join, without --config.

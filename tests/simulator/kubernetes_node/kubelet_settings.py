@@ -1,7 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a kubelet is told: flags, its configuration file and the drop-ins of --config-dir, checked as the program
-checks them.
+"""A kubelet's settings: flags, configuration file and drop-ins of --config-dir, checked as the kubelet checks them.
 
 Flags and fields by ../contracts/kubernetes.json; messages from kubernetes cmd/kubelet/app/server.go and
 pkg/kubelet/kubeletconfig/configfiles.

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""nssm.exe as a service's program: it runs an application that knows nothing of services, and restarts it.
+r"""nssm.exe as a service's program: it runs an application that knows nothing of services, and restarts it.
 
-What it runs stands in the registry, `…\\Services\\NAME\\Parameters`, whoever wrote that: https://nssm.cc/usage and its
+What it runs stands in the registry, `…\Services\NAME\Parameters`, whoever wrote that: https://nssm.cc/usage and its
 README. An application that ends within AppThrottle (1500 ms) is started again after a pause that doubles each time, up
 to four minutes; `AppExit` (its default value, or one for an exit code) says Restart, Ignore or Exit. The command line
 is in `nssm_commands.py`.

@@ -117,8 +117,10 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
 
 
 def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
-    """Return the entry of an index that a build takes: the highest version that matches, its own build before
-    others."""
+    """Return the entry of an index that a build takes.
+
+    That is the highest version that matches; the entry of its own build comes before others.
+    """
     fitting = [entry for entry in entries if matches(entry.get("platform", {}), build, exact)]
 
     def order(entry: dict[str, Any]) -> tuple[bool, list[int]]:

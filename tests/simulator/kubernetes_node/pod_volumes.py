@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Volumes of pods: what a kubelet writes below C:\\var\\lib\\kubelet\\pods, and where containers see it."""
+r"""Volumes of pods: what a kubelet writes below C:\var\lib\kubelet\pods, and where containers see it."""
 
 from __future__ import annotations
 

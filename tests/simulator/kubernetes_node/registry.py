@@ -92,8 +92,11 @@ class Registry:
         self.stop()
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
-        """Set a fault: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `html`,
-        `no-range`; see `simulator.artifacts.faults`."""
+        """Set a fault.
+
+        Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `html` and
+        `no-range`; see `simulator.artifacts.faults`.
+        """
         self.faults.add(Fault(kind, path, **options))
 
     def count(self, *names: str, by: int = 1) -> None:
@@ -120,8 +123,10 @@ class Registry:
             self.counters.clear()
 
     def find(self, name: str, namespace: str, wanted: str) -> str | None:
-        """Return the digest of a tag. A name without a namespace may be any repository's path, or begin with its
-        host."""
+        """Return the digest of a tag.
+
+        A name without a namespace may be any repository's path, or begin with its host.
+        """
         if wanted.startswith("sha256:"):
             return wanted if wanted in self.images.content else None
         exact = (

@@ -102,14 +102,14 @@ class Shims:
 
 @dataclass(frozen=True)
 class Command:
-    """What runs in a container.
+    r"""What runs in a container.
 
     Parameters:
         argv: the program and its arguments; empty: the image's own, which only waits.
         environment: of the container alone.
         mounts: folders of the host that it sees under other paths.
         host_process: whether it runs on the host itself; others only wait to be stopped.
-        rootfs: where a HostProcess container's own files lie for it (`C:\\hpc`).
+        rootfs: where a HostProcess container's own files lie for it (`C:\hpc`).
     """
 
     argv: tuple[str, ...] = ()

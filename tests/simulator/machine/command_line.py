@@ -65,10 +65,10 @@ def join(arguments: list[str]) -> str:
 
 
 def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, str]:
-    """Return (program, the text after it) as CreateProcess finds it.
+    r"""Return (program, the text after it) as CreateProcess finds it.
 
-    Without quotes every blank may end the program's path: `C:\\Program Files\\x.exe -a` is tried as `C:\\Program`,
-    then as `C:\\Program Files\\x.exe`; `.exe` is added where the name has no extension
+    Without quotes every blank may end the program's path: `C:\Program Files\x.exe -a` is tried as `C:\Program`,
+    then as `C:\Program Files\x.exe`; `.exe` is added where the name has no extension
     (https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw).
     """
     text = line.strip()

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which families of cmdlets, programs and services there are.
+r"""Which families of cmdlets, programs and services there are.
 
 A family is a module with any of these constants (see ../README.md):
 
     CMDLETS: Mapping[str, Cmdlet]
-    PROGRAMS: Mapping[str, Program]          # a key that ends in .exe lies in C:\\Windows\\System32 of every machine
+    PROGRAMS: Mapping[str, Program]          # a key that ends in .exe lies in C:\Windows\System32 of every machine
     SERVICES: Mapping[str, ServiceProgram]   # by program, or by `program:service name` (`svchost:hns`)
     CONTRACTS: Iterable[Contract]            # what cmdlets accept that no file in ../contracts describes
     STATUS: Mapping[str, Callable[[Machine], object]]   # more keys of GET /simulator/status

@@ -26,7 +26,7 @@ class Port:
 
 @dataclass
 class Listeners:
-    """Pipes (`\\\\.\\pipe\\name`, in lower case) with what answers there, and TCP ports.
+    r"""Pipes (`\\.\pipe\name`, in lower case) with what answers there, and TCP ports.
 
     The ports are the machine's own and only listed: nothing real is opened for them.
     """
@@ -40,7 +40,7 @@ class Listeners:
 
 
 def pipe_name(address: str) -> str:
-    """Return a pipe's name in one form: `npipe:////./pipe/x` and `npipe://\\\\.\\pipe\\x` are `\\\\.\\pipe\\x`."""
+    r"""Return a pipe's name in one form: `npipe:////./pipe/x` and `npipe://\\.\pipe\x` are `\\.\pipe\x`."""
     text = address.strip().removeprefix("npipe:").replace("/", "\\")
     return "\\\\" + text.lstrip("\\").casefold()
 

@@ -219,7 +219,7 @@ class ConsoleInput(Protocol):
 
 @dataclass
 class Invocation:
-    """One run of a program.
+    r"""One run of a program.
 
     Parameters:
         argv: the arguments, without the program.
@@ -229,7 +229,7 @@ class Invocation:
         stop: set when the process must end; waiting programs wait on it.
         program: path of the executable.
         version: the version in the executable.
-        user: who runs it, e.g. `NT AUTHORITY\\SYSTEM`.
+        user: who runs it, e.g. `NT AUTHORITY\SYSTEM`.
         logon: `batch` for a user's own logon on the machine (a scheduled task, become); else it is WinRM's.
         command_line: the text after the program as it was given, for programs that parse it themselves.
     """

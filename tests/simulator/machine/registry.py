@@ -56,7 +56,7 @@ class _Key:
 
 
 def split(path: str) -> list[str]:
-    """Return the names of a registry path, root first (`HKLM`); takes `HKLM:\\`, `HKEY_LOCAL_MACHINE\\`, `Registry::`.
+    r"""Return the names of a registry path, root first (`HKLM`); takes `HKLM:\`, `HKEY_LOCAL_MACHINE\`, `Registry::`.
 
     Raises KeyError if the root does not exist.
     """
@@ -77,7 +77,7 @@ def is_registry_path(path: str) -> bool:
 
 
 def full_name(path: str) -> str:
-    """Return a path as .NET writes it: `HKEY_LOCAL_MACHINE\\…`."""
+    r"""Return a path as .NET writes it: `HKEY_LOCAL_MACHINE\…`."""
     long = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKU": "HKEY_USERS", "HKCR": "HKEY_CLASSES_ROOT"}
     names = split(path)
     return "\\".join([long.get(names[0], "HKEY_CURRENT_CONFIG"), *names[1:]])

@@ -100,6 +100,5 @@ def timespan_text(value: timedelta) -> str:
 
 def iso_utc(value: datetime) -> str:
     """Return a date as ISO 8601 in UTC with `Z`, as .NET's round-trip format writes it (7 decimals)."""
-
     moment = value.astimezone(UTC) if value.tzinfo else value
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}0Z"

@@ -67,7 +67,7 @@ def is_rooted(path: str) -> bool:
 
 
 def is_on_share(path: str) -> bool:
-    """Return whether a path is on a share of a server (`\\\\SERVER\\SHARE\\...`)."""
+    r"""Return whether a path is on a share of a server (`\\SERVER\SHARE\...`)."""
     slashed = path.replace("/", "\\")
     if slashed.startswith((LONG, "\\\\.\\")):
         return slashed.casefold().startswith(f"{LONG}unc\\")

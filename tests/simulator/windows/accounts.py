@@ -151,7 +151,7 @@ def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
 
 
 def resolve(machine: Machine, name: str) -> str | None:
-    """Return the identifier of an account's name (`NAME`, `COMPUTER\\NAME`, `.\\NAME`, an identifier), or None."""
+    r"""Return the identifier of an account's name (`NAME`, `COMPUTER\NAME`, `.\NAME`, an identifier), or None."""
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
         return name.upper()
     authority, separator, short = name.rpartition("\\")

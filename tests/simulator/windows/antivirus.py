@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Real-time protection: a scanner opens each new executable or archive, and may take it away.
+r"""Real-time protection: a scanner opens each new executable or archive, and may take it away.
 
 {"kind": "antivirus", "seconds": 5}                         holds each new one for five of Windows' seconds; 0: no more
-{"kind": "antivirus", "seconds": 5, "blocks": ["*\\ctr.exe*"]}    opens of these fail; after the seconds they are gone
+{"kind": "antivirus", "seconds": 5, "blocks": ["*\ctr.exe*"]}    opens of these fail; after the seconds they are gone
 
 While it scans, others may read and write the file, and neither delete nor rename nor replace it: what people report as
 "Unable to remove the file to be replaced" (gitextensions/gitextensions#4252, laurentiu021/SystemManager#2162). What is

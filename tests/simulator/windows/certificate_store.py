@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The machine's certificate stores, where Windows keeps them.
+r"""The machine's certificate stores, where Windows keeps them.
 
-`HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\STORE\\Certificates\\THUMBPRINT`, value Blob: a list of properties
+`HKLM:\SOFTWARE\Microsoft\SystemCertificates\STORE\Certificates\THUMBPRINT`, value Blob: a list of properties
 (id, 1, length, data); property 32 is the certificate itself
 (https://learn.microsoft.com/windows/win32/api/wincrypt/nf-wincrypt-certserializecertificatestoreelement).
 """

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Names to addresses, as a simulated server sees them.
+r"""Names to addresses, as a simulated server sees them.
 
-It knows addresses, its own name, `C:\\Windows\\System32\\drivers\\etc\\hosts` and the setting `hosts` (name: address).
+It knows addresses, its own name, `C:\Windows\System32\drivers\etc\hosts` and the setting `hosts` (name: address).
 The world's DNS is asked only where the setting `internet` is true: a simulated server has no way out.
 """
 

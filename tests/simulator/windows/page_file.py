@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Page files as the registry keeps them: `PagingFiles` under Session Manager\\Memory Management.
+r"""Page files as the registry keeps them: `PagingFiles` under Session Manager\Memory Management.
 
-`?:\\pagefile.sys` is automatic, `C:\\pagefile.sys 0 0` one whose size the system manages, `C:\\pagefile.sys 1024 2048`
+`?:\pagefile.sys` is automatic, `C:\pagefile.sys 0 0` one whose size the system manages, `C:\pagefile.sys 1024 2048`
 a fixed one (sizes in MB). What is in use changes at a boot.
 https://learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting
 """

@@ -63,8 +63,10 @@ def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def icacls(machine: Machine, run: Invocation) -> ProgramResult:
-    """icacls.exe PATH, with /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /deny WHO:RIGHTS, /remove WHO,
-    /setowner WHO."""
+    """icacls.exe PATH OPTIONS.
+
+    Options: /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /deny WHO:RIGHTS, /remove WHO, /setowner WHO.
+    """
     if not run.argv:
         return ProgramResult(87, "", "ICACLS name /save aclfile [/T] [/C] [/L] [/Q]\r\n")
     path, words = run.argv[0], list(run.argv[1:])
@@ -159,7 +161,7 @@ def _inheritance(sddl: str, letter: str) -> str:
 
 
 def _trustee(machine: Machine, who: str) -> str | None:
-    """Return SDDL's name of an account: `NAME`, `AUTHORITY\\NAME` or `*SID`; None if there is none."""
+    r"""Return SDDL's name of an account: `NAME`, `AUTHORITY\NAME` or `*SID`; None if there is none."""
     found = accounts.resolve(machine, who.removeprefix("*"))
     return abbreviated(found) if found else None
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The background process of `ansible.windows.win_updates`: it searches, downloads and installs, and tells through a
-named pipe how far it is. It is a scheduled task's, so it outlives the shell that started it, but no reboot.
+"""The background process of `ansible.windows.win_updates`.
+
+It searches, downloads and installs, and reports its progress through a named pipe. A scheduled task starts it, so it
+outlives the shell that started it, but not a reboot.
 
 What it tells is what win_updates.ps1 (ansible.windows 3) tells: lines {task, result}, the last one `exit`, repeated
 until somebody cancels it.

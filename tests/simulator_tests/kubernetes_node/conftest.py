@@ -133,7 +133,7 @@ class Node:
         self.write(rf"{conf}\10-flannel.conf", json.dumps(document))
 
     def join_configuration(self, cluster: Cluster, token: str, **changes: Any) -> None:
-        """Write C:\\join.yaml."""
+        r"""Write C:\join.yaml."""
         api = "v1beta3" if self.kubernetes.startswith("1.30") else "v1beta4"
         bootstrap = {
             "apiServerEndpoint": cluster.server.removeprefix("https://"),

@@ -144,7 +144,7 @@ def test_a_wrong_ca_hash_is_refused(node: Node, cluster: Admin) -> None:
 
 
 def discovered_by_file(node: Node, cluster: Admin, path: str, server: str) -> None:
-    """Write C:\\join.yaml and a kubeconfig that it names."""
+    r"""Write C:\join.yaml and a kubeconfig that it names."""
     authority = base64.b64encode(cluster.cluster.ca_certificate.encode()).decode()
     entry = {"name": "", "cluster": {"server": server, "certificate-authority-data": authority}}
     node.write(r"C:\discovery.conf", json.dumps({"apiVersion": "v1", "kind": "Config", "clusters": [entry]}))

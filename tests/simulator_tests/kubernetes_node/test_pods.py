@@ -1,7 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pods run: images for the build, HostProcess containers on the host, flannel and kube-proxy and what they make in
-HNS."""
+"""Pods run: images for the build, HostProcess containers on the host, flannel and kube-proxy with their HNS objects."""
 
 from __future__ import annotations
 

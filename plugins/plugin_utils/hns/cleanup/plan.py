@@ -158,6 +158,7 @@ def items_of(
     owners: Ownership,
     why: str,
 ) -> tuple[Removal, ...]:
+    """Return the HNS objects that a cleanup removes as rows of its report, in the order of removal."""
     found = [Removal(type="HnsPolicyList", id=item.id, name=item.name or item.id, why=why) for item in policies]
     for item in endpoints:
         owner = owners.endpoints[item.id].owner

@@ -83,6 +83,7 @@ class _TargetNetworks:
 
 
 def plan_networks(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
+    """Plan the cleanup of scope `networks`: everything that belongs to the chosen networks."""
     objects, owners, aim = facts.last.objects, facts.last.owners, _TargetNetworks.of(wish, facts)
     networks, endpoints = aim.networks, aim.endpoints
     policies, namespaces = _references(wish, facts, {item.id for item in endpoints})
@@ -160,6 +161,7 @@ def _unasked(wish: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) 
 
 
 def is_overlay(facts: HnsFacts) -> bool:
+    """Whether the node's CNI or one of its HNS networks is an overlay."""
     return facts.cni.overlay or any(item.type.lower() == "overlay" for item in facts.last.objects.networks)
 
 

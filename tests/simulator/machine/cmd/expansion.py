@@ -85,7 +85,6 @@ def modified(value: str, modifiers: str) -> str:
 
 def substitute(text: str, letters: Mapping[str, str]) -> str:
     """Return a text with the variables of `for` replaced: `%i`, `%~nxi`."""
-
     known = "".join(map(re.escape, letters))
 
     def value(match: re.Match[str]) -> str:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ConvertTo-Json and ConvertFrom-Json as Windows PowerShell 5.1 does them.
+r"""ConvertTo-Json and ConvertFrom-Json as Windows PowerShell 5.1 does them.
 
-Depth 2 unless told, enumerations as numbers, dates as `\\/Date(…)\\/`, a pipeline of one element unrolled.
+Depth 2 unless told, enumerations as numbers, dates as `\/Date(…)\/`, a pipeline of one element unrolled.
 """
 
 from __future__ import annotations

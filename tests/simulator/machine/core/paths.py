@@ -27,8 +27,10 @@ CORE = "Microsoft.PowerShell.Core\\"
 
 @dataclass(frozen=True)
 class Place:
-    """An item of a provider: a file (`C:\\…`), a registry key (`HKLM\\…`), an environment variable (its name), or a
-    certificate, store or location (`LocalMachine\\My\\THUMBPRINT`).
+    r"""An item of a provider.
+
+    It is a file (`C:\…`), a registry key (`HKLM\…`), an environment variable (its name), or a certificate, store or
+    location (`LocalMachine\My\THUMBPRINT`).
     """
 
     provider: Provider
@@ -67,7 +69,7 @@ class Place:
 
 
 def full(place: Place) -> str:
-    """Return the path inside the provider: `HKEY_LOCAL_MACHINE\\…` of a registry key."""
+    r"""Return the path inside the provider: `HKEY_LOCAL_MACHINE\…` of a registry key."""
     return registry.full_name(place.path) if place.provider == "Registry" and place.path else place.path
 
 

@@ -363,7 +363,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def sc(machine: Machine, run: Invocation) -> ProgramResult:
-    """sc.exe [\\\\SERVER] COMMAND [NAME] ..."""
+    r"""sc.exe [\\SERVER] COMMAND [NAME] ..."""
     words = list(run.argv)
     if words and words[0].startswith("\\\\"):
         server = words.pop(0)[2:].casefold()

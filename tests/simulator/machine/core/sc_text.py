@@ -1,8 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What sc.exe prints. Wording as in the examples of
+"""What sc.exe prints.
+
+The wording is that of the examples of
 https://learn.microsoft.com/windows-server/administration/windows-commands/sc-query and
-https://learn.microsoft.com/windows/win32/services/controlling-a-service-using-sc"""
+https://learn.microsoft.com/windows/win32/services/controlling-a-service-using-sc
+"""
 
 from __future__ import annotations
 
