@@ -18,8 +18,7 @@ from .resource import Change, Resource
 
 BARRIER = "reboot-needed."
 RESTART = "restart."
-_ENVELOPE = 20_000
-"""Room for a batch's other keys, barriers, and restarts."""
+_ENVELOPE = 20_000  # bytes for a batch's other keys, barriers, and restarts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
