@@ -40,7 +40,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no type information
-    """Collects results as they come."""
+    """Collects results as they arrive."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -84,7 +84,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no ty
         begun = self._started.pop((host, task._uuid), None)
         values = {} if task.no_log else plain(result.result)
         if status == "ok" and values.get("refused"):
-            # A check whose problems another task tells, of all hosts together.
+            # Another task reports the problems of this check, for all hosts together.
             status = "failed"
         self._tasks.setdefault(host, []).append(
             report.Task(

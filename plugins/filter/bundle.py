@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filters that lead roles to what a bundle has."""
+"""Filters that replace sources by the content of a bundle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def bundled_patches(patches: list[t.Any], found: t.Mapping[str, str]) -> list[t.Any]:
-    """The list of patches with the files that a bundle has taken from there."""
+    """Return the list of patches with their files taken from a bundle where it has them."""
     return use.bundled_patches(plain(patches), plain(found))
 
 

@@ -14,7 +14,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:
-    """Resources that bring Microsoft's SDN debug scripts to a node."""
+    """Return the resources that install Microsoft's SDN debug scripts on a node."""
     if not options.get("sha256"):
         Display().warning(
             "GitHub publishes no checksum of a commit's archive: the SDN debug scripts are accepted unverified; "

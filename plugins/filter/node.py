@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filters that turn a role's variables into what its resources hold."""
+"""Filters that turn variables of roles into values of resources."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def no_proxy(given: str | list[str], *more: str | list[str] | None) -> str:
-    """The addresses that a node reaches without its proxy."""
+    """Return the addresses that a node reaches without its proxy."""
     return proxies.no_proxy(given, *more)
 
 
 def join_configuration(join: t.Mapping[str, t.Any], kubernetes_version: str) -> str:
-    """kubeadm's JoinConfiguration for a version of Kubernetes."""
+    """Return kubeadm's JoinConfiguration for a version of Kubernetes."""
     try:
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in plain(join).items()}
         return kubeadm.join_configuration(kubernetes_version, kubeadm.Join(**values))
@@ -30,7 +30,7 @@ def join_configuration(join: t.Mapping[str, t.Any], kubernetes_version: str) -> 
 
 
 def plain_version(version: t.Any) -> str:
-    """A version without the leading `v` that some inventories write."""
+    """Return a version without the leading `v` that some inventories have."""
     try:
         return str(versions.Version.parse(str(version)))
     except ValueError as error:
@@ -45,12 +45,12 @@ def node_name_problems(
     facts: list[t.Mapping[str, t.Any]],
     nodes: t.Mapping[str, t.Mapping[str, t.Any]],
 ) -> dict[str, str]:
-    """Why hosts may not be called in the cluster what they say, by host; the lists are parallel."""
+    """Return why hosts may not have the node names that they report, by host; the lists are parallel."""
     claims = []
     for host, own, address, fact in zip(plain(hosts), plain(given), plain(addresses), plain(facts), strict=True):
         name, joined = str(fact.get("node_name") or ""), bool(fact.get("joined"))
         inventory = next((str(one) for one in own if one), "")
-        # What a role or play names is not in a host's own variables.
+        # Variables of a role or play are not among the host's own variables.
         named = inventory if not fact else "" if fact.get("self_named") else name
         claims.append(
             node_names.NameClaim(host=host, given=named, name=name, address=str(address or host), joined=joined)

@@ -14,7 +14,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
-    """containerd's hosts.toml for one registry host (containerd docs/hosts.md)."""
+    """Return containerd's hosts.toml for one registry host (containerd docs/hosts.md)."""
     try:
         (found,) = registries.read({str(host): plain(registry)})
         return registries.hosts_toml(found)
@@ -25,7 +25,7 @@ def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
 def registry_files(
     given: t.Mapping[str, t.Any], config_dir: str = "", runtime: str = "containerd"
 ) -> list[dict[str, t.Any]]:
-    """Resources of type File for registries: what containerd, or Docker, reads of them, and what is to go."""
+    """Return the File resources of registries, for containerd or Docker, including the files that must be removed."""
     try:
         if runtime == "buildkit":
             return runtimes.of_buildkit(plain(given), str(config_dir))
@@ -37,7 +37,7 @@ def registry_files(
 
 
 def docker_registries(given: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
-    """Keys of Docker's daemon.json for registries: mirrors of docker.io, and those without TLS."""
+    """Return the keys of Docker's daemon.json for registries: mirrors of docker.io, and registries without TLS."""
     try:
         return registries.docker_settings(registries.read(plain(given)))
     except registries.RegistryError as error:

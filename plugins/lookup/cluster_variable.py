@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A variable that describes the whole cluster, where kubespray's inventory has it."""
+"""Look up a variable that describes the whole cluster where kubespray's inventory defines it."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ import typing as t
 from ansible.plugins.lookup import LookupBase
 
 GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_cluster", "k8s-cluster")
-"""Of kubespray, its older names, and kubernetes-for-windows; the control plane's first: it has all that matters."""
+"""Groups of kubespray (old and new names) and of kubernetes-for-windows; the control plane first, which has it all."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Looks into the host's variables, then into those of the cluster's hosts."""
+    """Searches the host's variables, then those of the cluster's hosts."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
     ) -> list[t.Any]:
-        """Ansible's entry point."""
+        """Run the lookup, as Ansible calls it."""
         self.set_options(var_options=variables, direct=keywords)
         known = variables or {}
         return [self._value(str(name), known) for name in terms]
@@ -75,9 +75,9 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
 
 
 def cluster_hosts(groups: t.Mapping[str, t.Sequence[str]]) -> list[str]:
-    """The hosts to ask: the first of each of the cluster's groups, each once.
+    """Return the hosts to search: the first host of each of the cluster's groups, without duplicates.
 
-    Parameters:
+    Args:
         groups: hosts by group.
     """
     return list(dict.fromkeys(groups[name][0] for name in GROUPS if groups.get(name)))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the roles make a node have."""
+"""Look up the resources that roles describe for a host."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
     ) -> list[t.Any]:
-        """Ansible's entry point."""
+        """Run the lookup, as Ansible calls it."""
         self.set_options(var_options=variables, direct=keywords)
         host = Variables(variables or {}, self._templar.template)
         try:
             return [of_role(str(role), host) for role in terms]
         except (MissingVariableError, ResourceError, ValueError) as error:
-            # Without its cause, which may tell a secret: ansible-core 2.19 appends causes to messages.
+            # Without its cause, which may contain a secret: ansible-core 2.19 appends causes to messages.
             raise AnsibleError(str(error)) from None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The network of the pods, as role cni sets it up."""
+"""Look up the pod network that the role cni configures."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Describes the network of the pods."""
+    """Describes the pod network."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
     ) -> list[t.Any]:
-        """Ansible's entry point."""
+        """Run the lookup, as Ansible calls it."""
         if terms:
             raise AnsibleError("pod_network: expected no terms")
         self.set_options(var_options=variables, direct=keywords)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Asks the API server who may do what (kubernetes.io: Authorization Overview, "Checking API access")."""
+"""Ask the API server who is allowed to do what (kubernetes.io: Authorization Overview, "Checking API access")."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _API = "apis/authorization.k8s.io/v1"
 
 
 def allowed(cluster: Cluster, attributes: t.Mapping[str, str], **user: t.Any) -> bool:
-    """Whether somebody may do one thing.
+    """Return whether a user is allowed to do one thing.
 
     Args:
         cluster: the cluster.
         attributes: `resourceAttributes` of a review; empty ones are left out.
-        user: `user` and `groups` of somebody else than the kubeconfig's user.
+        user: `user` and `groups` to ask about instead of the kubeconfig's user.
 
     Raises:
-        ApiError: it cannot be asked.
+        ApiError: the API server did not answer the question.
     """
     kind = "SubjectAccessReview" if user else "SelfSubjectAccessReview"
     spec = {**user, "resourceAttributes": {key: value for key, value in attributes.items() if value}}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A request to the Kubernetes API that failed. Pure."""
+"""The error of a request to the Kubernetes API (no I/O)."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class ApiError(Exception):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may be answered otherwise in a while."""
+        """Whether the same request may succeed later."""
         return self.status in (0, 404, 409, 429) or self.status >= 500 or "NamespaceTerminating" in self.causes
 
 
 def refusal(status: int, reason: object, body: str | bytes | None) -> ApiError:
-    """Reads an answer other than success (kubernetes.io: API Conventions, "Response Status Kind").
+    """Return the error that a response describes (kubernetes.io: API Conventions, "Response Status Kind").
 
     Args:
         status: HTTP status.
-        reason: the HTTP status line's words.
+        reason: the reason phrase of the HTTP status line.
         body: a Status object, or anything else.
     """
     brief = f"{status} {reason}"

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The form of the objects that the collection reads from the Kubernetes API, and whether an answer has it. Pure.
+"""Check that responses of the Kubernetes API have the expected types (no I/O).
 
-Only what is read is checked. A field may be missing or null unless every object of its kind
+Only the fields that the collection reads are checked. A field may be missing or null, unless every object of its kind
 has it (kubernetes.io: Kubernetes API reference).
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 Form = t.Union[type, t.Sequence[t.Any], t.Mapping[str, t.Any]]  # noqa: UP007 - for Python 3.9
-"""A type; a list with the form of its elements; or forms by field. A `!` marks a required field; `*` is any field."""
+"""A type, a list with the form of its elements, or forms by field. `!` marks a required field; `*` means any field."""
 
 _META = {"name!": str, "namespace": str, "uid": str, "resourceVersion": str, "labels": {}, "annotations": {}}
 _TEXTS = {"*": str}
@@ -62,15 +62,15 @@ def list_of(form: Form) -> Form:
 
 
 def problem(value: t.Any, form: Form, where: str = "") -> str:
-    """Says where a value has not its form.
+    """Return where a value differs from the expected form.
 
     Args:
         value: parsed JSON.
-        form: what it should be.
-        where: its place in the answer.
+        form: the expected form.
+        where: path of the value in the response.
 
     Returns:
-        Such as `items[3].metadata.name: expected text, got a list`; empty where all is well.
+        A message such as `items[3].metadata.name: expected text, got a list`; empty if the value has the form.
     """
     if isinstance(form, type):
         return "" if isinstance(value, form) else _unexpected(where, _NAMES[form], value)

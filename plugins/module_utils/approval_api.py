@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Certificate signing requests, bootstrap tokens and their bindings; every method raises ApiError."""
+"""API requests about certificate signing requests, bootstrap tokens and their role bindings.
+
+Every method raises ApiError if its request fails.
+"""
 
 from __future__ import annotations
 
@@ -22,36 +25,36 @@ _MESSAGE = "winkube.node approves the kubelet that a token of its run was made f
 
 
 class ApprovalApi(NodeApi):
-    """What approving joining nodes needs of a cluster.
+    """The API requests that the approval of joining nodes needs.
 
     Args:
         cluster: a cluster.
     """
 
     def requests(self) -> list[Request]:
-        """All requests for client certificates of kubelets."""
+        """Return all requests for client certificates of kubelets."""
         query = {"fieldSelector": f"spec.signerName={SIGNER}"}
         return t.cast("list[Request]", self._cluster.items(_REQUESTS, form=SIGNING_REQUEST, query=query))
 
     def approve(self, request: Request) -> None:
-        """Approves a request as it was read: if somebody has changed it since, the server refuses."""
+        """Approve a request; the server refuses if the request has changed since it was read."""
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         body = approval(request, _MESSAGE, now)
         self._cluster.ask("PUT", _REQUESTS, request["metadata"]["name"], "approval", body=body)
 
     def create_token(self, body: t.Mapping[str, t.Any]) -> None:
-        """Makes the Secret of a token."""
+        """Create the Secret of a token."""
         self._cluster.ask("POST", *_SECRETS, body=body)
 
     def delete_token(self, token_id: str, *, dry: bool = False) -> bool:
-        """Deletes a token.
+        """Delete a token.
 
         Args:
-            token_id: its public half.
-            dry: only look whether it could be deleted: that needs no right to read Secrets.
+            token_id: the public part of the token.
+            dry: only check whether it could be deleted, which needs no permission to read Secrets.
 
         Returns:
-            Whether it was there.
+            Whether the token existed.
         """
         query = {"dryRun": "All"} if dry else {}
         try:
@@ -63,13 +66,13 @@ class ApprovalApi(NodeApi):
         return True
 
     def ensure_bindings(self) -> bool:
-        """Lets tokens of the run's group join.
+        """Create the role bindings that let tokens of the run's group join nodes.
 
         Returns:
-            Whether anything was changed.
+            Whether anything changed.
 
         Raises:
-            ValueError: a binding of that name binds another role.
+            ValueError: a binding of that name refers to another role.
         """
         role = (f"{_RBAC}/namespaces", bootstrap_tokens.NAMESPACE, "roles", "kube-proxy")
         kube_proxy = self._cluster.lookup(*role, form=ANYTHING) is not None
@@ -84,7 +87,7 @@ class ApprovalApi(NodeApi):
             try:
                 self._cluster.ask("POST", *place, body=wanted)
             except ApiError as error:
-                if error.status != 409:  # another run was faster
+                if error.status != 409:  # another run has created it in the meantime
                     raise
             return True
         subjects = bootstrap_tokens.changed_subjects(found, wanted)
@@ -93,16 +96,17 @@ class ApprovalApi(NodeApi):
         return subjects is not None
 
     def may_approve(self) -> bool:
-        """Whether this account may approve certificates of kubelets."""
+        """Return whether this account is allowed to approve certificates of kubelets."""
         signers = {"verb": "approve", "group": _CERTIFICATES, "resource": "signers", "name": SIGNER}
         requests = {"verb": "update", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}
         wanted = (signers, {**requests, "subresource": "approval"})
         return all(allowed(self._cluster, attributes) for attributes in wanted)
 
     def approves_by_itself(self) -> bool:
-        """Whether the cluster approves what tokens of the run's group ask for; False where that may not be asked.
+        """Return whether the cluster itself approves the requests of tokens of the run's group.
 
-        kube-controller-manager asks the same of the API server before it approves (csrapproving).
+        kube-controller-manager sends the same question to the API server before it approves (csrapproving). The result
+        is False if this account is not allowed to ask.
         """
         groups = ["system:bootstrappers", bootstrap_tokens.GROUP, "system:authenticated"]
         requests = {"verb": "create", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}

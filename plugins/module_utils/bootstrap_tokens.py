@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bootstrap tokens as Secrets, their groups, and the bindings that let a group's tokens join. Pure.
+"""Bootstrap tokens as Secrets, their groups, and the role bindings that let a group's tokens join (no I/O).
 
 kubernetes.io: Authenticating with Bootstrap Tokens; TLS bootstrapping.
 """
@@ -13,15 +13,15 @@ import typing as t
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
-"""Of tokens whose certificate requests the run approves: nothing in the cluster approves them by itself."""
+"""The group of tokens whose certificate requests the run approves; nothing else in the cluster approves them."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""The group that kubeadm binds to all that a join needs, and to the automatic approval of any node's name."""
+"""kubeadm's own group: it may do all that a join needs, and the cluster approves any node name for it."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
-"""ClusterRoles that bootstrap tokens get, by the names of their bindings; see `bindings`."""
+"""ClusterRoles of bootstrap tokens, by the names of their bindings; see `bindings`."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
-"""Roles in kube-system that they get everywhere; kubeadm makes the Role `kube-proxy` only with its kube-proxy."""
+"""Roles in kube-system that every cluster has; kubeadm creates the Role `kube-proxy` only with its own kube-proxy."""
 
 
 def new_token() -> str:
@@ -30,18 +30,18 @@ def new_token() -> str:
 
 
 def secret_name(token_id: str) -> str:
-    """The name of a token's Secret."""
+    """Name of the token's Secret."""
     return f"bootstrap-token-{token_id}"
 
 
 def secret(token: str, expires: str, description: str, group: str) -> dict[str, t.Any]:
-    """The Secret that is a bootstrap token.
+    """Return the Secret of a bootstrap token.
 
     Args:
         token: `ID.SECRET`.
-        expires: when the cluster deletes it, in UTC, ISO 8601.
+        expires: when the cluster deletes it (UTC, ISO 8601).
         description: for `kubeadm token list`.
-        group: of whoever logs in with it, beside `system:bootstrappers`.
+        group: the group of a client that logs in with it, in addition to `system:bootstrappers`.
     """
     token_id, dummy, token_secret = token.partition(".")
     return {
@@ -62,13 +62,14 @@ def secret(token: str, expires: str, description: str, group: str) -> dict[str, 
 
 
 def bindings(*, kube_proxy: bool) -> list[dict[str, t.Any]]:
-    """What GROUP needs for `kubeadm join`: the roles that kubeadm binds to its own group, but not the auto-approver's.
+    """Return the bindings that GROUP needs for `kubeadm join`.
 
-    kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
-    phases/kubelet/config.go name the roles.
+    They are the bindings that kubeadm gives its own group, except the one for automatic approval. The roles are those
+    of kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
+    phases/kubelet/config.go.
 
     Args:
-        kube_proxy: whether the Role `kube-proxy` is there; kubeadm makes it with its kube-proxy.
+        kube_proxy: whether the Role `kube-proxy` exists; kubeadm creates it with its own kube-proxy.
     """
     roles = [*ROLES, *(["kube-proxy"] if kube_proxy else [])]
     return [
@@ -91,14 +92,14 @@ def _binding(kind: str, role: str, metadata: t.Mapping[str, str]) -> dict[str, t
 
 
 def changed_subjects(found: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> list[t.Any] | None:
-    """The subjects that a binding has to get; None where it has them.
+    """Return the subjects that a binding must get, or None if it has them all.
 
     Args:
-        found: as the API's JSON has it.
-        wanted: one of `bindings`.
+        found: the binding as the API returned it.
+        wanted: the expected binding, one of `bindings`.
 
     Raises:
-        ValueError: it binds another role, which cannot be changed.
+        ValueError: the binding refers to another role, which cannot be changed.
     """
     role, other = wanted["roleRef"]["name"], (found.get("roleRef") or {}).get("name")
     if role != other:

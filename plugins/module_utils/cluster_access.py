@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run may have to do in the cluster, and whether the kubeconfig's user is allowed to.
+"""The permissions that a run needs in the cluster, and a check that the kubeconfig's user has them.
 
-The API server answers by SelfSubjectAccessReview (kubernetes.io: Authorization Overview, "Checking API access"), which
-every authenticated user may create.
+The check uses SelfSubjectAccessReview (kubernetes.io: Authorization Overview, "Checking API access"), which every
+authenticated user may create.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ RBAC = "rbac.authorization.k8s.io"
 CERTIFICATES = "certificates.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
 APPLY = ("get", "create", "patch")
-"""What `kubernetes.core.k8s` does with `apply`."""
+"""The verbs that `kubernetes.core.k8s` uses with `apply`."""
 
 
 class RequiredAccess(t.NamedTuple):
-    """Requests of one kind that a run makes."""
+    """One kind of request that a run makes."""
 
     why: str
-    """What they are for, in the words of a message."""
+    """Their purpose, as messages put it."""
     verbs: tuple[str, ...]
     resource: str
-    """With its subresource, if any: `pods/eviction`."""
+    """The resource with its subresource, if any, such as `pods/eviction`."""
     namespace: str = ""
     group: str = ""
     name: str = ""
-    """Where only this object is asked for: a role may be limited to it, but for `create` nobody can be."""
+    """The name of the only object that is needed. A role may be limited to it, except for the verb `create`."""
 
 
 _NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
@@ -126,19 +126,19 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("tell DaemonSets' pods", ("get",), "daemonsets", group="apps"),
     ),
 }
-"""By purpose, for which a run asks; what a purpose needs of the role cni is in that role's templates."""
+"""Permissions by purpose. Those that the role cni needs follow from the templates of that role."""
 
 
 def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable[str]) -> None:
-    """Ends a module where the kubeconfig's user may not do what the run is going to do.
+    """End a module if the kubeconfig's user lacks a permission that the run will need.
 
     Args:
-        module: what runs; it has the option `kubeconfig`.
+        module: the running module; it has the option `kubeconfig`.
         cluster: the cluster.
         purposes: keys of NEEDS.
 
     Raises:
-        ApiError: it cannot be asked.
+        ApiError: the API server did not answer.
     """
     denied = missing(cluster, purposes)
     if denied:
@@ -151,7 +151,7 @@ def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable
 
 
 def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
-    """What the kubeconfig's user may not do, a line each.
+    """Return the permissions that the kubeconfig's user lacks, one line each.
 
     Args:
         cluster: the cluster.
@@ -170,7 +170,7 @@ def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
 
 
 def describe(need: RequiredAccess) -> str:
-    """What a need is about, and what for."""
+    """Return the resource of a permission and its purpose."""
     resource = f"{need.resource}.{need.group}" if need.group else need.resource
     name = f" {need.name}" if need.name else ""
     where = f" in namespace {need.namespace}" if need.namespace else ""
@@ -178,7 +178,7 @@ def describe(need: RequiredAccess) -> str:
 
 
 def allowed(cluster: Cluster, need: RequiredAccess, verb: str) -> bool:
-    """Whether the user may do one thing."""
+    """Return whether the user is allowed to do one thing."""
     resource, dummy, subresource = need.resource.partition("/")
     place = {"group": need.group, "resource": resource, "subresource": subresource, "namespace": need.namespace}
     name = need.name if verb != "create" else ""

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The Kubernetes API as plain JSON, for the modules that run on the controller.
 
-The official Python client reads the kubeconfig and sends the requests. Its typed models stay
-out: importing them costs a module two seconds before it does anything.
+The official Python client reads the kubeconfig and sends the requests. Its typed models are not used, because
+importing them costs a module two seconds.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _ARGUMENTS: t.Mapping[str, t.Any] = {
 _NODES: t.Mapping[str, t.Any] = {"nodes": {"type": "list", "elements": "str", "required": True}}
 
 REQUEST_TIMEOUT = 30
-"""Seconds until a request to the API server is given up."""
+"""Time limit of a request to the API server, in seconds."""
 _PATCH = "application/strategic-merge-patch+json"
 
 Object = dict[str, t.Any]
 
 
 def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.Any]:
-    """The argument spec of a module of the cluster side (documentation fragment `cluster_options`).
+    """Return the argument spec of a module that talks to the cluster (documentation fragment `cluster_options`).
 
-    Parameters:
-        of_nodes: whether it works on nodes that have to be named (`cluster_options.nodes`).
-        own: its own options.
+    Args:
+        of_nodes: whether the module has the option `nodes` (`cluster_options.nodes`).
+        own: the module's own options.
     """
     return {**_ARGUMENTS, **(_NODES if of_nodes else {}), **own}
 
 
 class Cluster:
-    """A cluster, reached by a kubeconfig.
+    """A client of the cluster that a kubeconfig describes.
 
-    A path is given in parts: the first as it is (`api/v1/nodes`), the others, such as names, are quoted.
+    Paths are given in parts. The first is used as it is (`api/v1/nodes`); the others, such as names, are quoted.
     """
 
     def __init__(self, module: AnsibleModule) -> None:
@@ -80,20 +80,20 @@ class Cluster:
         query: t.Mapping[str, str] | None = None,
         form: Form = ANYTHING,
     ) -> Object:
-        """Sends a request; patches are strategic merge patches.
+        """Send a request; patches are strategic merge patches.
 
         Args:
-            method: of HTTP.
-            path: in parts, see above.
-            body: what is sent, as JSON.
-            query: parameters of the query.
-            form: what the answer must have, of `api_forms`.
+            method: the HTTP method.
+            path: the parts of the path.
+            body: the JSON body.
+            query: the query parameters.
+            form: the expected form of the response, see `api_forms`.
 
         Returns:
-            The answer.
+            The response.
 
         Raises:
-            ApiError: the server refused, was not reached, or did not answer what was asked for.
+            ApiError: the server refused, was not reached, or sent a response of another form.
         """
         content_type = _PATCH if method == "PATCH" else "application/json"
         try:
@@ -107,7 +107,7 @@ class Cluster:
                 _request_timeout=REQUEST_TIMEOUT,
             ).data
         except ApiException as error:
-            # TLS that fails has no status.
+            # A TLS failure has no status.
             if not error.status:
                 raise self._not_reached(str(error.reason).replace("\n", ": ")) from error
             raise refusal(error.status, error.reason, error.body) from error
@@ -116,30 +116,30 @@ class Cluster:
         return self._read(answer, form, method, path)
 
     def items(self, *path: str, form: Form, query: t.Mapping[str, str] | None = None) -> list[Object]:
-        """Lists objects.
+        """List objects.
 
         Args:
-            path: in parts, see above.
-            form: of each object.
-            query: parameters of the query.
+            path: the parts of the path.
+            form: the expected form of each object.
+            query: the query parameters.
 
         Raises:
-            ApiError: as `ask` does.
+            ApiError: as in `ask`.
         """
         return self.ask("GET", *path, query=query, form=list_of(form)).get("items") or []
 
     def lookup(self, *path: str, form: Form) -> Object | None:
-        """Reads an object.
+        """Read an object.
 
         Args:
-            path: in parts, see above.
-            form: of the object.
+            path: the parts of the path.
+            form: the expected form of the object.
 
         Returns:
-            None where it does not exist.
+            The object, or None if it does not exist.
 
         Raises:
-            ApiError: as `ask` does.
+            ApiError: as in `ask`.
         """
         try:
             return self.ask("GET", *path, form=form)
@@ -154,7 +154,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def needed(self) -> t.Iterator[None]:
-        """Ends the module with one clear message where a request of the block fails."""
+        """End the module with one clear message if a request in the block fails."""
         try:
             yield
         except ApiError as error:
@@ -171,20 +171,20 @@ class Cluster:
             why = "the answer is no JSON"
         if why:
             text = f"its answer to {method} {_join(path)} cannot be used: {why}"
-            # No status of a refusal, and no use in asking again.
+            # Not an HTTP status, and a retry would not help.
             raise ApiError(f"the API server {self.server}: {text}", 400, brief=text)
         return t.cast("Object", found)
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
-    """Takes the place of the client's discovery, which would ask the server and write a file into the temp folder."""
+    """Replaces the client's discovery, which would query the server and write a file into the temporary folder."""
 
 
 def _join(path: t.Sequence[str]) -> str:
-    """The path of a request.
+    """Return the path of a request.
 
     Raises:
-        ApiError: a part is none: an empty one would ask for the whole collection.
+        ApiError: a part is empty, which would address the whole collection.
     """
     root, *parts = path
     for part in parts:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the collection wants to know of a cluster's nodes, pods, DaemonSets and ConfigMaps; requests raise ApiError."""
+"""Read the state of a cluster's nodes, pods, DaemonSets and ConfigMaps; failed requests raise ApiError."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .cordon import read_cordon
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Where flannel's own manifest and kubespray, or older ones, put the ConfigMap."""
+"""Namespaces in which the manifests of flannel and kubespray, also old ones, create the ConfigMap."""
 RUNTIME_LABEL = "winkube.node/container-runtime"
 REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
-"""Namespace and labels of the pods of role cni's DaemonSets."""
+"""Namespaces and labels of the pods of the role cni's DaemonSets."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:
-    """What matters of a node, and which pods of `network_pods` it has."""
+    """Return the facts of a node that the roles use, with its pods from `network_pods`."""
     spec, status, cordon = node.get("spec") or {}, node.get("status") or {}, read_cordon(node)
     labels = node["metadata"].get("labels") or {}
     addresses = status.get("addresses") or ()
@@ -40,7 +40,7 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
 
 
 def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
-    """The pods that run the network of Windows nodes, by node."""
+    """Return the pods that run the network of Windows nodes, by node."""
     found: dict[str, list[dict[str, str]]] = {}
     for namespace, labels in NETWORK_PODS:
         path = ("api/v1/namespaces", namespace, "pods")
@@ -52,7 +52,7 @@ def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
 
 
 def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
-    """DaemonSets whose pods go to nodes of any operating system."""
+    """Return the DaemonSets whose pods run on nodes of any operating system."""
     found = []
     for item in cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET):
         spec = item["spec"]["template"]["spec"]
@@ -63,13 +63,13 @@ def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
 
 
 def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | None:
-    """The data of a ConfigMap; None where it does not exist."""
+    """Return the data of a ConfigMap, or None if it does not exist."""
     found = cluster.lookup("api/v1/namespaces", namespace, "configmaps", name, form=CONFIG_MAP)
     return found if found is None else found.get("data") or {}
 
 
 def flannel(cluster: Cluster) -> dict[str, t.Any]:
-    """How flannel's Linux nodes are configured; empty where the cluster has no such ConfigMap."""
+    """Return the configuration of flannel on the Linux nodes; empty if the cluster has no such ConfigMap."""
     for namespace in FLANNEL_NAMESPACES:
         found = config_map(cluster, namespace, FLANNEL)
         if found is not None:

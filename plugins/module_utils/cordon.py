@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who cordoned a node: a mark on the Node object, so that a later run knows which cordons are its to lift. Pure.
+"""Record who cordoned a node (no I/O).
 
-A node is a mapping as the API's JSON has it.
+An annotation on the Node object tells a later run which cordons it may lift. Nodes are mappings, as the API returns
+them.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import json
 import typing as t
 
 ANNOTATION = "winkube.node/cordoned"
-"""On a node that this collection cordoned: JSON with `by`, `on`, `since`."""
+"""The annotation of a node that this collection cordoned: JSON with `by`, `on` and `since`."""
 
 
 class CordonMark(t.NamedTuple):
-    """What the annotation says."""
+    """The content of the annotation."""
 
     by: str
-    """What for: the playbook's name. Another playbook's cordon is somebody else's."""
+    """The owner: the name of the playbook. A playbook never lifts the cordon of another owner."""
     on: str
-    """The machine that the playbook ran on."""
+    """The machine on which the playbook ran."""
     since: str
-    """When, as the controller's clock had it (UTC, ISO 8601)."""
+    """The time on the controller's clock (UTC, ISO 8601)."""
 
     def to_text(self) -> str:
         """The annotation's value."""
@@ -33,18 +34,18 @@ class CordonMark(t.NamedTuple):
 
 
 class Cordon(t.NamedTuple):
-    """How a node stands."""
+    """Whether a node is cordoned, and by whom."""
 
     unschedulable: bool
     mark: CordonMark | None
 
     def is_of(self, owner: str) -> bool:
-        """Whether it was cordoned for this owner, and still is."""
+        """Return whether the node was cordoned for this owner and still is."""
         return self.unschedulable and self.mark is not None and self.mark.by == owner
 
 
 def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
-    """Reads a node. A mark that cannot be read counts as somebody else's."""
+    """Read a node. An annotation that cannot be parsed counts as that of another owner."""
     text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
     unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
     if text is None:
@@ -58,9 +59,9 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
 
 
 def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
-    """The strategic merge patch that cordons a node with our mark; None for one that is cordoned already.
+    """Return the strategic merge patch that cordons a node with our annotation, or None if it is cordoned already.
 
-    A mark that is left on a schedulable node (somebody lifted the cordon by `kubectl uncordon`) is made anew.
+    An annotation on a schedulable node is replaced: `kubectl uncordon` has lifted that cordon.
     """
     if read_cordon(node).unschedulable:
         return None
@@ -68,7 +69,7 @@ def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.A
 
 
 def uncordon_patch(node: t.Mapping[str, t.Any], owner: str) -> dict[str, t.Any] | None:
-    """The patch that takes an owner's mark off a node, and its cordon with it; None where there is no such mark."""
+    """Return the patch that removes an owner's annotation and cordon, or None if there is no such annotation."""
     mark = read_cordon(node).mark
     if mark is None or mark.by != owner:
         return None
@@ -76,6 +77,6 @@ def uncordon_patch(node: t.Mapping[str, t.Any], owner: str) -> dict[str, t.Any] 
 
 
 def _patch(node: t.Mapping[str, t.Any], annotation: str | None, unschedulable: bool | None) -> dict[str, t.Any]:
-    # With the version that was read: nobody's cordon of the meantime is taken for ours.
+    # With the resource version that was read, so that a newer cordon of another owner is not lifted.
     metadata = {"resourceVersion": node["metadata"]["resourceVersion"], "annotations": {ANNOTATION: annotation}}
     return {"metadata": metadata, "spec": {"unschedulable": unschedulable}}

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Empties nodes: cordon, evict, wait; several at once, in turns. All I/O is the caller's.
+"""Drain several nodes at once: cordon, evict, wait. The caller does all I/O.
 
-Why not kubernetes.core.k8s_drain: it gives up at the first eviction that a
+kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a
 PodDisruptionBudget refuses and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets'
 pods that have an emptyDir volume (#622), only warns when pods are left after its timeout, and does not remember who
 cordoned the node.
@@ -17,14 +17,14 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, going, host_process_sets, pod_name, sort_pods
 
 CONFLICTS = 5
-"""A node that somebody else changed at the same moment is read again this often."""
+"""How often a node is read again after a conflict with another change."""
 
 
 class Api(t.Protocol):
-    """What draining needs of a cluster; every method raises ApiError."""
+    """The API requests that draining needs; every method raises ApiError."""
 
     def node(self, name: str) -> t.Mapping[str, t.Any] | None:
-        """Return a node as the API has it, or None if there is none."""
+        """Return a node as the API has it, or None if it does not exist."""
 
     def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
         """Patch a node (strategic merge patch)."""
@@ -40,29 +40,29 @@ class Api(t.Protocol):
 
 
 class DrainOptions(t.NamedTuple):
-    """How to drain."""
+    """Options of draining."""
 
     mark: CordonMark
-    """What to leave on nodes that it cordons."""
+    """The annotation for the nodes that are cordoned."""
     timeout: float
-    """Seconds, for all nodes together."""
+    """Time limit for all nodes together, in seconds."""
     force: bool = False
     delete_emptydir_data: bool = False
     grace_period: int | None = None
-    """Seconds that pods get to stop; None: as each of them says."""
+    """Seconds that each pod gets to stop; None: the pod's own grace period."""
     dry: bool = False
-    """Look and say, change nothing."""
+    """Only report what would be done."""
     retry: float = 2.0
-    """Seconds until an eviction that was refused is tried again; a server that names a longer time is obeyed."""
+    """Seconds until a refused eviction is tried again, unless the server asks for a longer time."""
 
 
 class NodeDrain:
-    """One node on its way to be empty.
+    """The drain of one node.
 
     Args:
         api: the cluster.
-        name: of the node.
-        options: how to drain.
+        name: name of the node.
+        options: options of the drain.
     """
 
     def __init__(self, api: Api, name: str, options: DrainOptions) -> None:
@@ -88,14 +88,14 @@ class NodeDrain:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to try."""
+        """Whether the drain has ended."""
         return bool(self.result["status"])
 
     def step(self, now: float) -> None:
-        """Goes one step: cordons the node; from then on evicts what may go at this moment.
+        """Take one step: cordon the node first, and from then on evict the pods that can be evicted now.
 
         Args:
-            now: seconds of a monotonic clock.
+            now: time of a monotonic clock, in seconds.
         """
         try:
             if self._begun:
@@ -109,7 +109,7 @@ class NodeDrain:
             self._trouble = str(error)
 
     def give_up(self, seconds: float) -> None:
-        """Says what is still in the way when the time is over."""
+        """End the drain at its time limit, and report which pods are left."""
         reasons = [f"pod {name}: {why}" for name, why in self._blocked.items()]
         stopping = sorted(pod_name(pod) for pod in self._left if going(pod))
         reasons += [f"pod {name}: it is still stopping" for name in stopping]
@@ -120,7 +120,7 @@ class NodeDrain:
         self.result.update(status=status, msg=f"{self.name}: {message}" if message else "")
 
     def _begin(self) -> None:
-        """Reads the node, refuses what must not be evicted, cordons."""
+        """Read the node, refuse the drain if pods must not be evicted, and cordon."""
         node = self._api.node(self.name)
         if node is None:
             self._end("failed", "the cluster has no node of this name")
@@ -136,7 +136,7 @@ class NodeDrain:
             boot_id=((node.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "",
             host_process={name: container_ids(members) for name, members in sets.items()},
         )
-        # Before the cordon: a node that cannot be drained is left as it is.
+        # This comes before the cordon, so that a node that cannot be drained stays as it is.
         if self._sort(pods).refused:
             return
         if self._options.dry:
@@ -150,7 +150,7 @@ class NodeDrain:
         for attempt in range(CONFLICTS):
             patch = cordon_patch(node, self._options.mark)
             if patch is None:
-                # Whoever did it in the meantime will lift it.
+                # Another client cordoned it in the meantime and will lift its cordon.
                 return
             try:
                 self._api.patch_node(self.name, patch)
@@ -182,7 +182,7 @@ class NodeDrain:
             self._end("drained")
             return
         if not self._ready and all(going(pod) for pod in found.evict):
-            # Its kubelet, which would end them, does not answer; it may be what is to be repaired.
+            # Only the kubelet could end them, and it does not answer. The run may be there to repair it.
             unended = {pod_name(pod): "it was asked to stop; the node is not Ready" for pod in found.evict}
             self.result["ignored"] = {**found.ignored, **unended}
             self._end("drained")
@@ -200,7 +200,7 @@ class NodeDrain:
         except ApiError as error:
             budgets = self._budgets(pod) if error.status in (429, 500) else []
             if len(budgets) > 1:
-                # An eviction is about one budget only (kubernetes.io: Safely Drain a Node): that never changes.
+                # A pod with several budgets can never be evicted (kubernetes.io: Safely Drain a Node): do not retry.
                 why = f"PodDisruptionBudgets {', '.join(budgets)} are about it; the Eviction API supports only one"
                 self._end("failed", f"pod {name}: {why}")
                 return
@@ -215,7 +215,7 @@ class NodeDrain:
             self.result["evicted"].append(name)
 
     def _budgets(self, pod: Pod) -> list[str]:
-        """Names of the budgets that are about a pod; none where they may not be read: the server's words name them."""
+        """Return the names of a pod's budgets; none if they may not be read, since the server's message names them."""
         try:
             return covering(self._api.budgets(pod["metadata"]["namespace"]), pod)
         except ApiError:
@@ -231,22 +231,22 @@ def drain(
     sleep: t.Callable[[float], None],
     poll: float = 1.0,
 ) -> dict[str, dict[str, t.Any]]:
-    """Drains nodes at the same time.
+    """Drain nodes at the same time.
 
     Args:
         api: the cluster.
-        names: of the nodes.
-        options: how to.
+        names: names of the nodes.
+        options: options of the drain.
         clock: returns the time of a monotonic clock, in seconds.
         sleep: waits for a number of seconds.
-        poll: seconds between two looks.
+        poll: seconds between two polls.
 
     Returns:
-        A result by node: `status` (drained, checked, refused, timeout, failed), `msg`, and what was done.
+        The results by node: `status` (drained, checked, refused, timeout, failed), `msg`, and what was done.
     """
     nodes = [NodeDrain(api, name, options) for name in dict.fromkeys(names)]
     begin = clock()
-    # All are cordoned before the first eviction: no pod moves to a node that is drained next.
+    # All nodes are cordoned before the first eviction, so that no pod moves to a node that is drained next.
     for node in nodes:
         node.step(begin)
     while waiting := [node for node in nodes if not node.done]:
@@ -264,7 +264,7 @@ def drain(
 
 
 def _is_ready(node: t.Mapping[str, t.Any]) -> bool:
-    """Whether a node's kubelet reports that it is Ready; one that has never reported has no pods to wait for."""
+    """Return whether a node's kubelet reports Ready; if it has never reported, there are no pods to wait for."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
 
@@ -276,7 +276,7 @@ def _who(cordon: Cordon) -> str:
 
 
 def _reason(error: ApiError, budgets: t.Sequence[str]) -> str:
-    """Why an eviction was refused, naming the budget."""
+    """Return why an eviction was refused, with the name of the budget."""
     said = error.causes.get("DisruptionBudget")
     if said is None:
         return str(error)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes, pods and evictions; every method raises ApiError."""
+"""API requests about nodes, pods and evictions; every method raises ApiError."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NODES = "api/v1/nodes"
 
 
 class NodeApi:
-    """What draining and waiting need of a cluster.
+    """The API requests that draining and waiting need.
 
     Args:
         cluster: a cluster.
@@ -24,24 +24,24 @@ class NodeApi:
         self._cluster = cluster
 
     def node(self, name: str) -> dict[str, t.Any] | None:
-        """A node; None where the cluster knows none of that name."""
+        """Return a node, or None if the cluster has no node of that name."""
         return self._cluster.lookup(_NODES, name, form=NODE)
 
     def nodes(self) -> list[dict[str, t.Any]]:
-        """All nodes."""
+        """Return all nodes."""
         return self._cluster.items(_NODES, form=NODE)
 
     def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
-        """Changes a node by a strategic merge patch."""
+        """Change a node with a strategic merge patch."""
         self._cluster.ask("PATCH", _NODES, name, body=body)
 
     def pods(self, node: str) -> list[Pod]:
-        """All pods of a node."""
+        """Return all pods of a node."""
         query = {"fieldSelector": f"spec.nodeName={node}"}
         return t.cast("list[Pod]", self._cluster.items("api/v1/pods", form=POD, query=query))
 
     def evict(self, pod: Pod, grace_period: int | None) -> None:
-        """Asks for a pod's eviction (kubernetes.io: API-initiated Eviction)."""
+        """Request a pod's eviction (kubernetes.io: API-initiated Eviction)."""
         metadata = pod["metadata"]
         options: dict[str, t.Any] = {"preconditions": {"uid": metadata["uid"]}}
         if grace_period is not None:
@@ -56,6 +56,6 @@ class NodeApi:
         self._cluster.ask("POST", "api/v1/namespaces", namespace, "pods", name, "eviction", body=body)
 
     def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]:
-        """The PodDisruptionBudgets of a namespace."""
+        """Return the PodDisruptionBudgets of a namespace."""
         path = ("apis/policy/v1/namespaces", namespace, "poddisruptionbudgets")
         return t.cast("list[t.Mapping[str, t.Any]]", self._cluster.items(*path, form=BUDGET))

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which certificate signing requests of joining kubelets may be approved. Pure.
+"""Decide which certificate signing requests of joining kubelets may be approved (no I/O).
 
-A request is a mapping as the API's JSON has it. A bootstrap token is made for one node, and
-may be used for that node's certificate only: whoever holds it becomes that node and no other.
+Requests are mappings as the API returns them. Each bootstrap token is made for one node and may be used only for that
+node's certificate, so its holder can become that node and no other.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ else:
 Request = t.Mapping[str, t.Any]
 
 SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
-"""Signs the client certificates of kubelets (kubernetes.io: Certificates and Certificate Signing Requests)."""
+"""The signer of the client certificates of kubelets (kubernetes.io: Certificates and Certificate Signing Requests)."""
 USERNAME = "system:bootstrap:"
-"""What the API server puts before a token's id (kubernetes.io: Authenticating with Bootstrap Tokens)."""
+"""The prefix of a token's id in the user name (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 _USAGES = (
     frozenset({"client auth", "digital signature"}),
-    # Of kubelets with RSA keys.
+    # Only kubelets with RSA keys ask for it.
     frozenset({"client auth", "digital signature", "key encipherment"}),
 )
 
 
 class RequestDecision(t.NamedTuple):
-    """What is to be done with a request that one of our tokens made."""
+    """The decision about a request that was made with one of our tokens."""
 
     request: str
     """Name of the CertificateSigningRequest."""
     node: str
-    """The node that the token was made for."""
+    """The node for which the token was made."""
     decision: t.Literal["approve", "approved", "refuse"]
-    """`approved`: somebody has done so already."""
+    """`approved`: it has been approved already."""
     reason: str = ""
-    """Why it is refused."""
+    """The reason for a refusal."""
 
 
 class Subject(t.NamedTuple):
-    """What a request asks for."""
+    """The content of a request."""
 
     key: bytes
-    """The public key, DER, of a request for the expected name: tells keys apart. Empty for other requests."""
+    """Public key (DER) of a request for the expected name, to tell keys apart; empty for other requests."""
     problems: tuple[str, ...]
-    """Why it is not what a kubelet of the expected name would ask for."""
+    """How it differs from the request of a kubelet with the expected name; empty if it does not."""
 
 
 def decide(
     requests: t.Iterable[Request], expected: t.Mapping[str, str], ready: t.Collection[str]
 ) -> list[RequestDecision]:
-    """Says what is to be done with the requests that our tokens made; those of others are left out.
+    """Return the decisions about the requests that were made with our tokens.
 
     Args:
-        requests: CertificateSigningRequests, as the API's JSON has them.
-        expected: the id of the token that was made for a node, by the node's name.
-        ready: names of the nodes that the cluster has as Ready.
+        requests: CertificateSigningRequests as the API returns them.
+        expected: ids of the tokens, by the name of the node for which they were made.
+        ready: names of the nodes that are Ready.
 
     Raises:
         ValueError: two nodes share a token.
@@ -83,15 +83,15 @@ def decide(
 
 
 def read(request: Request, node: str) -> Subject:
-    """Reads what a request asks for, and holds it against what the kubelet of a node asks for.
+    """Read a request, and compare it with the request that the kubelet of a node makes.
 
-    kube-controller-manager's own approver checks the same, but not the name (kubernetes/kubernetes,
-    pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions at all, so any
-    is refused, subject alternative names among them.
+    kube-controller-manager's approver checks the same except for the name (kubernetes/kubernetes,
+    pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions, so a request
+    with any extension, such as subject alternative names, is refused.
 
     Args:
-        request: as the API's JSON has it.
-        node: the name that it may ask for.
+        request: the request as the API returns it.
+        node: the only acceptable node name.
     """
     spec = _spec(request)
     problems = []
@@ -146,17 +146,17 @@ def _judge(node: str, request: Request, subject: Subject, keys: int, ready: t.Co
 
 
 def is_issued(request: Request) -> bool:
-    """Whether the certificate is there."""
+    """Return whether the certificate has been issued."""
     return bool((request.get("status") or {}).get("certificate"))
 
 
 def approval(request: Request, message: str, now: str) -> dict[str, t.Any]:
-    """The request with the condition that approves it, as the subresource `approval` takes it.
+    """Return the request with the condition `Approved`, as the subresource `approval` accepts it.
 
     Args:
-        request: as the API's JSON has it.
-        message: says who approved it and why.
-        now: the time, in UTC, ISO 8601.
+        request: the request as the API returns it.
+        message: who approved it and why.
+        now: the time (UTC, ISO 8601).
     """
     status = dict(request.get("status") or {})
     condition = {"type": "Approved", "status": "True", "reason": "ApprovedByWinkube", "message": message}
@@ -174,5 +174,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Names that a node chose, for a message: short, and without control characters."""
+    """Return names that a node chose as text for a message: shortened, without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a pod is to somebody who empties its node, or waits for it to be of use again. Pure.
+"""Classify pods for draining a node and for waiting until it is ready (no I/O).
 
-A pod is a mapping as the API's JSON has it.
+Pods are mappings as the API returns them.
 """
 
 from __future__ import annotations
@@ -12,45 +12,45 @@ import typing as t
 Pod = t.Mapping[str, t.Any]
 
 _MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of the API's picture of a static pod (kubernetes.io: Create static Pods)."""
+"""The annotation of the mirror pod of a static pod (kubernetes.io: Create static Pods)."""
 
 
 class SortedPods(t.NamedTuple):
-    """The pods of a node that is to be drained."""
+    """The pods of a node, sorted for a drain."""
 
     evict: list[Pod]
     ignored: dict[str, str]
-    """By pod, why it stays."""
+    """Pods that stay, with the reason."""
     refused: dict[str, str]
-    """By pod, why it may not be evicted without being told so."""
+    """Pods that are evicted only on request, with the reason."""
 
 
 def pod_name(pod: Pod) -> str:
-    """NAMESPACE/NAME."""
+    """Return NAMESPACE/NAME of a pod."""
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
 def going(pod: Pod) -> bool:
-    """Whether it is being deleted."""
+    """Return whether the pod is being deleted."""
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def controller(pod: Pod) -> t.Mapping[str, t.Any]:
-    """The reference to the object that makes a new one of it; empty for a pod of its own."""
+    """Return the owner reference of the pod's controller; empty if it has none."""
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((owner for owner in owners if owner.get("controller")), {})
 
 
 def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool) -> SortedPods:
-    """Says which pods of a node have to go, by the rules of `kubectl drain --ignore-daemonsets`.
+    """Sort the pods of a node by the rules of `kubectl drain --ignore-daemonsets`.
 
-    kubernetes/kubectl, pkg/drain/filters.go: DaemonSets' pods and static pods stay; what has finished may go; a pod
-    with an emptyDir volume loses its data, one without a controller does not come back: both only where asked for.
+    kubernetes/kubectl, pkg/drain/filters.go: pods of DaemonSets and static pods stay, and finished pods are evicted. A
+    pod with an emptyDir volume loses its data, and a pod without a controller does not come back: both only on request.
 
     Args:
-        pods: all of the node.
-        force: pods without a controller may go.
-        delete_emptydir_data: pods with emptyDir volumes may go.
+        pods: all pods of the node.
+        force: evict pods without a controller.
+        delete_emptydir_data: evict pods with emptyDir volumes.
     """
     result = SortedPods([], {}, {})
     for pod in pods:
@@ -80,9 +80,9 @@ def _objections(pod: Pod, force: bool, delete_emptydir_data: bool) -> list[str]:
 
 
 def covering(budgets: t.Iterable[t.Mapping[str, t.Any]], pod: Pod) -> list[str]:
-    """Names of the PodDisruptionBudgets of a pod's namespace that are about it.
+    """Return the names of the PodDisruptionBudgets that select a pod.
 
-    In policy/v1 an empty selector is about every pod, none at all about no pod.
+    In policy/v1 an empty selector selects every pod, and a missing one selects none.
     """
     labels = pod["metadata"].get("labels") or {}
     return [
@@ -93,7 +93,7 @@ def covering(budgets: t.Iterable[t.Mapping[str, t.Any]], pod: Pod) -> list[str]:
 
 
 def _selects(selector: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bool:
-    """Whether a label selector (kubernetes.io: Labels and Selectors) selects an object with these labels."""
+    """Return whether a label selector (kubernetes.io: Labels and Selectors) selects an object with these labels."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     for one in selector.get("matchExpressions") or ():
@@ -110,9 +110,9 @@ def _selects(selector: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bo
 
 
 def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
-    """The pods of a node that DaemonSets run as HostProcess containers, by NAMESPACE/DAEMONSET.
+    """Return a node's pods of HostProcess DaemonSets, by NAMESPACE/DAEMONSET.
 
-    Those that are being deleted do not count.
+    Pods that are being deleted are left out.
     """
     found: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -123,21 +123,21 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def container_ids(pods: t.Iterable[Pod]) -> list[str]:
-    """Ids of the containers that the pods' status tells of; each start of a container makes a new one."""
+    """Return the container ids in the status of pods; each start of a container has a new id."""
     statuses = (status for pod in pods for status in (pod.get("status") or {}).get("containerStatuses") or ())
     return sorted(status["containerID"] for status in statuses if status.get("containerID"))
 
 
 def host_process_missing(pods: t.Iterable[Pod], before: t.Mapping[str, t.Collection[str]]) -> list[str]:
-    """What is not yet as it should be with the HostProcess DaemonSets of a node.
+    """Return what is not ready yet in the HostProcess DaemonSets of a node.
 
     Args:
-        pods: all of the node.
-        before: container ids by DaemonSet, from before the node rebooted: until the kubelet has reported, the cluster
-            still believes that those run.
+        pods: all pods of the node.
+        before: container ids by DaemonSet from before the reboot: until the kubelet reports, the cluster still shows
+            those as running.
 
     Returns:
-        Sentences; none where every set's pod is Ready.
+        Messages; none if the pod of every DaemonSet is Ready.
     """
     sets = host_process_sets(pods)
     missing = [f"DaemonSet {name} has no pod on it" for name in sorted(set(before) - set(sets))]
@@ -155,7 +155,7 @@ def _is_ready(pod: Pod) -> bool:
 
 
 def _waits_for(pod: Pod) -> str:
-    """Why a container of a pod does not run, in the kubelet's words."""
+    """Return why a container of a pod does not run, in the kubelet's words."""
     status = pod.get("status") or {}
     for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (one.get("state") or {}).get("waiting") or {}
@@ -165,7 +165,7 @@ def _waits_for(pod: Pod) -> str:
 
 
 def _is_host_process(pod: Pod) -> bool:
-    """Whether a pod, or a container of it, is a HostProcess one; all or none of a pod's containers are."""
+    """Return whether a pod or one of its containers is HostProcess; either all containers of a pod are, or none."""
     levels = [pod["spec"], *(pod["spec"].get("containers") or ())]
     options = (((level.get("securityContext") or {}).get("windowsOptions") or {}) for level in levels)
     return any(option.get("hostProcess") for option in options)

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Texts that are safe to send to a terminal. Pure.
+"""Make texts safe to print on a terminal (no I/O).
 
-A node's texts may hold escape sequences that set the window's title, fill the clipboard (OSC 52) or repaint the screen.
-A terminal acts on C0 and C1 control characters (ECMA-48), and on characters that reverse the direction of writing
-(Unicode Standard Annex #9), which make a text look like another one.
+A node's texts may contain escape sequences that set the window's title, fill the clipboard (OSC 52) or repaint the
+screen. A terminal interprets C0 and C1 control characters (ECMA-48). Characters that change the direction of writing
+(Unicode Standard Annex #9) can make one text look like another.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# A carriage return is safe only where the line ends anyway.
+# A carriage return is safe only before a line feed.
 _SUSPECT = re.compile(r"\r(?!\n)|[^\n\r\t -~]")
 _REPLACEMENT = "\ufffd"
 
 
 def printable(text: str) -> str:
-    r"""The text with everything but line ends, tabs and printable characters made visible.
+    r"""Return a text with everything but line ends, tabs and printable characters made visible.
 
     >>> printable("boom \x1b[2J")
     'boom \\x1b[2J'
 
     Args:
-        text: any text; a safe one comes back unchanged, so calling this twice does no harm.
+        text: any text; a safe one is returned unchanged, so a second call changes nothing.
 
     Returns:
         The text with control characters as ``\xNN`` and other characters that cannot be shown as U+FFFD.
@@ -39,5 +39,5 @@ def _visible(found: re.Match[str]) -> str:
     category = unicodedata.category(character)
     if category == "Cc":
         return f"\\x{ord(character):02x}"
-    # No-break spaces, which French texts are full of.
+    # No-break spaces, which are common in French texts.
     return " " if category == "Zs" else _REPLACEMENT

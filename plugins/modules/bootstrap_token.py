@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bootstrap tokens for joining nodes."""
+"""Create and delete bootstrap tokens for joining nodes."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ MIN_TTL = 60
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Sees that the tokens' group can join, and that somebody can approve it.
+    """Make sure that the tokens' group can join, and that its requests will be approved.
 
     Returns:
-        Whether anything was changed.
+        Whether anything changed.
     """
     if not api.may_approve():
         module.fail_json(
@@ -146,7 +146,7 @@ def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
 
 
 def make(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
-    """Makes tokens; in check mode none."""
+    """Create tokens; in check mode none."""
     auto_approved, nodes = module.params["auto_approved"], module.params["nodes"]
     end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=module.params["ttl"])
     expires = end.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -167,7 +167,7 @@ def make(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
 
 
 def delete(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
-    """Deletes tokens, those that are still there."""
+    """Delete the tokens that still exist."""
     found = [one for one in module.params["token_ids"] if one and api.delete_token(one, dry=module.check_mode)]
     return {"changed": bool(found), "deleted": found}
 
@@ -183,7 +183,7 @@ def main() -> None:
                 "elements": "str",
                 "default": [],
                 "aliases": ["token_id"],
-                # They are the public halves, which kubectl shows as well.
+                # Token ids are public; kubectl prints them as well.
                 "no_log": False,
             },
             ttl={"type": "int", "default": 1800},

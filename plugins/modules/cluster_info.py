@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node needs to know of the cluster it joins."""
+"""Read what a node needs to know about the cluster that it joins."""
 
 from __future__ import annotations
 
@@ -217,13 +217,13 @@ CLUSTER_INFO: Form = {"clusters": [{"cluster!": {"server!": str, "certificate-au
 
 
 def ca_hash(certificate: bytes) -> str:
-    """The pin that kubeadm checks: SHA-256 of the DER public key (kubeadm join --discovery-token-ca-cert-hash)."""
+    """Return the SHA-256 of the DER public key, as `kubeadm join --discovery-token-ca-cert-hash` expects it."""
     key = x509.load_pem_x509_certificate(certificate).public_key()
     return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
 
 def keys(certificates: bytes) -> set[bytes]:
-    """The public keys of PEM certificates, DER."""
+    """Return the public keys of PEM certificates (DER)."""
     return {
         one.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         for one in x509.load_pem_x509_certificates(certificates)
@@ -231,7 +231,7 @@ def keys(certificates: bytes) -> set[bytes]:
 
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Refuses a CA of cluster-info that the kubeconfig does not trust."""
+    """Refuse a CA of cluster-info that the kubeconfig does not trust."""
     settings = cluster.configuration
     if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
         return
@@ -244,13 +244,13 @@ def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> No
 
 
 def node_version(version: str) -> str:
-    """Upstream's release of an API server's version, to which vendors add: `v1.34.4+k3s1`, `v1.34.4-eks-1a2b3c`."""
+    """Return the upstream release of a version with a vendor's suffix: `v1.34.4+k3s1`, `v1.34.4-eks-1a2b3c`."""
     found = RELEASE.match(version)
     return found[1] if found else ""
 
 
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
-    """A YAML document in a ConfigMap, NAMESPACE/NAME; empty where the ConfigMap does not exist."""
+    """Return a YAML document in a ConfigMap (NAMESPACE/NAME); empty if the ConfigMap does not exist."""
     try:
         found = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
         why = problem(found, form) if found else ""
@@ -262,7 +262,7 @@ def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form
 
 
 def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
-    """What a join has to know of the control plane: where it is, and by which CA it is known."""
+    """Return the address and the CA of the control plane."""
     info = document(module, cluster, "kube-public/cluster-info", "kubeconfig", CLUSTER_INFO)
     if not info.get("clusters"):
         module.fail_json(
@@ -281,10 +281,10 @@ def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
 
 
 def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
-    """All that the module returns.
+    """Return the module's result.
 
     Raises:
-        ApiError: the cluster cannot be asked.
+        ApiError: a request to the cluster failed.
     """
     require_access(module, cluster, module.params["purposes"])
     about = control_plane(module, cluster)

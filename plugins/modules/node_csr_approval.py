@@ -88,7 +88,7 @@ POLL_SECONDS = 1.0
 
 
 def mark(node: t.Mapping[str, t.Any] | None) -> tuple[str, str]:
-    """What changes of a Node object when its kubelet registers or reports: the object itself, the last heartbeat."""
+    """The parts of a Node object that change when its kubelet registers or reports: its uid and the last heartbeat."""
     if node is None:
         return ("", "")
     beats = (str(one.get("lastHeartbeatTime")) for one in conditions(node) if one.get("type") == "Ready")
@@ -96,21 +96,21 @@ def mark(node: t.Mapping[str, t.Any] | None) -> tuple[str, str]:
 
 
 def is_ready(node: t.Mapping[str, t.Any] | None) -> bool:
-    """Whether the cluster has a node as Ready."""
+    """Return whether a node is Ready."""
     return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions(node or {}))
 
 
 def conditions(node: t.Mapping[str, t.Any]) -> t.Sequence[t.Mapping[str, t.Any]]:
-    """The conditions of a node."""
+    """Return the conditions of a node."""
     return (node.get("status") or {}).get("conditions") or ()
 
 
 class Approver:
-    """Approves, look by look.
+    """Approves requests, one poll at a time.
 
     Args:
         api: the cluster.
-        token_ids: by node.
+        token_ids: ids of the tokens, by node.
     """
 
     def __init__(self, api: ApprovalApi, token_ids: t.Mapping[str, str]) -> None:
@@ -122,19 +122,19 @@ class Approver:
         self.refused: dict[str, str] = {}
 
     def look(self) -> bool:
-        """Looks once, and approves what is to be approved.
+        """Poll once, and approve the requests that may be approved.
 
         Returns:
             Whether there is more to wait for.
 
         Raises:
-            ApiError: the cluster cannot be asked.
+            ApiError: a request to the cluster failed.
         """
         if self._before is None:
             self._before = {node["metadata"]["name"]: mark(node) for node in self._api.nodes()}
         requests = self._api.requests()
         by_name = {request["metadata"]["name"]: request for request in requests}
-        # What the requests ask for comes first: it costs no question to the cluster.
+        # The content of the requests is checked first, because that needs no request to the cluster.
         asking = {one.node for one in decide(requests, self._token_ids, ()) if one.decision == "approve"}
         nodes = {name: self._api.node(name) for name in sorted(asking)}
         ready = {name for name, node in nodes.items() if is_ready(node)}
@@ -155,33 +155,33 @@ class Approver:
         try:
             self._api.approve(request)
         except ApiError as error:
-            # Changed or deleted meanwhile: the next look sees what it is now.
+            # It was changed or deleted in the meantime: the next poll reads it again.
             if error.status not in (404, 409):
                 raise
 
     def _retire(self, issued: set[str], before: t.Mapping[str, tuple[str, str]]) -> None:
-        """Deletes the tokens of nodes whose kubelet has used its certificate: it needs the token no more."""
+        """Delete the tokens of nodes whose kubelet has used its certificate and no longer needs the token."""
         for name in sorted(issued - set(self.registered)):
             if mark(self._api.node(name)) not in (("", ""), before.get(name)):
                 self._api.delete_token(self._token_ids[name])
                 self.registered.append(name)
 
     def _is_awaited(self) -> bool:
-        """Whether a node may still come; whoever ends the run deletes all tokens, so one of them tells."""
+        """Return whether nodes may still join. The run deletes all tokens at its end, so checking one is enough."""
         left = [token_id for name, token_id in self._token_ids.items() if name not in self.registered]
         return bool(left) and self._api.delete_token(left[0], dry=True)
 
     def result(self) -> dict[str, t.Any]:
-        """What the module returns."""
+        """Return the module's result."""
         found = {"approved": self.approved, "registered": self.registered, "refused": self.refused}
         return {"changed": bool(self.approved), **found}
 
 
 def wait(approver: Approver, timeout: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
-    """Looks until there is nothing to wait for, or the time is up.
+    """Poll until there is nothing to wait for, or the time is up.
 
     Raises:
-        ApiError: the cluster refuses, or was not reached at the end.
+        ApiError: the cluster refused, or was not reached at the end.
     """
     end = clock() + timeout
     while True:
@@ -197,7 +197,7 @@ def wait(approver: Approver, timeout: float, clock: t.Callable[[], float], sleep
 def main() -> None:
     module = AnsibleModule(
         argument_spec=cluster_arguments(
-            # They are the public halves, which kubectl shows as well.
+            # Token ids are public; kubectl prints them as well.
             token_ids={"type": "dict", "required": True, "no_log": False},
             timeout={"type": "int", "default": 1800},
         ),

@@ -112,11 +112,11 @@ FIRST_ANSWER_SECONDS = 15.0
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str, t.Any]:
-    """What the cluster says of a node; of one that it does not know, that.
+    """Describe a node as the cluster reports it; also one that the cluster does not have.
 
     Args:
-        node: as the API's JSON has it.
-        boot_id: the one from before a reboot; empty where the node did not reboot.
+        node: the node as the API returns it.
+        boot_id: the boot id from before a reboot; empty if the node did not reboot.
     """
     if node is None:
         why = "the node is not registered"
@@ -125,7 +125,7 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
     ready = next((item for item in status.get("conditions") or () if item["type"] == "Ready"), None)
     reason = "" if ready else "the kubelet has not reported yet"
     if ready and ready["status"] != "True":
-        # The node's kubelet wrote it.
+        # This text comes from the node's kubelet.
         reason = printable(str(ready.get("message") or "NotReady"))
     elif boot_id and (status.get("nodeInfo") or {}).get("bootID") == boot_id:
         reason = "the kubelet has not reported since the reboot"
@@ -141,17 +141,17 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
 
 
 def there(state: t.Mapping[str, t.Any], condition: str, pod_cidr: bool) -> bool:
-    """Whether a node is where the task wants it."""
+    """Return whether a node is in the state that the task waits for."""
     return bool(state["registered"] if condition == "registered" else state["ready"]) and (
         bool(state["pod_cidr"]) or not pod_cidr
     )
 
 
 def look(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
-    """Describes every node now.
+    """Describe every node as it is now.
 
     Raises:
-        ApiError: the cluster cannot be asked.
+        ApiError: a request to the cluster failed.
     """
     found = {node["metadata"]["name"]: node for node in api.nodes()}
     states = {}
@@ -166,7 +166,7 @@ def look(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.A
 
 
 def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
-    """Looks until all are there or the time is up."""
+    """Poll until all nodes are ready, or the time is up."""
     params = module.params
     begin = time.monotonic()
     end = begin + params["timeout"]
@@ -175,7 +175,7 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
         try:
             nodes = look(params, api)
         except ApiError as error:
-            # It may be away for a moment, as when the control plane is upgraded; one that never answered is wrong.
+            # An API server may be unavailable for a while, as during an upgrade. One that has never answered is an error.
             patience = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
             if not error.passing or time.monotonic() >= patience:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])

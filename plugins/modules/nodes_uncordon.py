@@ -77,10 +77,10 @@ POLL_SECONDS = 1.0
 
 
 def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]:
-    """Uncordons a node, if it is the owner's to uncordon.
+    """Uncordon a node if the owner cordoned it.
 
     Raises:
-        ApiError: it could not be done.
+        ApiError: the node could not be uncordoned.
     """
     node = api.node(name)
     if node is None:
@@ -97,7 +97,7 @@ def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]
 
 
 def patiently(api: NodeApi, name: str, module: AnsibleModule, end: float) -> dict[str, t.Any]:
-    """Uncordons a node; conflicts and a server that is not reached are tried again until the time is over."""
+    """Uncordon a node; retry conflicts and connection failures until the time is up."""
     while True:
         try:
             return uncordon(api, name, module.params["owner"], module.check_mode)

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tokens of service accounts for programs that are no pods."""
+"""Read tokens of service accounts for programs that do not run in pods."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ POLL_SECONDS = 0.5
 
 
 def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
-    """The tokens that are there, by NAMESPACE/NAME.
+    """Return the existing tokens, by NAMESPACE/NAME.
 
     Raises:
-        ApiError: the cluster cannot be asked.
+        ApiError: a request to the cluster failed.
     """
     tokens = {}
     for secret in secrets:
@@ -82,7 +82,7 @@ def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
 
 
 def read_patiently(cluster: Cluster, secrets: t.Sequence[str], patience: float) -> dict[str, str]:
-    """The same, after as many seconds as it takes, or as there are."""
+    """Poll until all tokens exist or the time is up, and return them."""
     end = time.monotonic() + patience
     tokens = read(cluster, secrets)
     while len(tokens) < len(secrets) and time.monotonic() < end:

@@ -52,7 +52,7 @@ class Ran:
 class Controller:
     """The machine that Ansible runs on.
 
-    Parameters:
+    Args:
         build: folder for reports.
         fleet: the servers.
         kubeconfig: of the cluster.
@@ -65,7 +65,7 @@ class Controller:
     def play(self, name: str, playbook: str, *arguments: str) -> Ran:
         """Runs a playbook of the collection; its output goes to the terminal.
 
-        Parameters:
+        Args:
             name: of the run; its report lies in a folder of this name.
             playbook: file name in playbooks/.
             arguments: further arguments of ansible-playbook.

@@ -30,7 +30,7 @@ CACHE = r"C:\ProgramData\winkube\cache"
 class Controller:
     """A controller that makes a bundle.
 
-    Parameters:
+    Args:
         folder: its own; the bundle is `bundle` in it.
         server: where artifacts come from.
         registry: where container images come from.

@@ -92,7 +92,7 @@ def pack(hits: Sequence[Hit], per_life: int) -> list[Life]:
 class Outcome:
     """What a sweep has found.
 
-    Parameters:
+    Args:
         injected: how many faults really hit.
         converged: how many of them hit servers that converged.
         problems: what is wrong, by server.
@@ -116,7 +116,7 @@ class Outcome:
 class Subject:
     """A playbook under test.
 
-    Parameters:
+    Args:
         playbook: its name.
         state: what a server and its node are like, to be compared with the unhurt server's.
         gave_up: the hosts for which a run did not finish its work.
@@ -174,7 +174,7 @@ def host_failed(run: PlayRun, host: str) -> bool:
 class Round:
     """One life for each of some servers, and an unhurt server.
 
-    Parameters:
+    Args:
         site: its servers are `hurt-0`, `hurt-1`, … and `UNHURT`; nothing has happened to them.
         lives: of `hurt-0`, `hurt-1`, …
         subject: what is run.
@@ -296,7 +296,7 @@ def connections(turn: int) -> list[Any]:
 class PlaybookSweep:
     """A sweep over the runs of a playbook.
 
-    Parameters:
+    Args:
         sweep: the fixture.
         start: see `Start`.
         subject: what is run.

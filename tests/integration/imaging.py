@@ -35,7 +35,7 @@ PAUSE = "registry.k8s.io/pause:3.10.2"
 class Machines:
     """A fleet whose machines are made one after the other, with containerd running.
 
-    Parameters:
+    Args:
         count: how many there are.
         options: settings of all of them.
     """

@@ -17,7 +17,7 @@ from simulator.cluster import Cluster
 def limited_kubeconfig(cluster: Cluster, folder: Path) -> Path:
     """Apply docs/rbac.yaml and write a kubeconfig of its service account.
 
-    Parameters:
+    Args:
         folder: where the kubeconfig is written.
     """
     api = config.new_client_from_config(str(cluster.kubeconfig))

@@ -20,7 +20,7 @@ def measure(
 ) -> tuple[PlayRun, list[tuple[float, int]]]:
     """Run a command line of the site, as `Site.run` does.
 
-    Parameters:
+    Args:
         command: of `Site.command`.
         look: called between two samples.
         seconds: between two samples.

@@ -78,7 +78,7 @@ def run(
 ) -> dict[str, Any]:
     """Run one of the collection's actions against a machine, as a task of its own would.
 
-    Parameters:
+    Args:
         module: without the collection's name.
         connection: winrm or psrp.
         check: in check mode, with a diff.

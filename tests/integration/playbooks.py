@@ -81,7 +81,7 @@ def simulated_pins() -> dict[str, str]:
 class PlayRun:
     """A run of ansible-playbook that has ended.
 
-    Parameters:
+    Args:
         exit_code: 0, 2 (a host failed), 4 (a host is unreachable), …
         output: all that it printed.
         report: report.json of the collection's callback.
@@ -121,7 +121,7 @@ class PlayRun:
 class Site:
     """A world, and a controller with an inventory of it.
 
-    Parameters:
+    Args:
         world: started.
         folder: the controller's: inventory, reports, Ansible's own files; it is the working folder of all runs.
         variables: of all hosts, over `link_variables()`.
@@ -183,7 +183,7 @@ class Site:
     ) -> PlayRun:
         """Run a playbook; all counters begin at zero.
 
-        Parameters:
+        Args:
             playbook: the name of one of the collection's (`site.yml`), or plays.
             options: of ansible-playbook.
             variables: extra variables, for this run.
@@ -263,7 +263,7 @@ def describe(
 ) -> FleetFile:
     """Return a fleet file of these nodes, with artifact server and registry, and a cluster if there are its options.
 
-    Parameters:
+    Args:
         nodes: entries of the fleet file, without address, user and password.
         address: first three numbers of the addresses, such as `127.70.3`.
         cluster: options of the cluster; none: there is no cluster.

@@ -94,7 +94,7 @@ def _memory() -> Path | None:
 class Fleet:
     """Machines that answer on their addresses. Use as a context, or `start` and `stop`.
 
-    Parameters:
+    Args:
         nodes: their settings.
         state: a folder for their files; a temporary one by default, deleted at the end.
         http_port, https_port: of every node.
@@ -155,7 +155,7 @@ class Fleet:
     def deploy_image(self, from_node: str, name: str, address: str, **changes: object) -> Node:
         """Start a new machine from the disk of one that is off (as a cloud does from a golden image).
 
-        Parameters:
+        Args:
             from_node: whose disk; it has to be off.
             name, address: of the new machine's entry in the fleet. Its computer name is on the disk, or random if that
                 was generalized.

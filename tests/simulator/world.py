@@ -24,7 +24,7 @@ from simulator.kubernetes_node.registry import Registry
 class World:
     """What a fleet file describes. A context manager.
 
-    Parameters:
+    Args:
         file: the fleet file, read.
         state: folder for the nodes' files; a temporary one by default.
         http_port, https_port: of every node.

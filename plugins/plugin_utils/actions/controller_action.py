@@ -28,7 +28,7 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no ty
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Does the action's work.
 
-        Parameters:
+        Args:
             options: validated.
             variables: Ansible's variables of this run.
 
@@ -49,7 +49,7 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no ty
 def registered(variables: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
     """What each host of the play has in a variable, by host; None where it has none.
 
-    Parameters:
+    Args:
         variables: Ansible's.
         name: of the variable, as tasks register it.
     """

@@ -35,7 +35,7 @@ class ProcessSlots:
 
     A slot is a byte of a file without a name, locked by a process: whoever dies gives it back (fcntl(2), record locks).
 
-    Parameters:
+    Args:
         number: how many; by default as many as there are cores, but at least two.
     """
 
@@ -77,7 +77,7 @@ def run_forked(slots: ProcessSlots, compute: t.Callable[[], t.Any]) -> t.Any:
 
     What fails there, or has something to tell, is done again here: that is where Ansible listens.
 
-    Parameters:
+    Args:
         slots: how many do so at once.
         compute: changes nothing that lasts; may be called twice.
 

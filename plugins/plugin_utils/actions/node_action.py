@@ -64,7 +64,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
     def finalize_task_arg(cls, name: str, value: t.Any, *more: t.Any) -> t.Any:
         """Ansible's way for an action to template its own options (2.19); a version without it templates them itself.
 
-        Parameters:
+        Args:
             name: of the option.
             value: as the task has it.
             more: Ansible's templar, and what else it may hand over.
@@ -80,7 +80,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         """Does the action's work.
 
-        Parameters:
+        Args:
             options: validated, free of Ansible's tags.
             node: the node.
 

@@ -19,7 +19,7 @@ def write(
 ) -> None:
     """Writes an archive.
 
-    Parameters:
+    Args:
         target: the file.
         name: the image's whole reference.
         image: what the registry says of it.

@@ -56,7 +56,7 @@ class BuildResult:
 class Builder:
     """Makes one bundle.
 
-    Parameters:
+    Args:
         directory: its folder.
         key: signs the index.
         fetcher: asks servers.

@@ -112,7 +112,7 @@ def of_resources(
 ) -> BundleContent:
     """What resources need from the network.
 
-    Parameters:
+    Args:
         resources: a host's.
         windows: versions of Windows Server that the bundle is for.
         registries: see registry.endpoints.

@@ -98,7 +98,7 @@ class Fetched:
 class Fetcher:
     """Asks servers; may be used by several threads.
 
-    Parameters:
+    Args:
         attempts: for each source.
         say: shows a line to whoever runs this, while a long download runs.
         sleep, clock: for tests.
@@ -144,7 +144,7 @@ class Fetcher:
     def file(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None = None) -> Fetched:
         """Writes a file; a part of it that is there is continued where a checksum says whether that went well.
 
-        Parameters:
+        Args:
             source: where it is.
             target: path of the file; a failed download leaves what came, a wrong one nothing.
             checksum: what it has to be; None: whatever comes, unless it is a page of HTML.
@@ -176,7 +176,7 @@ class Fetcher:
     def _more(self, source: FetchSource, target: pathlib.Path, tag: list[str]) -> None:
         """One attempt: from where the file ends.
 
-        Parameters:
+        Args:
             source: where it is.
             target: what came so far.
             tag: the ETag of an earlier attempt, if any: another one means another file.

@@ -158,7 +158,7 @@ def manifest(own: Descriptor, found: t.Mapping[str, t.Any], what: str) -> Manife
 def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
     """Whether a Windows Server may run an image for a platform.
 
-    Parameters:
+    Args:
         platform: `os`, `architecture`, perhaps `os.version`.
         windows: a key of BUILDS.
     """
@@ -200,7 +200,7 @@ def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]
     containerd prefers the layout, and takes the name from the annotation (core/images/archive/importer.go); Docker's
     own store reads manifest.json, whose layers may be compressed (moby/moby image/tarexport/load.go).
 
-    Parameters:
+    Args:
         name: the whole reference.
         top: what the reference names: a list, or a manifest.
         best: the manifest that this Windows takes.
@@ -234,7 +234,7 @@ def blob_path(digest: str) -> str:
 def archive_path(name: str, parts: t.Iterable[str]) -> str:
     """Where an image's archive lies in a bundle: its name says what is in it.
 
-    Parameters:
+    Args:
         name: the whole reference.
         parts: digests of all that is in it.
     """

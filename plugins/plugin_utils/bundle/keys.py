@@ -35,7 +35,7 @@ def _require() -> None:
 def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, bool]:
     """The key that signs; made once where there is none, for its owner's eyes only, its public half beside it.
 
-    Parameters:
+    Args:
         path: on the controller.
         passphrase: of an encrypted key.
 
@@ -84,7 +84,7 @@ def public_pem(key: Ed25519PublicKey) -> bytes:
 def public_key(given: str) -> Ed25519PublicKey:
     """The key that verifies.
 
-    Parameters:
+    Args:
         given: the key itself in PEM, or the path of a file with it.
 
     Raises:

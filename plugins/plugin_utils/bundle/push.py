@@ -27,7 +27,7 @@ _SPARE = 512 * 1024 * 1024
 def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry], windows: str) -> list[IndexEntry]:
     """What a node needs of a bundle.
 
-    Parameters:
+    Args:
         resources: those that it does not have yet.
         entries: the bundle's index.
         windows: the node's version of Windows Server.
@@ -65,7 +65,7 @@ def _path(url: str) -> str:
 class Push:
     """Brings files of a bundle to a node.
 
-    Parameters:
+    Args:
         node: where to.
         bundle: verified.
         say: shows a line to whoever runs this.

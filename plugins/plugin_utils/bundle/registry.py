@@ -57,7 +57,7 @@ class Image:
 class RegistryClient:
     """One registry host, by whatever endpoints lead to it.
 
-    Parameters:
+    Args:
         fetcher: asks.
         endpoints: in the order in which they are asked.
         proxy, no_proxy: the way there; see `Source`.
@@ -79,7 +79,7 @@ class RegistryClient:
     def image(self, name: str, windows: t.Sequence[str], digest: str = "") -> Image:
         """Reads what is needed to know of an image.
 
-        Parameters:
+        Args:
             name: the whole reference.
             windows: versions of Windows Server.
             digest: `sha256:…` to ask for instead of the name's tag, which may have moved on.
@@ -250,7 +250,7 @@ class RegistryClient:
 def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndpoint]:
     """Where a registry host is asked, its mirrors first.
 
-    Parameters:
+    Args:
         host: as a reference names it.
         registries: `container_runtime_registries`: by host `server`, `mirrors` (URLs, or mappings with `url`), and
             `username`, `password`, `headers`, `ca`, `skip_verify`, `override_path` of each; `_default` stands for all

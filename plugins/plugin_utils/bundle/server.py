@@ -81,7 +81,7 @@ def start(
 ) -> ServedBundle:
     """Serves a bundle until Ansible ends, however it ends.
 
-    Parameters:
+    Args:
         bundle: verified.
         nodes: names of those who may fetch; each gets a token of its own.
         bind: address to listen at.
@@ -167,7 +167,7 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
 def own_address(node: str) -> str:
     """The controller's address towards a node: the one that a packet to it would come from.
 
-    Parameters:
+    Args:
         node: its name or address.
 
     Raises:
@@ -189,7 +189,7 @@ def own_address(node: str) -> str:
 def bind_address(addresses: t.Iterable[str], own: bool) -> str:
     """Where to listen.
 
-    Parameters:
+    Args:
         addresses: the controller's, as the nodes reach it.
         own: whether they are addresses of this machine; a user may have given one that is translated.
     """

@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
 def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[IndexEntry]) -> bool:
     """Writes index and signature, unless they are there already.
 
-    Parameters:
+    Args:
         directory: the bundle's folder, with its working folder.
         key: signs.
         entries: all of the bundle.
@@ -55,7 +55,7 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
 def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> dict[str, IndexEntry]:
     """What an earlier run signed last, though it was killed between index and signature.
 
-    Parameters:
+    Args:
         directory: the bundle's folder.
         key: signed it.
         settle: put the pair that verifies in its place.

@@ -24,7 +24,7 @@ def file_url(folder: str) -> str:
 def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
     """The bundle as one of `artifact_sites`: it has users' own URLs too, and no proxy leads to it.
 
-    Parameters:
+    Args:
         url: of the bundle, as the node reaches it.
         entries: of the signed index, which vouches for every file: nothing else that came the same way would.
     """
@@ -41,7 +41,7 @@ def _revocation(url: str) -> dict[str, bool]:
 def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str, t.Any]]]:
     """The container images' archives by reference.
 
-    Parameters:
+    Args:
         entries: of the index.
         url: of the bundle, as the node reaches it.
     """
@@ -62,7 +62,7 @@ def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str
 def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
     """Where patches' files are, by SHA-256.
 
-    Parameters:
+    Args:
         entries: of the index.
         base: URL of the bundle, or its folder on the controller.
     """
@@ -73,7 +73,7 @@ def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
 def bundled_patches(entries: t.Sequence[t.Any], found: t.Mapping[str, str]) -> list[t.Any]:
     """The list of patches with the files that a bundle has taken from there.
 
-    Parameters:
+    Args:
         entries: as `windows_patches_private` has them.
         found: of `patches`.
     """

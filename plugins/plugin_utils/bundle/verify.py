@@ -38,7 +38,7 @@ class Bundle:
 def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEntry], IndexStamp]:
     """The entries of a signed index by path, and which index of several it is.
 
-    Parameters:
+    Args:
         directory: the bundle's folder.
         public: the public key, or the path of its file.
 

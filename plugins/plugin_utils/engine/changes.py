@@ -73,13 +73,15 @@ def update(
     why: str | None = None,
     reboot: Reboot = "never",
 ) -> Change | None:
-    """A change from `before` to `after` that shows what differs, or None where nothing does.
+    """Return a change from `before` to `after` that shows the differences, or None if there are none.
 
-    Parameters:
-        before: the seen state, with at least the keys of `after`, in the same notation.
-        after: the wanted state.
-        calls: what makes it so.
-        why: instead of the sentence made of the differences.
+    Args:
+        resource: the resource that changes.
+        before: the observed state, with at least the keys of `after`, in the same notation.
+        after: the desired state.
+        calls: the calls that make the change.
+        why: the reason; by default a sentence that lists the differences.
+        reboot: whether the change needs a reboot.
     """
     differing = [key for key in after if before.get(key) != after[key]]
     if not differing:

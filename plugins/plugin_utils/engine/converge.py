@@ -44,7 +44,7 @@ class UnsupportedWindows(NodeError):
 class Convergence:
     """Brings one node to a list of resources.
 
-    Parameters:
+    Args:
         node: the node.
         resources: what it should have, in the order in which it is made so.
         check_mode: only plan: one remote command.
@@ -217,7 +217,7 @@ class Convergence:
     def _apply_all(self, pending: list[Planned], following: t.Sequence[Planned] = ()) -> bool:
         """Makes the changes.
 
-        Parameters:
+        Args:
             pending: the changes.
             following: what is made afterwards, by somebody else.
 

@@ -66,7 +66,7 @@ def _aside(call: Call, secret: bool) -> Call:
 def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[SpaceNeed]:
     """What each change takes, as far as it is known: one entry for a change and a volume.
 
-    Parameters:
+    Args:
         changes: the plan.
         calls: what the measure batch returned.
     """
@@ -137,7 +137,7 @@ def refusal(
 ) -> str | None:
     """Why the plan does not fit, as a table of what every change takes; None where it fits.
 
-    Parameters:
+    Args:
         wanted: what each change takes; an unknown size counts as nothing.
         left: free bytes by volume; one that did not tell is not judged.
         reserve: bytes of each volume that have to stay free.

@@ -38,7 +38,7 @@ def plan(
 ) -> Change | None:
     """The change of a resource with `managed`.
 
-    Parameters:
+    Args:
         resource: the resource.
         state: what it should be; `absent` is done only where there is a note.
         answer: to `question`.

@@ -51,7 +51,7 @@ class ConvergenceOutcome:
     def to_result(self, *, diff: bool) -> dict[str, t.Any]:
         """The result as Ansible wants it.
 
-        Parameters:
+        Args:
             diff: whether before and after are part of it.
         """
         result: dict[str, t.Any] = {

@@ -93,7 +93,7 @@ def _there(state: t.Mapping[str, t.Any]) -> bool:
 class Questions:
     """The observe calls of all resources; a question that several ask is sent once.
 
-    Parameters:
+    Args:
         resources: the resources, each at its position.
         header: calls in front of theirs.
     """
@@ -153,7 +153,7 @@ def plan(
 ) -> list[Planned]:
     """Compares all resources with what was seen.
 
-    Parameters:
+    Args:
         resources: in document order.
         questions: what was asked.
         calls: what was answered.
@@ -206,7 +206,7 @@ def next_work(
     Changes that need a reboot and stand side by side share one. Neighbouring changes that do not depend on each other
     are woven, so that their programs run side by side where they may.
 
-    Parameters:
+    Args:
         changes: what is still to be done, in order.
         restarts: services that have to restart for earlier changes.
         limit: bytes that the batch's calls may take.

@@ -14,7 +14,7 @@ from .planning import Planned
 class ProgressReporter:
     """Tells of one node; never the same line twice in a row.
 
-    Parameters:
+    Args:
         name: the node's.
         say: shows a line; None: nobody listens.
     """
@@ -31,7 +31,7 @@ class ProgressReporter:
     def tell(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
         """Says how far a batch is.
 
-        Parameters:
+        Args:
             progress: as the node told it.
             changes: those of the batch.
         """

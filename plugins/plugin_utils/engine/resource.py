@@ -123,7 +123,7 @@ class Resource(abc.ABC):
     def joined(self, other: t.Self) -> t.Self | None:
         """One resource that wants what both want, where two lists (of two roles, say) may name the same thing.
 
-        Parameters:
+        Args:
             other: a later resource of the same type and name.
 
         Returns:
@@ -134,7 +134,7 @@ class Resource(abc.ABC):
     def explain(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for those who know more
         """What a failure means, and what helps, where the error's own text does not say it.
 
-        Parameters:
+        Args:
             call_id: the call of the change that failed.
             result: what came of it.
 
@@ -146,7 +146,7 @@ class Resource(abc.ABC):
     def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for those who know more
         """Why a change failed, instead of the failed call's own error, where several calls tell it together.
 
-        Parameters:
+        Args:
             results: of the change's calls, by the ids that the resource gave them.
         """
         return None

@@ -61,7 +61,7 @@ def write(
 ) -> ArchiveContent:
     """Writes the archive of a node.
 
-    Parameters:
+    Args:
         source: the archive that came from the node, a tar.gz.
         target: a tar.gz is written there.
         folder: the one folder that all is in.

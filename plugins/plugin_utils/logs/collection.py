@@ -87,7 +87,7 @@ class CollectionOutcome:
 class Collection:
     """Collects the logs of one node.
 
-    Parameters:
+    Args:
         node: the node.
         wanted: what is asked for.
         directory: the controller's folder for archives.

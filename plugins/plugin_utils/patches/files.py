@@ -58,7 +58,7 @@ def file_calls(
 ) -> tuple[Call, ...]:
     """The calls that install one patch.
 
-    Parameters:
+    Args:
         patch: the patch; it has a file.
         node: what the node says.
         rules: what is allowed.
@@ -193,7 +193,7 @@ def _install(patch: Patch, rules: FileRules, needs: tuple[str, ...]) -> Call:
 def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attempt:
     """What became of a patch.
 
-    Parameters:
+    Args:
         patch: the patch.
         results: of its calls, without their prefix.
         boots: reboots of this run so far.

@@ -43,7 +43,7 @@ def known_builds() -> t.Mapping[str, Build]:
 def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[Patch, ...]:
     """Reads the list.
 
-    Parameters:
+    Args:
         entries: KB numbers (text or number), or mappings of `_KEYS`.
         source: folder on the controller or URL of a mirror in which `file` names are looked up; empty: none.
         find: looks up what is neither absolute nor in `source`.

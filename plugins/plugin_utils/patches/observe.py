@@ -181,7 +181,7 @@ def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
 def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
     """Puts back what `enable_calls` changed.
 
-    Parameters:
+    Args:
         services: start type by name.
     """
     found: list[Call] = []

@@ -61,7 +61,7 @@ class PatchRecord:
     def wants_reboot(self, boots: int) -> bool:
         """Whether an attempt since the last reboot asks for one.
 
-        Parameters:
+        Args:
             boots: reboots of this run so far.
         """
         return any(attempt.boots == boots and attempt.outcome == "reboot" for attempt in self.attempts)
@@ -69,7 +69,7 @@ class PatchRecord:
     def wants_attempt(self, boots: int) -> bool:
         """Whether it should be installed, or installed once more.
 
-        Parameters:
+        Args:
             boots: reboots of this run so far.
         """
         if self.verdict is None or self.verdict.status != "to_install" or len(self.attempts) >= TRIES:
@@ -96,7 +96,7 @@ class PatchRecord:
 def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str = "") -> PatchState:
     """What is said of a patch at the end of a run.
 
-    Parameters:
+    Args:
         record: its way through the run.
         node: what the node said last.
         boots: reboots of this run.

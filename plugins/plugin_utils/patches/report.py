@@ -17,7 +17,7 @@ _LINK = "https://support.microsoft.com/?kbid={number}"
 def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, name: str) -> dict[str, t.Any]:
     """The result of patch_install.
 
-    Parameters:
+    Args:
         run: what was done; it may have been cut short.
         check_mode: whether nothing was to be changed.
         may_reboot: whether the node might be rebooted.

@@ -52,7 +52,7 @@ class PatchOptions:
 class PatchRun:
     """Patches a node.
 
-    Parameters:
+    Args:
         node: the node.
         patches: the list, in the user's order.
         options: how.
@@ -160,7 +160,7 @@ class PatchRun:
     def _reboot_wanted(self, seen: PatchObservation | None) -> bool:
         """Whether the node has to reboot before anything else.
 
-        Parameters:
+        Args:
             seen: what it says; None: by what was answered since the last reboot alone.
         """
         if any(record.wants_reboot(self.reboots) for record in self.records):
@@ -211,7 +211,7 @@ class PatchRun:
     def _pushed(self, record: PatchRecord, seen: PatchObservation, pushed: dict[str, int]) -> bool:
         """Brings a patch's files from the controller; where that fails, it is its attempt.
 
-        Parameters:
+        Args:
             record: the patch.
             seen: what lies on the node.
             pushed: gets the number of pieces by Windows path.

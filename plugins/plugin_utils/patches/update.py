@@ -56,7 +56,7 @@ def find_calls(key: str) -> tuple[Call, ...]:
 def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
     """Waits for a job and reads its answer; stops the batch where it does not end in time, or died.
 
-    Parameters:
+    Args:
         key: names its folder.
         pid: the process that does the work; 0 if that is over.
         timeout: seconds.
@@ -102,7 +102,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
 def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> dict[str, Attempt]:
     """What became of each patch.
 
-    Parameters:
+    Args:
         answer: of the call `wu.answer`.
         patches: those that win_updates was told.
         boots: reboots of this run so far.

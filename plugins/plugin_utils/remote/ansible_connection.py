@@ -110,7 +110,7 @@ class _CountedConnection:
 class ModuleRunner:
     """Executes the module over an action's connection.
 
-    Parameters:
+    Args:
         action: the running action plugin.
         task_vars: its variables.
     """
@@ -139,7 +139,7 @@ class ModuleRunner:
     ) -> dict[str, t.Any]:
         """Runs the module once.
 
-        Parameters:
+        Args:
             batch: the batch as JSON.
             private: hide what comes back from the connection plugin's output (-vvvvvv).
             detach: seconds that the module may run detached, and the folder for what Ansible's wrapper leaves behind.
@@ -172,7 +172,7 @@ class ModuleRunner:
     def start_job(self, name: str, arguments: t.Mapping[str, t.Any], *, detach: tuple[int, str]) -> dict[str, t.Any]:
         """Starts another collection's action detached, as SYSTEM.
 
-        Parameters:
+        Args:
             name: the action, such as `ansible.windows.win_updates`; it has to support async.
             arguments: its options.
             detach: seconds that it may take, and the folder for its result (a file `jNUMBER.NUMBER`).

@@ -25,7 +25,7 @@ PIECE = 4 * 1024 * 1024
 def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
     """Brings a file.
 
-    Parameters:
+    Args:
         node: where it is.
         path: its Windows path; nobody writes to it meanwhile.
         size: of it, in bytes.

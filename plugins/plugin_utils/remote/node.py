@@ -38,7 +38,7 @@ _GARBLED = 2  # So many answers in a row that are not JSON are a failure of the 
 class Node:
     """One Windows node.
 
-    Parameters:
+    Args:
         action: the running action plugin, whose connection is used.
         task_vars: its variables.
         patience: how long to wait for what.
@@ -78,7 +78,7 @@ class Node:
     def observe(self, calls: t.Sequence[Call], *, step: str = "observe", private: bool = False) -> Observation:
         """Runs calls that change nothing: after a broken link they are simply sent again.
 
-        Parameters:
+        Args:
             calls: the calls.
             step: names what is done, for messages.
             private: keep what comes back out of the output at any verbosity.
@@ -102,7 +102,7 @@ class Node:
     def run(self, batch: Batch, *, step: str = "apply", private: bool = False, system: bool = False) -> Observation:
         """Runs a batch at most once, detached if any of its calls is long.
 
-        Parameters:
+        Args:
             batch: the batch; it gets a key if it has none.
             step: names what is done, for messages.
             private: keep what comes back out of the output at any verbosity; secret batches always are.
@@ -184,7 +184,7 @@ class Node:
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
         """Asks for the observation of a batch that was left at work, and waits a while for it.
 
-        Parameters:
+        Args:
             key: the batch's.
             step: names what is done, for messages.
             seconds: how long to wait.
@@ -212,7 +212,7 @@ class Node:
     ) -> t.Mapping[str, t.Any] | None:
         """Starts another collection's action detached, as SYSTEM; its result is a file `j…` in the key's folder.
 
-        Parameters:
+        Args:
             name: the action, such as `ansible.windows.win_updates`.
             arguments: its options.
             key: names the folder below FOLDER.

@@ -38,7 +38,7 @@ def sha256(local: str) -> str:
 def pieces(target: str, size: int) -> tuple[Piece, ...]:
     """The pieces of a file.
 
-    Parameters:
+    Args:
         target: Windows path of the whole.
         size: its size in bytes.
     """
@@ -52,7 +52,7 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
 def push(node: RemoteNode, local: str, target: str, there: t.Mapping[str, int], step: str) -> int:
     """Writes what is not on the node yet.
 
-    Parameters:
+    Args:
         node: where to.
         local: path on the controller.
         target: Windows path of the whole; its folder exists.
@@ -90,7 +90,7 @@ def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
 def join_calls(target: str, digest: str, count: int, index: int, destination: str = "") -> tuple[Call, ...]:
     """Puts a pushed file together and verifies it; nothing where no pieces were pushed.
 
-    Parameters:
+    Args:
         target: Windows path of the whole.
         digest: its SHA-256.
         count: how many pieces lie beside it.

@@ -25,7 +25,7 @@ _WINDOWS = ("2019", "2022", "23H2", "2025")
 def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
     """Checks a list of resources as users write them.
 
-    Parameters:
+    Args:
         items: mappings with `type`, `name`, the properties of the type, and optionally `when` (false drops the item).
 
     Returns:

@@ -154,7 +154,7 @@ _BOOTSTRAP_END = re.compile(r"\.[a-z0-9]{16}(?![\w.-])")
 class Redaction:
     """Blanks secrets.
 
-    Parameters:
+    Args:
         known: secrets that are known by themselves, such as the password of the connection.
     """
 
@@ -213,7 +213,7 @@ class Redaction:
 
         UTF-16, as Windows PowerShell writes it, becomes UTF-8. Bytes that are no UTF-8 stay as they are.
 
-        Parameters:
+        Args:
             source: at its beginning.
             target: is written to.
 

@@ -41,7 +41,7 @@ def without_credentials(text: str, instead: str = HIDDEN) -> str:
 def each_text(value: t.Any, change: t.Callable[[str], str]) -> t.Any:
     """A value of JSON with all of its texts changed, names in mappings included.
 
-    Parameters:
+    Args:
         value: it.
         change: makes the new text of an old one.
     """

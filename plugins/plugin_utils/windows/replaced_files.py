@@ -20,7 +20,7 @@ _ASIDE = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
     """Asks what lies aside, and which processes may run it.
 
-    Parameters:
+    Args:
         targets: Windows paths that `@move-path` replaces.
     """
     folders = list(dict.fromkeys(target.rpartition("\\")[0] for target in targets))
@@ -47,7 +47,7 @@ def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
 def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """Paths that lie aside and that no process can be running any more.
 
-    Parameters:
+    Args:
         targets: as for `questions`.
         seen: the answers.
     """

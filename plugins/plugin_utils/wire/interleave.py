@@ -20,7 +20,7 @@ def woven(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
     The first call of the next group names a member of the last one where nothing stands between them: so the node sees
     two groups as well.
 
-    Parameters:
+    Args:
         lanes: the calls of each resource, in order; no lane's calls name those of another.
     """
     queues = [collections.deque(lane) for lane in lanes]

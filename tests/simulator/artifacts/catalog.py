@@ -21,7 +21,7 @@ _SAME = r"(?P=version)"
 class Release:
     """One kind of file.
 
-    Parameters:
+    Args:
         url: pattern of host and path, with a group `version` (and `program` where the maker wants it).
         make: version to bytes; (program, version) to bytes where the pattern has a group `program`.
         checksums: suffix of a checksum file to its form (see `checksum_file`).

@@ -30,7 +30,7 @@ KINDS: Mapping[str, str] = {
 class Fault:
     """One fault.
 
-    Parameters:
+    Args:
         kind: one of `KINDS`.
         path: pattern of paths (`*` matches `/` too) as requested, e.g. `*/kubernetes-node-windows-amd64.tar.gz`.
             A registry's begin with the host that a mirror is asked for (`?ns=`), if any:

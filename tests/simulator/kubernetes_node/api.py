@@ -32,7 +32,7 @@ JSON = "application/json"
 class ApiError(Exception):
     """An answer that is none of success.
 
-    Parameters:
+    Args:
         status: of HTTP.
         reason: of the Status object, e.g. `NotFound`.
     """
@@ -51,7 +51,7 @@ class KubeconfigError(Exception):
 class Access:
     """How to reach an API server: its URL, PEM texts, a token or the file of one.
 
-    Parameters:
+    Args:
         ca: certificates to trust; None trusts no one in particular (`insecure`: verifies nothing).
         token_file: Windows path; read at each connection.
     """
@@ -113,7 +113,7 @@ def _absolute(folder: str, path: str) -> str:
 class Client:
     """One connection to an API server, kept open; safe for several threads, one request at a time.
 
-    Parameters:
+    Args:
         machine: whose link must be up, whose names count, and whose token file is read.
         timeout: seconds for an answer.
     """

@@ -71,7 +71,7 @@ def _certificate(machine: Machine, path: str) -> x509.Certificate | None:
 def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Callable[[float], bool]) -> None:
     """Get a client certificate with the bootstrap token and write the kubeconfig.
 
-    Parameters:
+    Args:
         alive: waits so many seconds; False when the kubelet must end.
 
     Raises: BootstrapError.

@@ -40,7 +40,7 @@ class Built:
 class Sources:
     """Where a build takes things from.
 
-    Parameters:
+    Args:
         base: returns (configuration, layers) of an image by its name.
         files: of the machine.
         context: folder of the context.

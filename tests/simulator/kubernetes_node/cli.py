@@ -14,7 +14,7 @@ from simulator.kubernetes_node import contracts
 class UsageError(Exception):
     """A command line that the program refuses.
 
-    Parameters:
+    Args:
         text: what it prints to standard error at the end (`ctr: …`).
         printed: what it prints to standard output before that.
     """
@@ -44,7 +44,7 @@ class CommandLine:
 def read(program: str, argv: Sequence[str], version: str, hidden: Mapping[str, bool] | None = None) -> CommandLine:
     """Read a command line of containerd or ctr.
 
-    Parameters:
+    Args:
         argv: the arguments.
         hidden: flags that --help does not show: name to whether it takes a value.
 

@@ -49,7 +49,7 @@ def _is_service(machine: Machine, host: str) -> bool:
 def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -> Access:
     """Return the access of a program.
 
-    Parameters:
+    Args:
         kubeconfig: path; empty: the pod's service account.
         server: overrides the kubeconfig's; empty: does not.
 

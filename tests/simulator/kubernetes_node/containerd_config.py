@@ -33,7 +33,7 @@ class ConfigError(Exception):
 class Config:
     """A configuration as it works, in the terms of the newest version.
 
-    Parameters:
+    Args:
         version: of the file.
         tables: defaults with the file's settings over them, as `config dump` prints it.
         warnings: lines of the log.
@@ -131,7 +131,7 @@ def load(
 ) -> Config:
     """Read a configuration.
 
-    Parameters:
+    Args:
         text: of the file; None if there is none.
         version: of containerd.
         path: of the file, for messages.

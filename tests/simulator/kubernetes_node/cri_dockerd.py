@@ -43,7 +43,7 @@ def _pause(version: str) -> str:
 class CriDockerd(Runtime):
     """A running cri-dockerd.
 
-    Parameters:
+    Args:
         flags: its command line.
         own_version: of cri-dockerd; CRI shows Docker's.
     """

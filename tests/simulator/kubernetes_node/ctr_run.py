@@ -54,7 +54,7 @@ class Run:
     def places(self, reference: oci.Reference, *, own: bool = False) -> list[Endpoint]:
         """Return where an image is pulled from or pushed to: by --hosts-dir, or containerd's transfer service's.
 
-        Parameters:
+        Args:
             own: whether ctr asks itself, whatever the version (`content fetch`).
         """
         line = self.line

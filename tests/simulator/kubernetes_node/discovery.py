@@ -49,7 +49,7 @@ class Discovery:
 def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callable[[float], bool]) -> tuple[str, str]:
     """Return the cluster's (server, CA certificate as PEM).
 
-    Parameters:
+    Args:
         timeout: seconds until the last failure counts.
         alive: waits so many seconds; False when the process must end.
 
@@ -156,7 +156,7 @@ def _verify(data: dict[str, Any], token_id: str, secret: str) -> str:
 def signed(content: bytes, signature: str, token: str) -> bool:
     """Check a detached JWS (HS256, RFC 7515 appendix F) of some content.
 
-    Parameters:
+    Args:
         signature: `HEADER..SIGNATURE`.
         token: the whole bootstrap token; its second half is the key.
     """

@@ -26,7 +26,7 @@ _TAR = "application/vnd.oci.image.layer.v1.tar"
 def save(images: DockerImages, wanted: Iterable[tuple[DockerImage, list[str]]], *, layout: bool) -> bytes:
     """Return an archive of images with the tags to be saved of each.
 
-    Parameters:
+    Args:
         layout: whether it is an OCI layout, too.
     """
     members: dict[str, bytes] = {}

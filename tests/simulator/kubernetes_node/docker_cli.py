@@ -115,7 +115,7 @@ def parse(
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Read options and arguments as pflag does. Raises UsageError.
 
-    Parameters:
+    Args:
         anywhere: whether options may follow arguments; else the rest is returned as it is.
     """
     options: dict[str, list[str]] = {}

@@ -54,7 +54,7 @@ def populate(
 ) -> DockerScene:
     """Put containers on a machine with Docker.
 
-    Parameters:
+    Args:
         running: containers that run.
         stale: endpoints of containers that are gone.
         stopped: containers that exist and do not run, whose endpoints were left (moby/moby#47576); each has its

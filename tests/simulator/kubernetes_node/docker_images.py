@@ -29,7 +29,7 @@ class DockerError(Exception):
 class DockerImage:
     """An image.
 
-    Parameters:
+    Args:
         id: `sha256:…`.
         tags: whole names with tags; `digests`: names with a digest.
         config: the image's configuration; `manifest`: its configuration and layers as descriptors.
@@ -60,7 +60,7 @@ def familiar(name: str) -> str:
 class DockerImages:
     """The images of one dockerd.
 
-    Parameters:
+    Args:
         root: data-root.
     """
 
@@ -143,7 +143,7 @@ class DockerImages:
     def remove(self, name: str, *, force: bool, used: Mapping[str, str]) -> list[str]:
         """Remove a name, and the image with its last one.
 
-        Parameters:
+        Args:
             used: ids of images to a container that uses each.
 
         Returns: what docker prints: `Untagged: …`, `Deleted: …`.

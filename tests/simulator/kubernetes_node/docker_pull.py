@@ -35,7 +35,7 @@ CERTIFICATES = r"C:\ProgramData\docker\certs.d"
 class Pulled:
     """What a pull did.
 
-    Parameters:
+    Args:
         digest: of what the name means in the registry.
         id: of the image.
         fresh: whether anything was fetched.
@@ -98,7 +98,7 @@ def _build(platform: dict[str, Any]) -> int:
 class Transfer:
     """One pull or push of dockerd's.
 
-    Parameters:
+    Args:
         environment: of dockerd; proxies of its configuration come before it.
         credentials: `user:password` that the client's configuration has for the registry; empty for none.
         stop: set when dockerd ends, or its client.

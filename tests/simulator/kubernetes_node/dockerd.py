@@ -41,7 +41,7 @@ State = Literal["created", "running", "exited"]
 class DockerContainer:
     """A container of Docker.
 
-    Parameters:
+    Args:
         network: name of its HNS network, `none`, or `container:ID`; `address` only if given by hand (`--ip`).
         endpoint: its HNS endpoint while it runs.
         image_id: of its image in the store; empty for one that tests made without.
@@ -80,7 +80,7 @@ class DockerState:
 class Dockerd:
     """A running dockerd.
 
-    Parameters:
+    Args:
         config: as it read it at its start.
         environment: of its process: the machine's and the service's own.
 

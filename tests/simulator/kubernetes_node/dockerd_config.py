@@ -33,7 +33,7 @@ class DockerdError(Exception):
 class DaemonConfig:
     """What dockerd works with.
 
-    Parameters:
+    Args:
         root: data-root, a Windows path.
         hosts: it listens there; `bridge` is `none` if it makes no network.
         proxies: `http_proxy`, `https_proxy`, `no_proxy`, as far as they are configured.

@@ -41,7 +41,7 @@ class Flags(dict[str, list[str]]):
 def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[Flags, list[str]]:
     """Read a command line as pflag does.
 
-    Parameters:
+    Args:
         argv: the arguments.
         known: flags by name, with `type` and perhaps `short`.
 

@@ -35,7 +35,7 @@ CONFIG = r"""version = 2
 class Scene:
     """What was put on a machine: names of networks, ids of everything else.
 
-    Parameters:
+    Args:
         running, stale, creating: endpoints of pods that run, that are gone, that are being made.
         remote, host: endpoints of pods elsewhere, and of the host itself.
         policies: policy lists over live endpoints only; `stale_policies`: over stale ones only, `mixed_policies`: over
@@ -108,7 +108,7 @@ def populate(
 ) -> Scene:
     """Put the networks of a CNI plugin on a machine, with pods and with what pods left.
 
-    Parameters:
+    Args:
         scene: `flannel-host-gw`, `flannel-vxlan`, `calico` or `azure` (for Docker see `docker_fixtures`).
         running, stale, creating, remote: how many endpoints of each kind.
         stale_policies: by default one if there is a stale endpoint.

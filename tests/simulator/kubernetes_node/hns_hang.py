@@ -32,7 +32,7 @@ UNTIL = ("restart", "reboot")
 class Hang:
     """Whether HNS hangs.
 
-    Parameters:
+    Args:
         until: what ends it: `restart`, `reboot`; empty: it does not hang.
         calls: how many calls it takes; None: all.
         commands: patterns of the cmdlets that hang.

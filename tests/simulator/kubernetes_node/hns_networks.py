@@ -31,7 +31,7 @@ Pod = tuple[str, str, str]  # container, address, endpoint
 class Plan:
     """What a plugin makes.
 
-    Parameters:
+    Args:
         plugin: the CNI plugin that makes pods' endpoints; `config` the CNI configuration's name.
         network: the pods' network.
         external: another network on the same card, made before.

@@ -58,7 +58,7 @@ class HnsError(Exception):
 class Network:
     """A network of HNS.
 
-    Parameters:
+    Args:
         kind: NAT, L2Bridge, Overlay, Transparent, L2Tunnel.
         adapter: the outside card that an external network takes.
         flags: 8: not persistent.
@@ -85,7 +85,7 @@ class Network:
 class Endpoint:
     """An endpoint of a network.
 
-    Parameters:
+    Args:
         container: whose it is: the id of a sandbox or of a Docker container; empty for the host's own and remote ones.
         namespace: the network namespace that it is in.
         remote: of a pod on another node (kube-proxy makes them for load balancers).
@@ -124,7 +124,7 @@ class PolicyList:
 class Namespace:
     """A network namespace.
 
-    Parameters:
+    Args:
         containers: what is attached to it: ids, of which HNS shows 12 digits.
         default: the host's own.
         compartment: 0: it has none (what is left after a reboot).

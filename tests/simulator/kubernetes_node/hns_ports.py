@@ -27,7 +27,7 @@ SECONDS = 10.0  # of Windows' time, until a pool is released
 class Pools:
     """What is known of the pools beside their ranges.
 
-    Parameters:
+    Args:
         networks: owners that are networks.
         too_early: how many external networks were made while pools of a removed network were still held.
     """

@@ -34,7 +34,7 @@ _FILTERS = {
 class Views:
     """The views of one machine's objects.
 
-    Parameters:
+    Args:
         networks: by id, so that an endpoint knows its network.
         endpoints: all of them, so that a network knows how many it has.
     """

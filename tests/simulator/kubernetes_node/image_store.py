@@ -30,7 +30,7 @@ K8S = "k8s.io"
 class Image:
     """A name in the store.
 
-    Parameters:
+    Args:
         target: the descriptor that it means.
         labels: of the image.
     """
@@ -44,7 +44,7 @@ class Image:
 class ImageStore:
     """The content store and the image names of one containerd.
 
-    Parameters:
+    Args:
         files: of the machine.
         root: containerd's root folder; what is below it is all that a restart or an image of the machine keeps.
     """
@@ -189,7 +189,7 @@ class ImageStore:
     def delete(self, name: str, namespace: str = K8S, *, collect: bool = True) -> bool:
         """Remove a name. Returns whether it was there.
 
-        Parameters:
+        Args:
             collect: whether what nothing refers to any more goes at once, ingests among it; else it goes with a later
                 collection (containerd core/metadata/plugin: deletions alone start none, deletion_threshold is 0).
         """

@@ -92,7 +92,7 @@ def read(
 ) -> Join:
     """Make a join of a configuration file, or of flags alone.
 
-    Parameters:
+    Args:
         is_file: whether a path names a file of the machine.
 
     Raises: ConfigurationError.

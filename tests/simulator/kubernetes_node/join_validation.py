@@ -46,7 +46,7 @@ def mixed(given: list[str]) -> str:
 def problems(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> list[str]:
     """Return what kubeadm refuses in a JoinConfiguration that has its defaults.
 
-    Parameters:
+    Args:
         is_file: whether a path names a file of the machine.
     """
     registration = _map(document, "nodeRegistration")

@@ -36,7 +36,7 @@ _PAUSE = {"1.30": "3.9", "1.31": "3.10", "1.32": "3.10", "1.33": "3.10"}
 class JoinError(Exception):
     """A join that failed.
 
-    Parameters:
+    Args:
         phase: of kubeadm.
         code: kubeadm's exit code.
     """
@@ -258,7 +258,7 @@ def start_kubelet(machine: Machine, complained: list[str]) -> None:
 def windows_configuration(text: str, instance: dict[str, str]) -> str:
     """Return the cluster's kubelet configuration as kubeadm.exe writes it: componentconfigs/kubelet_windows.go.
 
-    Parameters:
+    Args:
         instance: what instance-config.yaml says of this node; kubeadm applies it as a patch.
     """
     document: dict[str, Any] = {**yaml.safe_load(text), **instance}

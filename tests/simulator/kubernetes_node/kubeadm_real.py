@@ -74,7 +74,7 @@ def join(
 
     Returns None if it cannot be run here: another program has the port where it asks for the kubelet's health.
 
-    Parameters:
+    Args:
         arguments: of the join, without --config.
         config: the text of its configuration file.
         wanted: what it says.

@@ -39,7 +39,7 @@ _COMES_UP = 1.0
 class Kubelet:
     """A running kubelet.
 
-    Parameters:
+    Args:
         settings: of its command line and configuration.
         stderr: takes each line that it logs; a native service's goes nowhere.
     """

@@ -30,7 +30,7 @@ def klog(severity: str, text: str) -> str:
 class LogFile:
     """A log that is only appended to; without a path what is written goes to NUL.
 
-    Parameters:
+    Args:
         path: Windows path. Its folder must exist, as for Go's os.OpenFile.
 
     Raises: ServiceError 1053, since a program that cannot open its log ends before it reports to the service manager.

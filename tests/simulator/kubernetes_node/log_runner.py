@@ -40,7 +40,7 @@ _SWITCHES = {"also-stdout", "redirect-stderr"}
 def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
     """Read a command line as Go's package flag does.
 
-    Parameters:
+    Args:
         argv: the arguments, without the program.
         version: of the program; empty: every flag is known.
 

@@ -27,7 +27,7 @@ class Mount:
 class MountedFiles(Files):
     """A machine's files with mounts over them.
 
-    Parameters:
+    Args:
         host: the machine's files.
         mounts: what is mounted; the deepest target wins.
     """

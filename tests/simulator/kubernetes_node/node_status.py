@@ -94,7 +94,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runt
            known: Mapping[str, Any]) -> dict[str, Any]:  # fmt: skip
     """Return a node's status.
 
-    Parameters:
+    Args:
         known: the status before, for the times of its conditions.
     """
     moment = stamp(machine)

@@ -53,7 +53,7 @@ class Reference:
 def parse(name: str, *, familiar: bool = False) -> Reference:
     """Read an image's name.
 
-    Parameters:
+    Args:
         name: with host and tag; `familiar` also takes Docker's short forms (`nginx`), as CRI does.
 
     Raises: ReferenceFormatError.
@@ -99,7 +99,7 @@ def encode(document: Mapping[str, Any]) -> bytes:
 def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
     """Return whether a node of a Windows build takes an image for a platform.
 
-    Parameters:
+    Args:
         platform: of the image: `os`, `architecture`, perhaps `os.version`.
         build: of Windows.
         exact: containerd 1.6, which knows nothing of builds that are compatible.

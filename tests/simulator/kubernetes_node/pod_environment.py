@@ -21,7 +21,7 @@ def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, 
                 services: Mapping[str, str]) -> dict[str, str]:  # fmt: skip
     """Return a container's environment.
 
-    Parameters:
+    Args:
         node: what only the node knows: `status.hostIP`, `status.podIP`.
         services: of every container: KUBERNETES_SERVICE_HOST and so on.
 

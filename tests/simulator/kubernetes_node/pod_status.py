@@ -26,7 +26,7 @@ class Known:
 def build(pod: Mapping[str, Any], known: Mapping[str, Known], address: str, host: str, event: str) -> dict[str, Any]:
     """Return the status of a pod.
 
-    Parameters:
+    Args:
         known: its containers by name; one that is missing has not begun.
         address: of the pod; empty while there is no sandbox.
         event: why it does not come forward; shown in the message.

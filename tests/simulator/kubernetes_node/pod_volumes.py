@@ -157,7 +157,7 @@ def _write(machine: Machine, folder: str, contents: Mapping[str, bytes]) -> None
 def mounts(container: Mapping[str, Any], volumes: Volumes, rootfs: str, bound: bool) -> tuple[Mount, ...]:
     """Return what a HostProcess container sees where.
 
-    Parameters:
+    Args:
         rootfs: of the container.
         bound: whether volumes are at their mount paths as well (containerd 1.7 and the bind filter).
     """

@@ -61,7 +61,7 @@ class Worker:
 class Pods:
     """The pods of a kubelet; all its methods are called by the kubelet's thread.
 
-    Parameters:
+    Args:
         name: of the node.
         scale: real seconds per second of a back-off.
     """

@@ -30,7 +30,7 @@ def check(
 ) -> tuple[list[str], list[str]]:
     """Return (warnings, errors): lines as kubeadm prints them.
 
-    Parameters:
+    Args:
         version: of kubeadm.
         environment: kubeadm's own; by default the machine's.
     """

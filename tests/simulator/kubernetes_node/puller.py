@@ -33,7 +33,7 @@ _WITHOUT_PROGRESS = 3
 class Puller:
     """One pull.
 
-    Parameters:
+    Args:
         machine: whose network and files are used.
         environment: of the process that pulls; its proxies count.
         credentials: `user:password`, or nothing.
@@ -182,7 +182,7 @@ def _from(answer: Answer, offset: int) -> Iterator[bytes]:
 class PullOptions:
     """How an image is taken: for which build, and whether its layers stay.
 
-    Parameters:
+    Args:
         metadata_only: index, manifests and configurations of all platforms, and no layer (`ctr content fetch`).
         unpack: whether its layers are unpacked.
     """
@@ -200,7 +200,7 @@ def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], referenc
          alive: Callable[[], None] = lambda: None) -> tuple[Image, dict[str, Any]]:  # fmt: skip
     """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
 
-    Parameters:
+    Args:
         alive: called before each write; raises when the process must end.
 
     Returns: the image in the store, and the manifest of the build (the index itself with `metadata_only`).

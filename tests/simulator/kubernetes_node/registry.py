@@ -45,7 +45,7 @@ class _Server(ThreadingHTTPServer):
 class Registry:
     """A registry on an address; a context manager that closes it.
 
-    Parameters:
+    Args:
         address, port: where it listens; port 0 takes a free one.
         images: what it holds; by default upstream's images.
         tls: serve HTTPS with this context (`simulator.artifacts.certificates.PrivateCA`).

@@ -97,7 +97,7 @@ class Access:
 class RegistryClient:
     """One process' requests.
 
-    Parameters:
+    Args:
         machine: whose network and files are used.
         environment: of the process; its proxies count.
         access: who asks.
@@ -118,7 +118,7 @@ class RegistryClient:
             media_type: str = "") -> Answer:  # fmt: skip
         """Send a request, as often as containerd does.
 
-        Parameters:
+        Args:
             place: the registry.
             method: GET, HEAD, POST or PUT.
             path: behind the repository's API root, with its query; or a whole URL, or one from the host's root.

@@ -27,7 +27,7 @@ _ALL = ("pull", "resolve", "push")
 class Endpoint:
     """A place to pull from.
 
-    Parameters:
+    Args:
         url: `http://127.0.0.1:5000` and perhaps a path.
         mirror: whether the original host's name is sent as `?ns=`.
         override_path: whether the path of `url` already stands for `/v2`.
@@ -50,7 +50,7 @@ def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain
               mirrors: Mapping[str, Sequence[str]] | None = None) -> list[Endpoint]:  # fmt: skip
     """Return where an image of a registry host is pulled from, in order; the host itself comes last.
 
-    Parameters:
+    Args:
         host: as in the image's name.
         config_paths: folders of hosts.toml.
         plain_http: `ctr --plain-http`.

@@ -34,7 +34,7 @@ def unavailable() -> str:
 class RealRegistry:
     """A docker-registry on a free port, with its files in a temporary folder; a context manager.
 
-    Parameters:
+    Args:
         address: IPv4 address to listen on.
 
     Raises: OSError if it does not come up.
@@ -94,7 +94,7 @@ class RealRegistry:
     def fill(self, images: Blobs, names: Iterable[str] | None = None) -> None:
         """Push images: `registry.k8s.io/pause:3.10.2` into the repository `pause`.
 
-        Parameters:
+        Args:
             images: what there is.
             names: which of them; by default all.
 

@@ -32,7 +32,7 @@ _PAUSE = 2.0  # seconds after an attempt that failed; client-go waits longer and
 class Rotation:
     """Keeps the client certificate of one kubelet; without `rotateCertificates` it does nothing.
 
-    Parameters:
+    Args:
         node: the node's name.
         stderr: takes each line that it logs.
     """

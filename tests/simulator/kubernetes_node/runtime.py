@@ -26,7 +26,7 @@ PINNED = {"io.cri-containerd.pinned": "pinned"}
 class Containerd(Runtime):
     """A running containerd.
 
-    Parameters:
+    Args:
         version: of its executable.
         config: as it read it at its start.
         environment: of its process: the machine's and the service's own.
@@ -77,7 +77,7 @@ class Containerd(Runtime):
     def pull(self, name: str, credentials: str = "") -> Image:
         """Pull an image as CRI does: mirrors of the registry's config_path, the service's proxies. Raises PullError.
 
-        Parameters:
+        Args:
             credentials: `user:password` of who asks (a pull secret, `crictl --creds`); else those of the configuration.
         """
         reference = oci.parse(name, familiar=True)

@@ -35,7 +35,7 @@ def now() -> datetime:
 class Sandbox:
     """A pod's sandbox.
 
-    Parameters:
+    Args:
         network: the CNI configuration's name; empty for pods on the host's network.
         netns: id of its network namespace in HNS.
     """
@@ -84,7 +84,7 @@ class Container:
 class Shims:
     """All sandboxes and containers, by id.
 
-    Parameters:
+    Args:
         leases: ids that containerd has a lease for: of sandboxes from the first moment of their making until they are
             removed (containerd internal/cri/server/sandbox_run.go), before CRI lists them.
         elsewhere: ids of containers that are not CRI's, by containerd's namespace: `nerdctl run`, BuildKit.
@@ -104,7 +104,7 @@ class Shims:
 class Command:
     r"""What runs in a container.
 
-    Parameters:
+    Args:
         argv: the program and its arguments; empty: the image's own, which only waits.
         environment: of the container alone.
         mounts: folders of the host that it sees under other paths.

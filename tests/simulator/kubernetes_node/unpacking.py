@@ -21,7 +21,7 @@ SIZE = "simulator.winkube/unpacked-size"
 def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], str]]) -> None:
     """Make a snapshot.
 
-    Parameters:
+    Args:
         folder: of the snapshot, which is not there yet.
         layers: the descriptor of each, and the file of its blob.
 

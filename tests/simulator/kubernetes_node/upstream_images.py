@@ -41,7 +41,7 @@ class Blobs:
             programs: Mapping[str, str] | None = None) -> None:  # fmt: skip
         """Make an image and name it.
 
-        Parameters:
+        Args:
             name: `host/path:tag`.
             builds: keys of BUILDS or whole `10.0.x.y`; None is Windows without a version. One None alone: no index.
             linux: whether there are entries for Linux too.

@@ -129,7 +129,7 @@ def _is_trustee(text: str) -> bool:
 def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, ...]:
     """Return the entries that something new in a folder gets of the folder's own.
 
-    Parameters:
+    Args:
         parent: all entries of the folder.
         folder: whether the new thing is a folder.
         owner: of the new thing, who stands in for CREATOR OWNER.
@@ -166,7 +166,7 @@ def holders(descriptor: Descriptor, mask: int) -> set[str]:
 class AccessLists:
     """Who owns what on a machine, and its lists; paths are whole and in lower case.
 
-    Parameters:
+    Args:
         is_folder: whether a path is one of a folder.
     """
 

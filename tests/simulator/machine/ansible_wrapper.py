@@ -37,7 +37,7 @@ class Action:
 class Manifest:
     """What is to be done.
 
-    Parameters:
+    Args:
         scripts: text by name.
         actions: in order; each wraps those that follow.
         input: lines for the first action.

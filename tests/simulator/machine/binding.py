@@ -25,7 +25,7 @@ def bind(
 ) -> dict[str, object]:
     """Return the parameters by their own names, converted.
 
-    Parameters:
+    Args:
         named: by the names that the caller used (aliases and unambiguous prefixes will do).
         positional: arguments without a name.
         has_pipeline: whether objects are piped in (they may satisfy a mandatory parameter).

@@ -22,7 +22,7 @@ _NO_CHECK_TIME = 0x200000
 class WallClock:
     """The time of day on one machine.
 
-    Parameters:
+    Args:
         offset: seconds by which it is ahead of the right time.
     """
 

@@ -176,7 +176,7 @@ def run(
 ) -> Output:
     """Run a cmdlet and return what it wrote.
 
-    Parameters:
+    Args:
         name: a cmdlet, a function or an alias.
         parameters: named ones; `positional` those without a name.
         pipeline: the objects piped in; None if nothing is.

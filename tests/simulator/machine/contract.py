@@ -60,7 +60,7 @@ class Place:
 class Contract:
     """What a command accepts.
 
-    Parameters:
+    Args:
         command: its name in its own case.
         suffix: the second half of its error ids: the function's name or the cmdlet's .NET class.
         function: whether it is a function (or CDXML) and no compiled cmdlet: they word binding errors differently.

@@ -72,7 +72,7 @@ def net_type(value: object) -> str:
 def convert(value: object, kind: str, values: tuple[str, ...] = ()) -> object:
     """Return a value as the type wants it.
 
-    Parameters:
+    Args:
         kind: a short type name, with `[]` for an array.
         values: names of the enumeration, if the type is one.
 

@@ -16,7 +16,7 @@ HEAD_SIZE = 4096
 def make(program: str, version: str, size: int = 0) -> bytes:
     """Return the bytes of an executable.
 
-    Parameters:
+    Args:
         program: its name, e.g. `kubelet`.
         version: its version.
         size: its size in bytes, if larger than what is needed; the filling does not compress, as code hardly does.

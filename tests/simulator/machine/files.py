@@ -49,7 +49,7 @@ class Entry:
 class Files:
     """The drives of one machine.
 
-    Parameters:
+    Args:
         root: the private folder; drive C: is its subfolder `c`.
         capacity: size of each drive in bytes.
         drives: the drives that exist, as letters.
@@ -281,7 +281,7 @@ class Files:
     def sddl(self, path: str, enabled: Collection[str] = ()) -> str:
         """Return owner and access list of a file or folder, in SDDL. Raises AccessDeniedError.
 
-        Parameters:
+        Args:
             enabled: privileges that the program has enabled.
         """
         self.guard.require(path, check.READ_CONTROL, enabled)
@@ -290,7 +290,7 @@ class Files:
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
         """Set what the SDDL names, owner or access list, of a file or folder.
 
-        Parameters:
+        Args:
             enabled: privileges that the program has enabled.
 
         Raises: FileNotFoundError, ValueError, AccessDeniedError, InvalidOwnerError

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Port:
     """Who listens on a TCP port.
 
-    Parameters:
+    Args:
         address: that it is bound to, `::` for all.
         program: its name, without `.exe`.
     """

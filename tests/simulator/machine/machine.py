@@ -42,7 +42,7 @@ GENERALIZED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 class Machine:
     """A Windows server.
 
-    Parameters:
+    Args:
         settings: of the fleet file.
         folder: a private folder for its files.
         families: what cmdlets and programs it has; by default all of them.

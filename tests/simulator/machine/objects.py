@@ -30,7 +30,7 @@ class Enumeration:
 class PSObject:
     """An object with properties (names are case-insensitive).
 
-    Parameters:
+    Args:
         type_name: the .NET type, e.g. `System.ServiceProcess.ServiceController`.
         properties: name to value, in the order in which they are shown.
         text: what the object becomes as a string; by default its type name, as .NET does it
@@ -90,7 +90,7 @@ class Approximate(str):
 class CmdletError(Exception):
     """A terminating error of a cmdlet, as PowerShell's error record shows it.
 
-    Parameters:
+    Args:
         category: name of the ErrorCategory, e.g. `ObjectNotFound`.
         error_id: the error's id; the command's own half (`,Get-Service` or its .NET class) is added by the caller
             unless there is a comma in it already.
@@ -221,7 +221,7 @@ class ConsoleInput(Protocol):
 class Invocation:
     r"""One run of a program.
 
-    Parameters:
+    Args:
         argv: the arguments, without the program.
         stdin: what is written to its standard input before that is closed.
         environment: its whole environment.

@@ -21,7 +21,7 @@ SESSION_MANAGER = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager"
 class Power:
     """The power of one machine.
 
-    Parameters:
+    Args:
         registry: where Windows notes a pending reboot.
         go_down, come_up: what the machine does when it stops and when it boots.
         reboot_seconds: how long it is away (real seconds).

@@ -70,7 +70,7 @@ class Process:
 class Processes:
     """The processes of one machine.
 
-    Parameters:
+    Args:
         acting: the tokens of its threads.
     """
 

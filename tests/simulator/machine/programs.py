@@ -117,7 +117,7 @@ class Programs:
     ) -> ProgramResult:
         """Run a program and return how it ended.
 
-        Parameters:
+        Args:
             name: a name on PATH, or a path.
             arguments: a list, or the text of a command line after the program.
             environment: the whole environment; by default the machine's.

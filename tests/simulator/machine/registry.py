@@ -86,7 +86,7 @@ def full_name(path: str) -> str:
 class Registry:
     """The registry of one machine. All paths as `split` takes them.
 
-    Parameters:
+    Args:
         acting: who acts, whom the keys' rights hold for; without it they hold for nobody.
     """
 

@@ -37,7 +37,7 @@ ERRORS = {
 class ServiceError(Exception):
     """A failure of the service control manager.
 
-    Parameters:
+    Args:
         code: Win32 error code, e.g. 1060.
         detail: what else is known, for the event log (and so for the status).
     """

@@ -17,7 +17,7 @@ State = Literal["Stopped", "StartPending", "StopPending", "Running"]
 class Service:
     """A service's definition as the registry has it now, and its state.
 
-    Parameters:
+    Args:
         command_line: ImagePath with its variables expanded.
         argv: the command line split by the Win32 rules, the program first.
         environment: the service's own variables (its `Environment` value).

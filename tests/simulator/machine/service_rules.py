@@ -40,7 +40,7 @@ BUILT_IN = frozenset(
 def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
     """Check a definition before it is written.
 
-    Parameters:
+    Args:
         name: the service's.
         entries: the registry values that would be written; None removes one.
 

@@ -58,7 +58,7 @@ class HungServices:
 class Services:
     """The service control manager of one machine.
 
-    Parameters:
+    Args:
         registry, processes: of the machine.
         resolve: finds the program behind a command line for a service's name.
         expand: expands `%NAME%` variables of the machine.

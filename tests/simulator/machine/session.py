@@ -15,7 +15,7 @@ from simulator.machine.processes import Process
 class Session:
     """The surroundings of a command.
 
-    Parameters:
+    Args:
         user: an account name, or `SYSTEM`.
         environment: of the process; changes stay in it.
         directory: the current folder.

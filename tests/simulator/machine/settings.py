@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 class Settings:
     """What the fleet file says of a machine.
 
-    Parameters:
+    Args:
         name: its first computer name.
         address: the address that it answers on (one of 127.0.0.0/8).
         windows: a key of `versions.VERSIONS`.

@@ -12,7 +12,7 @@ from simulator.machine.objects import ConsoleInput, ProgramResult
 def typed(console: ConsoleInput, program: str, argv: Sequence[str]) -> bytes | ProgramResult:
     """Return what a program takes from its console, or a refusal.
 
-    Parameters:
+    Args:
         program: its file name.
         argv: its arguments.
     """

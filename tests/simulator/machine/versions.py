@@ -15,7 +15,7 @@ from dataclasses import dataclass
 class WindowsVersion:
     """A version of Windows Server.
 
-    Parameters:
+    Args:
         key: `2019`, `2022`, `2025` or `insider`.
         contract: which version of Microsoft's reference holds for it: `2019`, `2022` or `2025`.
         build: its build number.

@@ -53,7 +53,7 @@ class Logon:
 class ConnectionLogon:
     """Authentication state of one connection.
 
-    Parameters:
+    Args:
         accounts: gives those of the node, asked at each logon.
         computer_name: a domain that clients may put before the account.
         settings: gives what the node takes, asked at each request.

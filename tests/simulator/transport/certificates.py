@@ -61,7 +61,7 @@ class FleetCertificate:
 def make_fleet_certificate(folder: Path, addresses: Iterable[str], names: Iterable[str] = ()) -> FleetCertificate:
     """Make a key and a self-signed certificate.
 
-    Parameters:
+    Args:
         folder: where `fleet.pem` and `fleet.key` go; made if missing.
         addresses: IP addresses of the nodes.
         names: host names of the nodes.

@@ -41,7 +41,7 @@ class NodeParts:
 class NodeConnection:
     """Serves one connection until the client goes, or a fault cuts it.
 
-    Parameters:
+    Args:
         parts: of the node.
         http: the connection.
         client_address: IP address.

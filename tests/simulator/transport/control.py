@@ -32,7 +32,7 @@ class Control:
     def handle(self, request: HttpRequest, respond: Callable[[HttpResponse], None]) -> None:
         """Answer a request whose path begins with PREFIX.
 
-        Parameters:
+        Args:
             request: of a client.
             respond: sends the answer. What breaks the very connection happens after it.
         """

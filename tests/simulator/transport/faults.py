@@ -27,7 +27,7 @@ REQUEST_NEVER = 0
 class Fault:
     """A fault to come.
 
-    Parameters:
+    Args:
         kind: one of KINDS.
         request: which request it hits, counted from 1 and from the moment it was set; 0 (with `link_down` and
             `shell_gone` only): at once, without waiting for a request.

@@ -17,7 +17,7 @@ from typing import Protocol
 class Account:
     """A local account that may log on over the network.
 
-    Parameters:
+    Args:
         password: in clear text; NTLM's hash is computed from it.
         password_expired: Windows then refuses the logon (HTTP 401), with the right password as with a wrong one.
         disabled: as above.
@@ -32,7 +32,7 @@ class Account:
 class WinrmSettings:
     """What winrm/config says of who may speak to the machine, and how.
 
-    Parameters:
+    Args:
         transports: `HTTP`, `HTTPS`: those that have a listener which can answer.
         basic, negotiate: of winrm/config/service/auth.
         allow_unencrypted: of winrm/config/service: whether plain messages are taken without TLS.
@@ -57,7 +57,7 @@ class ConsoleInput(Protocol):
 class Execution:
     """One remote command while it runs.
 
-    Parameters:
+    Args:
         id: the WinRS command's or PSRP pipeline's identifier.
         shell_id: of the WinRS shell or runspace pool it runs in. Runspaces keep their state as long as their pool.
         user: account name as the host spells it.
@@ -92,7 +92,7 @@ class ProcessResult:
 class PipelineCommand:
     """One command of a PSRP pipeline.
 
-    Parameters:
+    Args:
         text: the script, or the command's name.
         is_script: whether `text` is a script.
         arguments: (parameter name or None, value) in the order given.
@@ -122,7 +122,7 @@ class Pipeline:
 class ScriptError:
     """An error record of a pipeline.
 
-    Parameters:
+    Args:
         message: the exception's message.
         category: a name of System.Management.Automation.ErrorCategory, such as `ObjectNotFound`.
         fully_qualified_error_id: such as `CommandNotFoundException`.
@@ -152,7 +152,7 @@ class ScriptError:
 class Information:
     """A record of the information stream.
 
-    Parameters:
+    Args:
         user, computer: who wrote it, and where.
         shown: whether the client's host shows it.
         from_host: whether Write-Host wrote it.
@@ -171,7 +171,7 @@ class Information:
 class ScriptResult:
     """What a pipeline left behind.
 
-    Parameters:
+    Args:
         output: objects as psrpcore serializes them: str, int, bool, None, list, dict, bytes, or psrpcore's own types.
         errors: non-terminating error records.
         exit_code: argument of `exit`, which reaches the client as the host call SetShouldExit; None without `exit`.

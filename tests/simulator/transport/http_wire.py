@@ -66,7 +66,7 @@ class HttpResponse:
 class HttpConnection:
     """One client's connection.
 
-    Parameters:
+    Args:
         stream: a connected socket, TLS or plain.
         counters: get the bytes that came and went for requests that `count`.
     """

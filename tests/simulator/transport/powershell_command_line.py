@@ -52,7 +52,7 @@ ALIASES = {
 class PowerShellCommandLine:
     """A PowerShell command line, read.
 
-    Parameters:
+    Args:
         script: text of -Command or -EncodedCommand; None with -File, or when the script comes on standard input.
         file: path of -File.
         arguments: of -File, after the path.

@@ -33,7 +33,7 @@ _Accepted = Callable[[socket.socket, str, str], None]
 class NodeServer:
     """WinRM of one node. Implements `host.NodePorts`.
 
-    Parameters:
+    Args:
         address: the node's own loopback address, such as 127.10.0.1.
         host: the machine behind it.
         tls: context with the fleet's certificate; without it there is no HTTPS port.

@@ -27,7 +27,7 @@ POWERSHELL_CONFIGURATIONS = ("microsoft.powershell", "microsoft.powershell32", "
 class WinrmService:
     """Answers envelopes.
 
-    Parameters:
+    Args:
         host: the machine.
         counters: of the node.
         max_envelope_size: in bytes; MaxEnvelopeSizekb of winrm/config is 500 by default.
@@ -55,7 +55,7 @@ class WinrmService:
     def handle(self, request: WsmanRequest, size: int, user: str, client_address: str) -> tuple[int, bytes]:
         """Answer a request.
 
-        Parameters:
+        Args:
             request: as parsed.
             size: of its envelope, in bytes.
             user: who is logged on.

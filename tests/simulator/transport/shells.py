@@ -36,7 +36,7 @@ class ShellContext:
 class Shell(ABC):
     """A shell on one node. `changed` guards all state and wakes waiting Receives.
 
-    Parameters:
+    Args:
         shell_id: upper-case UUID.
         resource_uri: of its kind.
         context: where it runs.
@@ -105,7 +105,7 @@ class Shell(ABC):
     ) -> bytes:
         """Wait until there is something to give, and return the whole answer.
 
-        Parameters:
+        Args:
             request: the Receive.
             command_id: whose output it is; empty for the shell's own.
             take: with `changed` held, the body of the answer, or None while there is none.

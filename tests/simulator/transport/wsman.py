@@ -49,7 +49,7 @@ _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?"
 class WsmanFaultError(Exception):
     """A request is answered with a SOAP fault.
 
-    Parameters:
+    Args:
         code: of WSManFault.
         subcode: of SOAP, such as `w:InvalidSelectors`.
         message: of WSManFault.
@@ -94,7 +94,7 @@ class WsmanRequest:
 def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
     """Read an envelope.
 
-    Parameters:
+    Args:
         data: the envelope as it came.
         max_envelope_size: the server's limit in bytes, which the client's is cut to.
 

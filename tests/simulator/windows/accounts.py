@@ -47,7 +47,7 @@ WELL_KNOWN = {
 class Account:
     """A local user or group.
 
-    Parameters:
+    Args:
         key: its identifier; the machine's own part is written `@`.
         members: of a group: keys.
     """

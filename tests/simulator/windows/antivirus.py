@@ -37,7 +37,7 @@ _TAR = (257, b"ustar")
 class Scanner:
     """What the scanner does with new files.
 
-    Parameters:
+    Args:
         seconds: how long it works on each, in Windows' time.
         blocks: patterns of paths that it takes for malicious.
     """

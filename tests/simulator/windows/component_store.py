@@ -48,7 +48,7 @@ class Entry:
 class ComponentStore:
     """The updates of one machine by article.
 
-    Parameters:
+    Args:
         downloaded: articles that Windows Update has fetched.
         working, committing: what TiWorker installs now, and what a boot was about to complete when the power went.
     """
@@ -118,7 +118,7 @@ def set_ubr(machine: Machine, ubr: int) -> None:
 def verdict(machine: Machine, update: Update, beside: tuple[str, ...] = ()) -> Verdict:
     """Return whether an update can be installed now.
 
-    Parameters:
+    Args:
         beside: articles of checkpoint updates whose files lie beside this one's.
     """
     store = store_of(machine)

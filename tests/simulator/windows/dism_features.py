@@ -33,7 +33,7 @@ class DisabledParts:
 def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple[int, bool]:
     """Enable or disable a feature.
 
-    Parameters:
+    Args:
         parents: whether the features that it belongs to are enabled as well (/All).
 
     Returns: an HRESULT (0 for success) and whether a restart is needed.

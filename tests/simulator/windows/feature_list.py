@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 class Feature:
     """A role, role service or feature.
 
-    Parameters:
+    Args:
         parent: name of the feature that it belongs to, or empty.
         kind: `Role`, `Role Service` or `Feature`.
         installed: whether a fresh server has it; `removed`: whether its payload is not on the disk.

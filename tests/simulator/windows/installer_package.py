@@ -31,7 +31,7 @@ class Service:
 class Package:
     """What a package installs.
 
-    Parameters:
+    Args:
         programs: Windows path of an executable: the identity of the program.
         texts: Windows path of a text file: its content.
         users: local users that it makes.

@@ -68,7 +68,7 @@ class Route:
 class Interface:
     """A network interface.
 
-    Parameters:
+    Args:
         bound: whether TCP/IP is bound to it; the card of a virtual switch is not.
         physical: whether it is a card.
         plugged: whether its cable is in.

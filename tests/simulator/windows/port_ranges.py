@@ -46,7 +46,7 @@ class Reservation:
 class PortRanges:
     """The ranges.
 
-    Parameters:
+    Args:
         reserved: by owner: what a service took at run time (HNS's pools); TCP and UDP alike.
         administered: what an administrator excluded, shown with an asterisk.
         listening: TCP ports of http.sys.

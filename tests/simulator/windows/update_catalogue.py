@@ -25,7 +25,7 @@ _MB_OF_A_CUMULATIVE_UPDATE = 700
 class Update:
     """An update.
 
-    Parameters:
+    Args:
         kb: its article, `KB5048654`.
         title: as Windows Update shows it; by default made of the article.
         category: its classification at Windows Update (`Security Updates`, `Definition Updates` …).

@@ -81,7 +81,7 @@ def install(
 ) -> Outcome:
     """Install an update that is applicable, and wait until TiWorker has done it.
 
-    Parameters:
+    Args:
         stop: set when the process that asked ends: then nobody waits, and TiWorker goes on.
         progress: told every new percentage.
 

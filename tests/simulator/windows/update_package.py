@@ -86,7 +86,7 @@ def make(
 ) -> bytes:
     """Return the bytes of a file.
 
-    Parameters:
+    Args:
         update: what it installs; one of the catalogue or one's own.
         container: what kind of file.
         signer: a key of SIGNERS; None: not signed. An update that is `test_signed` is signed by `test` by default.

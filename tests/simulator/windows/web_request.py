@@ -49,7 +49,7 @@ class WebError(Exception):
 class Options:
     """What a caller sets.
 
-    Parameters:
+    Args:
         timeout: seconds.
         validate: whether certificates are checked.
         proxy: a proxy's URL; empty: none; None: that of Internet Options.

@@ -13,7 +13,7 @@ from simulator_tests.cluster.node_client import Client, eventually, node_object,
 class SmallKubelet:
     """Runs the pods of some nodes, as the administrator. A context manager; its nodes are deleted at the end.
 
-    Parameters:
+    Args:
         admin: the administrator.
         nodes: names of nodes that it registers.
         labels: of the nodes.

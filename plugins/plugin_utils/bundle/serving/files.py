@@ -18,7 +18,7 @@ class BusyError(Exception):
 class Files:
     """What may be fetched, and whether it is still what was verified.
 
-    Parameters:
+    Args:
         directory: the bundle's folder.
         files: path to (size in bytes, SHA-256).
     """

@@ -16,7 +16,7 @@ MAX_DIGITS = 28
 def read(text: str, pairs: Callable[[list[tuple[str, Any]]], dict[str, Any]] = dict) -> Any:
     """Return a document.
 
-    Parameters:
+    Args:
         pairs: makes an object of its names and values.
 
     Raises: ValueError if it is no JSON.

@@ -21,7 +21,7 @@ from simulator.machine.text import iso_utc
 def run(machine: Machine, text: object, process: Process, user: str, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the module's answer to a batch.
 
-    Parameters:
+    Args:
         text: the module's argument `batch`.
         process, user, environment: in which it runs.
 

@@ -45,7 +45,7 @@ class Attempt:
 class Runner:
     """One run of a batch's calls.
 
-    Parameters:
+    Args:
         machine, process, user: where and as whom it runs.
         environment: of the process.
         progress: told whenever a call begins, or ends beside others: what is at work, how many calls are done, how

@@ -63,7 +63,7 @@ def name_and_rest(text: str) -> tuple[str, str]:
 def unmodelled(name: str, rest: str) -> str:
     """Return what of a command is not modelled; empty if it is modelled, or not built into cmd.exe.
 
-    Parameters:
+    Args:
         name: its name, and `rest` what stands behind it, as `name_and_rest` parts them.
     """
     lower = name.casefold()

@@ -16,7 +16,7 @@ class SyntaxRefusedError(Exception):
 class ExitSignal(Exception):
     """The command `exit`.
 
-    Parameters:
+    Args:
         code: None: whatever the code was before.
         batch: whether it only ends the batch file (/b).
     """

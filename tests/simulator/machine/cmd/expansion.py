@@ -18,7 +18,7 @@ from simulator.machine.cmd.errors import CmdNotModelledError
 def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | None = None) -> str:
     """Return a line with its `%NAME%` replaced.
 
-    Parameters:
+    Args:
         arguments: of the batch file that the line is in, its own path first; None on a command line. There a variable
             that is not defined stays as it stands; in a batch file nothing is left of it.
     """

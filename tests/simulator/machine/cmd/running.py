@@ -38,7 +38,7 @@ class Output:
 class Shell:
     """One cmd.exe.
 
-    Parameters:
+    Args:
         arguments: of the batch file that runs, its path first; None for a command line.
     """
 

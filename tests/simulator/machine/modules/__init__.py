@@ -77,7 +77,7 @@ def run(
 ) -> dict[str, Any]:
     """Run a module and return its answer.
 
-    Parameters:
+    Args:
         script: its name with its collection (`ansible.windows.win_ping.ps1`).
         text: the script that Ansible sent.
         arguments: complex_args.

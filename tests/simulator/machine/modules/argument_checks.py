@@ -126,7 +126,7 @@ def _unsigned(value: object) -> int:
 class Checks:
     """One run of the checks.
 
-    Parameters:
+    Args:
         module: the module's name, for messages.
         expand: replaces `%NAME%` in values of the type path.
     """

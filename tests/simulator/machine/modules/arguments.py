@@ -16,7 +16,7 @@ __all__ = ["ArgumentError", "Arguments", "Module"]
 class Arguments:
     """A module's arguments by name.
 
-    Parameters:
+    Args:
         values: complex_args, or what Ansible.Basic made of them.
         text: the module's script as it was sent.
         name: the module's name.

@@ -88,7 +88,7 @@ class Rules:
 def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
     """Return what a module of Ansible.Basic declares; None if the module uses no Ansible.Basic.
 
-    Parameters:
+    Args:
         text: the module's script.
         utilities: the texts of its module_utils, which may hold fragments of the specification.
 

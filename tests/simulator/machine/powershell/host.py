@@ -78,7 +78,7 @@ def run_script(
 ) -> Outcome:
     """Run a script.
 
-    Parameters:
+    Args:
         given: objects piped in (`$input`).
         runspace: keeps variables and functions between scripts.
         variables: values of the script's parameters by name.
@@ -210,7 +210,7 @@ def run_text(
 ) -> ProgramResult:
     """Run a script as powershell.exe does and return what it prints and its exit code.
 
-    Parameters:
+    Args:
         clixml: whether errors are written as CLIXML, as with -EncodedCommand and a redirected standard error.
         arguments: of the script.
         path: of the script file.

@@ -63,7 +63,7 @@ _CONTROLLER = "System.ServiceProcess.ServiceController"
 def to_wire(value: object, depth: int = DEPTH) -> Any:
     """Return a value as psrpcore serializes it into what PowerShell would send.
 
-    Parameters:
+    Args:
         depth: how far the properties of objects are followed.
 
     Raises: NotModelled.

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 class Acting:
     """The tokens of a machine's threads.
 
-    Parameters:
+    Args:
         token_of: returns the token of an account.
     """
 

@@ -34,7 +34,7 @@ FULL = 0x1F01FF
 def granted(descriptor: Descriptor, token: Token, enabled: Iterable[str] = ()) -> int:
     """Return all rights that a token has on what a descriptor protects.
 
-    Parameters:
+    Args:
         enabled: privileges that the caller enabled, and whose special treatment it asks for (backup semantics:
             https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew); those count that are held.
     """

@@ -33,7 +33,7 @@ _MOVES = {
 def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletError:
     """Return the error of a cmdlet that may not do with a file or folder what it was asked to.
 
-    Parameters:
+    Args:
         folder: whether it is a folder.
     """
     name, message = command.casefold(), str(error)

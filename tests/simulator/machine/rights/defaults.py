@@ -60,7 +60,7 @@ SYSTEM_FILE = (
 def profile(user: str) -> str:
     """Return what a user's profile has: his own, and nobody else's but SYSTEM's and the administrators'.
 
-    Parameters:
+    Args:
         user: SID of the user.
     """
     return f"O:SYG:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;{user})"

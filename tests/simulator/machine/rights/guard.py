@@ -42,7 +42,7 @@ class InvalidOwnerError(RightsError):
 class Guard:
     """Says what may be done with files.
 
-    Parameters:
+    Args:
         lists: the machine's access lists.
         acting: who acts.
         follow: returns the path that a path means once its links are followed, in one form and in lower case.

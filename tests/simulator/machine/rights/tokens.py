@@ -56,7 +56,7 @@ _SERVICE_NAMES = {
 class Token:
     """Who acts.
 
-    Parameters:
+    Args:
         user: the account's SID.
         groups: the SIDs of its groups.
         privileges: those it holds; what uses one has to enable it first.

@@ -30,7 +30,7 @@ Version = tuple[int, ...]
 class CurlError(Exception):
     """A transfer failed.
 
-    Parameters:
+    Args:
         code: curl's exit code.
         message: what follows `curl: (CODE) `.
         refused: whether the connection was refused (what --retry-connrefused asks).

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Request:
     """What is asked of one server.
 
-    Parameters:
+    Args:
         url: of this request (after redirects another than the first).
         method, body: what is sent.
         offset: where the range begins that is asked for; 0: the whole file.

@@ -28,7 +28,7 @@ _CHUNK = 65536
 class Limits:
     """The limits of one transfer; times in seconds, 0: none.
 
-    Parameters:
+    Args:
         stop: set when the process must end.
         max_time, connect_timeout: of --max-time and --connect-timeout.
         speed_limit, speed_time: fewer bytes a second for so long is too slow.

@@ -29,7 +29,7 @@ class UsageError(Exception):
 class Arguments:
     """What was asked: the mode, switches, the archive, folder, patterns.
 
-    Parameters:
+    Args:
         names: operands in order, each with the folder that it is relative to (`-C` before it).
     """
 

@@ -52,7 +52,7 @@ CLUSTER = {
 def variables(folder: pathlib.Path, groups: tuple[str, str], **group_vars: object) -> Templar:
     """What templates on windows01 see: the roles' variables and those of an inventory.
 
-    Parameters:
+    Args:
         folder: for the inventory.
         groups: the names of the control plane's group and of the cluster's.
         group_vars: variables by group.

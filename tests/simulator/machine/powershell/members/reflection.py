@@ -34,7 +34,7 @@ _PRIVATE = 32
 def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
     """Return what `[type].GetProperty(name, flags)` or `.GetField(name, flags)` gives.
 
-    Parameters:
+    Args:
         kind: `property` or `field`.
 
     Raises: NotModelled for any other member.

@@ -14,7 +14,7 @@ Method = Callable[..., object]
 class Members:
     """The methods of a type.
 
-    Parameters:
+    Args:
         methods: lower-case name to how few and how many arguments it takes, and the function, which is called with the
             value and the arguments.
         others: lower-case names of methods and properties that exist in .NET and that the simulator does not model;

@@ -198,7 +198,7 @@ class Interpreter:
     ) -> list[object]:
         """Run a script block and return what it outputs.
 
-        Parameters:
+        Args:
             arguments, named: for its parameters.
             item: `$_`, if `has_item`.
             pipeline: the objects piped in.

@@ -37,7 +37,7 @@ _STREAMED = ("foreach-object", "where-object", "write-output", "out-null", "out-
 def check(machine: Machine, statements: Sequence[Node], known: set[str]) -> None:
     """Refuse a script that uses what is not modelled.
 
-    Parameters:
+    Args:
         known: the functions and aliases that there are already, in lower case.
 
     Raises: NotModelled.

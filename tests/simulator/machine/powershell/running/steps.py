@@ -37,7 +37,7 @@ _NOT_MODELLED = ("help", "more", "clear-host", "cls", "pause", "oss", "tabexpans
 class Step:
     """One command of a pipeline: its name and arguments.
 
-    Parameters:
+    Args:
         named: by the names that the caller used, with their values; PRESENT for a name without a value.
         loose: names that stand before a value which may belong to them: the name, and where the value is in
             `positional`.

@@ -16,7 +16,7 @@ Emit = Callable[[object], None]
 class HostText:
     """A line that was written past the output: by Write-Host, or a warning.
 
-    Parameters:
+    Args:
         source: the cmdlet that wrote it, of a record of the information stream.
         shown: whether the console shows it; a record of the information stream may only be kept.
     """

@@ -92,7 +92,7 @@ def test_a_sha512_is_given_to_the_node_as_a_checksum_file() -> None:
 def attempts(change: Change, works: t.Collection[str], cut: t.Collection[str] = ()) -> list[str]:
     """The downloads that a node would run, if these of them worked: the rules of docs/wire.md, nothing more.
 
-    Parameters:
+    Args:
         works: ids of downloads that bring the file.
         cut: ids of downloads that leave a part of it.
     """
