@@ -175,7 +175,7 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
         try:
             nodes = look(params, api)
         except ApiError as error:
-            # An API server may be unavailable for a while, as during an upgrade. One that has never answered is an error.
+            # An API server may be unavailable for a while, as in an upgrade. One that has never answered is an error.
             patience = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
             if not error.passing or time.monotonic() >= patience:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])
