@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The archive that is kept of a node: what came from it under its real names, without secrets, and what it told.
+"""Write the archive of a node: the collected files under their real names, without secrets, and the node's state.
 
-Everything is copied in pieces: memory does not grow with the archive.
+Files are copied in pieces, so memory use does not grow with the archive.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ import zlib
 from ..values.redaction import Redaction
 
 _IN_MEMORY = 4 * 1024 * 1024
-"""Bytes of one file that are kept in memory before they go into a temporary file."""
+"""Bytes of one file that are kept in memory before a temporary file is used."""
 _COPY = 1024 * 1024
 _LATEST = 2**33 - 1
-"""The latest time that tar can write in plain octal digits."""
+"""The latest time that tar can store in plain octal digits."""
 
 
 _UNSAFE_NAME = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|[\\:\x00-\x1f\x7f]")
-"""In a name: an empty part, `.` or `..` (no leading `/` either), and what some system takes for a path or a drive."""
+"""Unsafe parts of a name: empty parts, `.`, `..`, a leading `/`, and characters of paths or drives on some systems."""
 
 
 class ArchiveError(Exception):
-    """What came from the node is no archive, or more than was asked for."""
+    """The node sent something that is not an archive, or more than was requested."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArchiveContent:
-    """What is in the archive."""
+    """The content of the archive."""
 
     members: t.Mapping[str, int]
     """Sizes in bytes, by name."""
     not_texts: tuple[str, ...]
-    """Files that are no texts, which nothing can be blanked in: they were left out."""
+    """Binary files, which cannot be redacted and were left out."""
 
 
 def write(
@@ -59,20 +59,20 @@ def write(
     limit: int,
     temporary: pathlib.Path | None = None,
 ) -> ArchiveContent:
-    """Writes the archive of a node.
+    """Write the archive of a node.
 
     Args:
-        source: the archive that came from the node, a tar.gz.
-        target: a tar.gz is written there.
-        folder: the one folder that all is in.
-        members: names in the source and in the target; what is not named is left out, whatever else came.
-        documents: told what was kept, gives further files: texts, or plain data that becomes JSON, by name.
-        redaction: blanks secrets in all texts and data. Event logs (.evtx) stay as they are.
-        limit: bytes that the source may have when it is decompressed; gzip packs a thousand times as much.
-        temporary: the folder for what does not fit into memory; None: the system's.
+        source: the archive from the node, a tar.gz.
+        target: path of the tar.gz to write.
+        folder: the top folder in the archive.
+        members: names in the source and in the target; all other members are left out.
+        documents: given the content, returns further files by name: text, or plain data that is written as JSON.
+        redaction: redacts secrets in text and data. Event logs (.evtx) are not changed.
+        limit: maximum size of the decompressed source in bytes; gzip can expand a thousandfold.
+        temporary: folder for temporary files; None: the system's.
 
     Raises:
-        ArchiveError: the source is damaged, or too large; or a name is not safe to unpack.
+        ArchiveError: the source is damaged or too large, or a name is not safe to unpack.
     """
     sizes: dict[str, int] = {}
     not_texts: list[str] = []
@@ -106,12 +106,12 @@ def _damage_told() -> t.Iterator[None]:
 
 
 def document_text(document: t.Any) -> str:
-    """A document as it is written: a text as it is, anything else as JSON."""
+    """Return a document as bytes: text as it is, anything else as JSON."""
     return document if isinstance(document, str) else json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 class _Bounded(io.RawIOBase):
-    """What a compressed stream has inside, up to a limit."""
+    """Reads a compressed stream up to a limit."""
 
     def __init__(self, plain: gzip.GzipFile, limit: int) -> None:
         self._plain, self._left, self._limit = plain, limit, limit
@@ -127,24 +127,24 @@ class _Bounded(io.RawIOBase):
 
 
 def _read(source: t.BinaryIO, limit: int) -> t.Iterator[tuple[tarfile.TarInfo, t.IO[bytes]]]:
-    """The files of an archive, one after the other."""
-    # tarfile's own decompression gives up to a thousand times of what it reads at once.
+    """Yield the files of an archive."""
+    # tarfile's own decompression may expand one read a thousandfold.
     with gzip.GzipFile(fileobj=source) as plain:
         bounded = t.cast("t.IO[bytes]", _Bounded(plain, limit))
         with tarfile.open(fileobj=bounded, mode="r|") as archive:
             for member in archive:
-                # Links and devices are nothing that we put there, nor files with holes: those are filled from nothing.
+                # We never pack links, devices or sparse files; sparse files could expand to any size.
                 content = archive.extractfile(member) if member.isreg() and not member.issparse() else None
                 if content is not None:
                     yield member, content
-                archive.members = []  # type: ignore[attr-defined]  # it would keep them all
+                archive.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
 
 
 def _add(archive: tarfile.TarFile, name: str, content: t.Any, modified: float) -> int:
-    """Adds a file that was written to its end.
+    """Add a finished file.
 
     Raises:
-        ArchiveError: whoever unpacks the archive could find the file elsewhere than below the folder.
+        ArchiveError: the name would unpack outside the folder.
     """
     if _UNSAFE_NAME.search(name):
         raise ArchiveError(f"{name!r} is not a safe name for a file in an archive")

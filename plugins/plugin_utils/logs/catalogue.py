@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Logs of a node: which there are (data/log_sources.yml), and what of them is asked for."""
+"""The log sources of a node (data/log_sources.yml), and the user's selection of them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _PATH = re.compile(r"[A-Za-z]:\\[^<>\"|/\r\n]+")
 _MEGABYTE = 1024 * 1024
 
 EVENT_LOGS, COMMANDS, FACTS, HNS = "event-logs", "commands", "facts", "hns"
-"""Sources that are no files."""
+"""Sources that are not files."""
 NAMESPACES = ("kube-system", "kube-flannel", "kube-proxy", "calico-system", "tigera-operator")
 """Namespaces of the network and of Kubernetes itself."""
 MORE_FILES = "more-files"
-"""What the user's own paths give."""
+"""The source name of the user's own paths."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Command:
-    """A program whose output tells something."""
+    """A program whose output is collected."""
 
     name: str
     command: str
@@ -41,7 +41,7 @@ class Command:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StateCmdlet:
-    """A cmdlet whose objects tell something."""
+    """A cmdlet whose objects are collected."""
 
     name: str
     command: str
@@ -55,17 +55,17 @@ class NodeService:
 
     name: str
     version: str
-    """The argument that makes its program tell its version; empty: none."""
+    """The argument with which its program prints its version; empty: none."""
     log: str
-    """The source that should have its log; empty: none."""
+    """The source that should contain its log; empty: none."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What data/log_sources.yml says."""
+    """The content of data/log_sources.yml."""
 
     files: t.Mapping[str, tuple[str, ...]]
-    """Paths with wildcards, by source."""
+    """Paths (with wildcards) by source."""
     event_logs: tuple[str, ...]
     commands: tuple[Command, ...]
     facts: tuple[StateCmdlet, ...]
@@ -76,11 +76,11 @@ class Sources:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All sources that a user may choose."""
+        """Return all sources that a user may choose."""
         return (*self.files, EVENT_LOGS, COMMANDS, FACTS, HNS)
 
     def forbids(self, path: str) -> str | None:
-        """Why a file is never taken; None where it may be.
+        """Return why a file is never collected, or None if it may be.
 
         Args:
             path: Windows path.
@@ -96,13 +96,13 @@ class Sources:
         return None
 
     def forbids_event_log(self, channel: str) -> bool:
-        """Whether a channel is one that must never be collected."""
+        """Return whether a channel must never be collected."""
         return any(fnmatch.fnmatchcase(channel.casefold(), never.casefold()) for never in self.never_event_logs)
 
 
 @functools.cache
 def sources() -> Sources:
-    """The sources that come with the collection."""
+    """Return the sources that the collection ships."""
     data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))
     return Sources(
         files={name: tuple(entry["paths"]) for name, entry in data["files"].items()},
@@ -132,23 +132,23 @@ def sources() -> Sources:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RequestedLogs:
-    """What of it is asked for."""
+    """The user's selection."""
 
     since: datetime.timedelta
-    """How old events and files may be."""
+    """Maximum age of events and files."""
     limit: int
-    """At most so many bytes of each source, and of each event log, the newest; before compression."""
+    """Maximum size of each source and each event log before compression, in bytes; the newest data is kept."""
     chosen: frozenset[str]
     """Names of sources."""
     namespaces: tuple[str, ...]
-    """Namespaces whose pods' logs are taken."""
+    """Namespaces whose pod logs are collected."""
     paths: tuple[str, ...]
-    """The user's own files, as Windows paths with wildcards."""
+    """The user's own files, as Windows paths (with wildcards)."""
     hns_timeout: float
-    """Seconds that each question to HNS may take: it may hang."""
+    """Time limit of each HNS query in seconds, because HNS may hang."""
 
     def files(self) -> dict[str, list[str]]:
-        """Paths with wildcards of the sources of files that are wanted, by source."""
+        """Return the paths (with wildcards) of the selected file sources, by source."""
         found: dict[str, list[str]] = {}
         for name, paths in sources().files.items():
             if name in self.chosen:
@@ -163,10 +163,10 @@ class RequestedLogs:
 
 
 def wanted(options: t.Mapping[str, t.Any]) -> RequestedLogs:
-    """Reads the options of the module node_logs.
+    """Read the options of the module node_logs.
 
     Raises:
-        ResourceError: one of them cannot be: names it, and what would be accepted.
+        ResourceError: an option is not acceptable; the message names it and what would be accepted.
     """
     return RequestedLogs(
         since=span(options["since"]),
@@ -179,10 +179,10 @@ def wanted(options: t.Mapping[str, t.Any]) -> RequestedLogs:
 
 
 def span(text: str) -> datetime.timedelta:
-    """A time span such as `24h`.
+    """Return a time span such as `24h`.
 
     Raises:
-        ResourceError: it is none.
+        ResourceError: the text is not a time span.
     """
     match = _SPAN.fullmatch(str(text).strip())
     if not match or not int(match[1]):

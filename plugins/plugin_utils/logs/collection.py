@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Logs of one node brought back: look, gather on the node, transfer, keep, clean up."""
+"""Collect the logs of one node: observe, gather on the node, transfer, store, clean up."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from . import survey as logs_survey
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _AFTER_A_BROKEN_LINK = 5.0
-"""Seconds to wait for a node only to clean up on it: what stays goes with the next run."""
+"""Time limit in seconds for the cleanup on the node; the next run removes what is left."""
 
 
 @dataclasses.dataclass(kw_only=True)
 class CollectionOutcome:
-    """What came of it; filled while it runs."""
+    """The outcome, filled while the collection runs."""
 
     survey: logs_survey.Survey | None = None
     state: logs_state.State | None = None
@@ -45,10 +45,10 @@ class CollectionOutcome:
     kept: logs_archive.ArchiveContent | None = None
     archive: pathlib.Path | None = None
     problems: list[str] = dataclasses.field(default_factory=list)
-    """What is missing, and why; the rest is there."""
+    """What is missing, and why."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """The result as Ansible wants it, and as the index page reads it."""
+        """Return the module's result, which the index page also reads."""
         result: dict[str, t.Any] = {"changed": self.archive is not None, "problems": self.problems}
         if self.survey is not None:
             windows = self.survey.windows
@@ -74,7 +74,7 @@ class CollectionOutcome:
         return result
 
     def plan(self) -> dict[str, t.Any]:
-        """What would be collected, and what not."""
+        """Return what would be collected, and what would not."""
         if self.selection is None:
             return {}
         return {
@@ -89,10 +89,10 @@ class Collection:
 
     Args:
         node: the node.
-        wanted: what is asked for.
-        directory: the controller's folder for archives.
-        redaction: blanks secrets.
-        say: shows a line to whoever runs this.
+        wanted: the user's selection.
+        directory: folder for archives on the controller.
+        redaction: redacts secrets.
+        say: prints a line of progress.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class Collection:
         self.outcome = CollectionOutcome()
 
     def look(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:
-        """Looks what the node has, in one remote command, and chooses.
+        """Observe the node in one remote command, and select what to collect.
 
         Raises:
-            NodeError: the node does not say what it is.
-            AnsibleConnectionFailure: it cannot be reached.
+            NodeError: the node did not report its Windows version.
+            AnsibleConnectionFailure: the node cannot be reached.
         """
         asked = (*logs_survey.calls(self._wanted), *logs_state.calls(self._wanted))
-        # Configurations of CNI plugins and proxies may hold secrets.
+        # Configurations of CNI plugins and proxies may contain secrets.
         seen = self._node.observe(asked, step="look for logs", private=True)
         try:
             survey = logs_survey.read(seen)
@@ -129,7 +129,7 @@ class Collection:
         return survey, self.outcome.selection
 
     def preview(self) -> None:
-        """Looks, and says how much would be taken; raises as `look`."""
+        """Observe, and report how much would be collected; raises as `look`."""
         dummy, selection = self.look()
         taken = page.size(sum(file.expected for file in selection.files))
         self._say(
@@ -138,12 +138,12 @@ class Collection:
         )
 
     def collect(self) -> None:
-        """Looks, gathers, and brings the archive back.
+        """Observe, gather, and transfer the archive.
 
         Raises:
-            ResourceError: the controller's folder cannot be written to; the node was not asked.
-            NodeError: there is no archive; the outcome has what is known all the same.
-            AnsibleConnectionFailure: the node cannot be reached, or not any longer.
+            ResourceError: the folder on the controller is not writable; the node was not contacted.
+            NodeError: there is no archive; the outcome still holds what is known.
+            AnsibleConnectionFailure: the node cannot be reached, or the connection was lost.
         """
         _make(self._directory)
         survey, selection = self.look()
@@ -183,17 +183,17 @@ class Collection:
         return gathered
 
     def _bring(self, place: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
-        """Transfers the archive, and keeps it whole or not at all."""
+        """Transfer the archive and store it completely or not at all."""
         self._say(f"{self._node.name}: bringing {page.size(gathered.size)}")
         try:
             self._keep(place, gathered)
         except (logs_archive.ArchiveError, OSError) as error:
-            # The controller's disk may be full. What is on the node goes all the same.
+            # The controller's disk may be full; the node is cleaned up anyway.
             raise NodeError(f"{self._node.name}: keep logs in {self._directory}: {error}") from error
 
     def _keep(self, place: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         name = file_name(self._node.name)
-        # Only its user may read a temporary file.
+        # A temporary file is readable by its owner only.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
             download.fetch(self._node, place.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
             raw.seek(0)
@@ -222,7 +222,7 @@ class Collection:
         self._node.observe((gathering.remove(),), step="clean up")
 
     def _documents(self, kept: logs_archive.ArchiveContent) -> dict[str, t.Any]:
-        """What the archive has beside the node's files."""
+        """Return the documents that the archive has in addition to the node's files."""
         outcome = self.outcome
         documents: dict[str, t.Any] = {"manifest.json": self._manifest(kept)}
         if outcome.survey is not None:
@@ -264,7 +264,7 @@ class Collection:
 
 
 def _make(directory: pathlib.Path) -> None:
-    """Makes the folder, and tries whether it can be written to, before nodes gather what nobody can keep."""
+    """Create the folder and check that it is writable, before nodes gather anything."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
@@ -274,14 +274,14 @@ def _make(directory: pathlib.Path) -> None:
 
 
 def file_name(node: str) -> str:
-    """The name of a node's files, whatever the inventory calls it."""
+    """Return a safe file name for a host, whatever its inventory name."""
     name = _UNSAFE.sub("_", node).lstrip(".")
-    # Two hosts of the inventory never have the same one.
+    # Two hosts of the inventory never get the same name.
     return name if name == node else f"{name}-{hashlib.sha256(node.encode()).hexdigest()[:8]}"
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:
-    """Services of a node that are there, not disabled, and do not run; with how they start, if not by themselves."""
+    """Return the services that are installed, not disabled, and not running; with their start type if not automatic."""
     ours = {service.name.casefold() for service in catalogue.sources().services}
     return [
         service.name if service.start == "Automatic" else f"{service.name} ({service.start.lower()})"
@@ -291,9 +291,9 @@ def not_running(survey: logs_survey.Survey) -> list[str]:
 
 
 def without_log(survey: logs_survey.Survey) -> list[str]:
-    """Services of a node that have no log where any was looked for.
+    """Return the services for which no log was found.
 
-    A kubelet that is a native service, and containerd without --log-file, write none: kubernetes/kubernetes
+    A kubelet that is a native service and containerd without --log-file write none: kubernetes/kubernetes
     pkg/windows/service/service.go, containerd/containerd cmd/containerd/command/service_windows.go.
     """
     found = {file.source for file in survey.files}

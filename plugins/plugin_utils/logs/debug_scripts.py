@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Microsoft's SDN debug scripts as resources of a node: one cached archive, and the scripts from it. Pure."""
+"""Resources for Microsoft's SDN debug scripts: one cached archive, and the scripts in it (no I/O)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def resources(
     sources: t.Mapping[str, t.Any] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
-    r"""Resources for node_state.
+    r"""Return the resources.
 
     Args:
-        commit: of microsoft/SDN, 40 hexadecimal digits; empty: the one that the collection pins.
-        directory: Windows path where the scripts go; they expect `C:\k\debug`.
+        commit: commit of microsoft/SDN, 40 hexadecimal digits; empty: the one that the collection pins.
+        directory: Windows path for the scripts; they expect `C:\k\debug`.
         cache_dir: Windows path of the node's cache folder.
-        sources: where else it is asked for (`sites`, `upstream` …).
-        options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as of `locations.resource`.
+        sources: other sources of the archive (`sites`, `upstream` …).
+        options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.
 
     Raises:
-        ValueError: the commit is none.
+        ValueError: the commit is malformed.
     """
     data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))["sdn_debug_scripts"]
     commit = str(commit).strip().lower() or data["commit"]

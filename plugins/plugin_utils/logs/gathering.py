@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The one batch that gathers logs on the node: copies, exports, one archive of it all. Pure.
+"""The batch that gathers logs on the node: copies, exports, and one archive of them all (no I/O).
 
-On the node everything has a short name of its own (paths of pods' logs are long, and names may hold any letter); the
-controller knows what is what. The folder lies where batches keep their results: only SYSTEM and Administrators get in.
+On the node every file gets a short name, because paths of pod logs are long and may contain any character; the
+controller maps the names back. The folder is where batches keep their results: only SYSTEM and Administrators have
+access.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _PACK_TIMEOUT = 1800.0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WorkFolder:
-    """Where it is gathered on the node."""
+    """The folder on the node where logs are gathered."""
 
     folder: str
 
@@ -48,22 +49,22 @@ class WorkFolder:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GatherResult:
-    """What came of it."""
+    """The result of the batch."""
 
     size: int
-    """Of the archive, in bytes."""
+    """Size of the archive in bytes."""
     sha256: str
     members: t.Mapping[str, str]
-    """Names in the node's archive, and those in the one that is kept."""
+    """Names in the node's archive, and their names in the stored archive."""
     versions: t.Mapping[str, str]
-    """What programs of services say of their version, by service."""
+    """Printed versions of the services' programs, by service."""
     sizes: t.Mapping[str, tuple[int, int]]
-    """Of each file's member: how large it was, and how much of it was copied, in bytes."""
+    """Size of each file and number of bytes copied from it, by member."""
     problems: tuple[str, ...]
 
 
 def calls(selection: Selection, survey: Survey, place: WorkFolder) -> tuple[Call, ...]:
-    """The batch. What earlier runs left behind goes first, whatever became of them."""
+    """Return the batch. It first removes what earlier runs left."""
     copies: list[Json] = [
         {"path": file.path, "destination": f"{place.content}\\{_file(number)}", "tail": file.tail}
         for number, file in enumerate(selection.files)
@@ -102,7 +103,7 @@ def calls(selection: Selection, survey: Survey, place: WorkFolder) -> tuple[Call
             arguments=("-czf", place.archive, "-C", place.content, "."),
             timeout=_PACK_TIMEOUT,
         ),
-        # Its room is needed no longer.
+        # The copies are no longer needed.
         Call(
             id="copies-removed",
             command="Remove-Item",
@@ -116,7 +117,7 @@ def calls(selection: Selection, survey: Survey, place: WorkFolder) -> tuple[Call
 
 
 def remove() -> Call:
-    """Removes whatever was gathered, of all runs."""
+    """Return the call that removes everything that any run gathered."""
     return Call(
         id="remove",
         command="Remove-Item",
@@ -145,10 +146,10 @@ def _versions(survey: Survey) -> t.Iterator[Call]:
 
 
 def read(seen: Observation, selection: Selection) -> GatherResult:
-    """Reads what the batch answered.
+    """Read the results of the batch.
 
     Raises:
-        ValueError: there is no archive; says why.
+        ValueError: there is no archive; the message has the reason.
     """
     if seen.stopped is not None:
         result = seen.calls.get(seen.stopped.id)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index page of collected logs: a row for each node, whether its logs came or not. Pure."""
+"""The index page of collected logs: one row for each node, also for nodes without logs (no I/O)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _URGENCY = ("failed", "unreachable", "partial", "skipped", "complete")
 
 
 def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> dict[str, t.Any]:
-    """One node's row.
+    """Return one node's row.
 
     Args:
-        name: of the host.
-        result: what node_logs returned; None where the host never got so far.
-        directory: the page's folder, which links are relative to.
+        name: name of the host.
+        result: result of node_logs; None if the host failed earlier.
+        directory: the page's folder; links are relative to it.
     """
     if not result:
         return {"node": name, "status": "skipped", "message": "an earlier step failed; see the run's output"}
@@ -64,7 +64,7 @@ def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> di
 
 
 def version(text: str) -> str:
-    """The version in what a program says: `Kubernetes v1.34.2`, `containerd github.com/… v2.2.5 COMMIT`.
+    """Return the version in a program's output: `Kubernetes v1.34.2`, `containerd github.com/… v2.2.5 COMMIT`.
 
     >>> version("containerd github.com/containerd/containerd/v2 v2.2.5 abc")
     'v2.2.5'
@@ -74,7 +74,7 @@ def version(text: str) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes for people.
+    """Return a number of bytes as readable text.
 
     >>> size(1536), size(25_000_000)
     ('2 KB', '25.0 MB')
@@ -85,14 +85,14 @@ def size(count: int) -> str:
 
 
 def page(nodes: t.Sequence[t.Mapping[str, t.Any]], *, written: str, since: str = "") -> str:
-    """One self-contained HTML page.
+    """Return one self-contained HTML page.
 
     Args:
-        nodes: what `entry` gave.
-        written: when, for people.
-        since: how far back logs were wanted.
+        nodes: rows from `entry`.
+        written: time of writing, as text.
+        since: requested age of the logs, as text.
     """
-    # What did not come, and why, is what people look for among hundreds.
+    # Failures come first: among hundreds of nodes, readers look for those.
     nodes = sorted(nodes, key=lambda node: _URGENCY.index(node["status"]))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
     summary = [(status, sum(1 for node in nodes if node["status"] == status)) for status in _STATUS]
@@ -107,13 +107,13 @@ def page(nodes: t.Sequence[t.Mapping[str, t.Any]], *, written: str, since: str =
 
 
 def _minute(moment: t.Any) -> str:
-    """`2026-11-21 14:05` of an ISO 8601 time in UTC."""
+    """Return an ISO 8601 time in UTC as `2026-11-21 14:05`."""
     text = str(moment or "")
     return text[:16].replace("T", " ")
 
 
 def _link(archive: str, directory: str) -> str:
-    """A relative link, so that the folder can be moved and mailed."""
+    """Return a relative link, so that the folder can be moved."""
     if not archive:
         return ""
     name = archive.removeprefix(directory.rstrip("/") + "/")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What of a node's logs is collected: the newest of each source, as far as its limit goes. Pure."""
+"""Select what is collected from a node: the newest files of each source, up to its limit (no I/O)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .survey import EventLog, LogFile, Survey, moment
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._@+=-]")
 _ROOM = 512 * 1024 * 1024
-"""Bytes that stay free on the node whatever is collected."""
+"""Bytes that must stay free on the node."""
 _MEGABYTE = 1024 * 1024
 _PER_MEMBER = 4096
-"""Bytes of tar for each file: its header, one for a long name, and what fills the last block."""
+"""Overhead of tar for each file in bytes: header, header for a long name, and padding of the last block."""
 _MOST = 250
-"""Files of one source: they all are named in one batch, which stays below 1 MB."""
+"""Maximum number of files of one source, so that the batch that names them stays below 1 MB."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,15 +27,15 @@ class SelectedFile:
 
     source: str
     path: str
-    """On the node."""
+    """Path on the node."""
     member: str
-    """Its name in the archive, below the node's folder."""
+    """Name in the archive, below the node's folder."""
     tail: int
-    """At most so many of its newest bytes: it may have grown since."""
+    """Maximum number of bytes, counted from the end; the file may have grown since."""
     expected: int
-    """So many bytes it had."""
+    """Observed size in bytes."""
     seen: bool
-    """Whether it was seen; a service's command line may name a file that is not there."""
+    """Whether it was observed; a service's command line may name a missing file."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,13 +45,13 @@ class Export:
     channel: str
     member: str
     query: str
-    """In the XPath of event logs."""
+    """The XPath query of the events."""
     expected: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SkippedFile:
-    """A file that is there, and is not collected."""
+    """A file that exists but is not collected."""
 
     path: str
     why: str
@@ -59,7 +59,7 @@ class SkippedFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is collected of a node."""
+    """What is collected from a node."""
 
     files: tuple[SelectedFile, ...]
     exports: tuple[Export, ...]
@@ -67,16 +67,16 @@ class Selection:
 
     @property
     def room(self) -> int:
-        """Bytes that the node needs for a while: copies, an archive that may not be smaller, and what stays free."""
+        """Free bytes that the node needs: for copies, for an archive of the same size, and to stay free."""
         files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
         return 2 * (sum(files) + sum(exports)) + _ROOM
 
     @property
     def most(self) -> int:
-        """Bytes that an honest node sends at most, packed or not: whatever is more was not asked for.
+        """Maximum number of bytes of a valid archive, compressed or not.
 
-        Files may grow while they are gathered, but no source to twice the limit. An exported event log is written anew,
-        in chunks of 64 KB (MS-EVEN6), and tar adds a header and padding to each member.
+        Files may grow while they are gathered, but no source to twice its limit. An exported event log is rewritten in
+        chunks of 64 KB (MS-EVEN6), and tar adds a header and padding to each member.
         """
         tails: dict[str, list[int]] = {}
         for file in self.files:
@@ -87,11 +87,11 @@ class Selection:
 
 
 def select(survey: Survey, wanted: catalogue.RequestedLogs) -> Selection:
-    """Chooses.
+    """Select what to collect.
 
     Args:
-        survey: what the node has.
-        wanted: what is asked for.
+        survey: the logs of the node.
+        wanted: the user's selection.
     """
     left_out: list[SkippedFile] = []
     by_source: dict[str, list[LogFile]] = {}
@@ -110,7 +110,7 @@ def select(survey: Survey, wanted: catalogue.RequestedLogs) -> Selection:
 
 
 def _candidates(survey: Survey, wanted: catalogue.RequestedLogs) -> list[LogFile]:
-    """What the paths gave, and what services say they log to, each file once."""
+    """Return the files at the paths and the log files that services name, without duplicates."""
     found = list(survey.files)
     known = {file.path.casefold() for file in found}
     for service in survey.services:
@@ -126,7 +126,7 @@ def _candidates(survey: Survey, wanted: catalogue.RequestedLogs) -> list[LogFile
 
 
 def _too_old(file: LogFile, survey: Survey, wanted: catalogue.RequestedLogs) -> str | None:
-    """Why a log is too old. What is no log (state, configuration) is as good as on its first day."""
+    """Return why a log is too old, or an empty string. State and configuration are never too old."""
     if file.modified is None or file.source in ("cni-state", "configuration"):
         return None
     now = moment(survey.time)
@@ -138,14 +138,14 @@ def _too_old(file: LogFile, survey: Survey, wanted: catalogue.RequestedLogs) -> 
 def _newest(
     files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[SkippedFile]
 ) -> t.Iterator[SelectedFile]:
-    """The newest files of one source until the limit is reached; the last one may be cut at its beginning."""
+    """Return the newest files of one source up to the limit; the beginning of the last one may be cut off."""
     left = limit
     for number, file in enumerate(sorted(files, key=_age)):
         if left <= 0 or number >= _MOST:
             full = f"newer files fill the limit of {limit // 2**20} MB"
             left_out.append(SkippedFile(path=file.path, why=full if left <= 0 else f"there are {_MOST} newer files"))
             continue
-        # Of a file that a service writes only the name may be known: it leaves half of the room to others.
+        # If only the name of a service's log file is known, it leaves half of the limit to other files.
         room = left if file.size >= 0 else max(1, left // 2)
         expected = room if file.size < 0 else min(file.size, room)
         yield SelectedFile(
@@ -160,20 +160,20 @@ def _newest(
 
 
 def _age(file: LogFile) -> float:
-    """Sorts the newest first; a file that a service is said to write counts as the newest."""
+    """Return the sort key that puts the newest first; a file that a service writes counts as the newest."""
     if file.size < 0:
         return float("-inf")
     return -file.modified.timestamp() if file.modified else 0.0
 
 
 def _member(path: str) -> str:
-    """A name for archives: `C/var/log/kubelet/kubelet.log`, without characters that some system does not take."""
+    """Return a name for archives, such as `C/var/log/kubelet/kubelet.log`, with characters that all systems accept."""
     parts = path.replace(":", "").split("\\")
     return "/".join(_UNSAFE.sub("_", part) for part in parts if part not in ("", ".", ".."))
 
 
 def _unused(name: str, names: set[str]) -> str:
-    """The name, or with a number where two paths would have the same one."""
+    """Return the name, with a number if another path already has it."""
     unused, number = name, 2
     while unused.casefold() in names:
         unused, number = f"{name}.{number}", number + 1
@@ -182,7 +182,7 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def _export(log: EventLog, wanted: catalogue.RequestedLogs) -> Export:
-    """The newest events of a log: by age, and by number where its file is larger than the limit.
+    """Return the selection of a log's newest events: by age, and also by number if its file exceeds the limit.
 
     Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
     """
@@ -193,7 +193,7 @@ def _export(log: EventLog, wanted: catalogue.RequestedLogs) -> Export:
         conditions.append(f"EventRecordID > {max(0, log.oldest + log.records - 1 - kept)}")
     return Export(
         channel=log.channel,
-        # As Windows names their files (%4 stands for the slash there).
+        # Windows names the files the same way, with %4 for the slash.
         member=f"event-logs/{_UNSAFE.sub('_', log.channel.replace('/', '@'))}.evtx",
         query=f"*[System[{' and '.join(conditions)}]]",
         expected=min(log.size, wanted.limit),

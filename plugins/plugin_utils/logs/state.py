@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node tells of its state while its logs are looked for: output of programs, objects of cmdlets, HNS. Pure."""
+"""The node's state that is collected with its logs: output of programs, objects of cmdlets, HNS (no I/O)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from . import catalogue
 
 _COMMANDS, _FACTS, _HNS = "commands.", "facts.", "hns."
 _PATIENCE = 60.0
-"""Seconds for each program and cmdlet: one that hangs tells something, too."""
+"""Time limit of each program and cmdlet in seconds; one that hangs is also a finding."""
 _OUTPUT = 256 * 1024
-"""Characters of each program's output, its end."""
+"""Maximum number of characters of each program's output; the end is kept."""
 _UNKNOWN = ("CommandNotFoundException",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class State:
-    """What the node told."""
+    """The reported state."""
 
     commands: t.Mapping[str, str]
     """Texts, by name."""
     facts: t.Mapping[str, t.Any]
     """Plain data, by name."""
     hns: t.Mapping[str, t.Any] | None
-    """As hns_info returns it; None where it was not asked for."""
+    """The result of hns_info; None if it was not requested."""
     problems: tuple[str, ...]
 
 
 def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """What to ask; nothing of it changes anything, and each call goes on where it fails."""
+    """Return the calls. They change nothing, and the batch goes on if one fails."""
     asked: list[Call] = []
     if catalogue.COMMANDS in wanted.chosen:
         asked += [
@@ -66,15 +66,15 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
 
 
 def read(seen: Observation) -> State:
-    """Reads the answers to `calls`."""
+    """Read the results of `calls`."""
     problems: list[str] = []
     commands: dict[str, str] = {}
-    # By our own names, never by those that came: they become names of files.
+    # Use our own names, never those from the node, because they become file names.
     for name, result in _answers(seen, _COMMANDS, catalogue.sources().commands):
         if _is_unknown(result):
             continue
         commands[name] = _text(result)
-        # A program that says no tells why in its output; one that does not end is a sign of something worse.
+        # A program that fails prints the reason; one that does not end is a worse sign.
         if result.exit_code is None:
             problems.append(f"{name}: {result.error or 'failed'}")
     facts: dict[str, t.Any] = {}
@@ -112,7 +112,7 @@ def _hns(seen: Observation) -> dict[str, t.Any] | None:
 
 
 def counts(hns: t.Mapping[str, t.Any] | None) -> dict[str, int | None]:
-    """How many objects HNS has, and how many endpoints are stale; None where that is not known."""
+    """Return the number of HNS objects and of stale endpoints; None if unknown."""
     answered = hns is not None and hns["answers"]
     found: dict[str, int | None] = {
         kind: len(hns[kind]) if hns is not None and answered else None
@@ -124,7 +124,7 @@ def counts(hns: t.Mapping[str, t.Any] | None) -> dict[str, int | None]:
 
 
 def _is_unknown(result: CallResult) -> bool:
-    """Whether the node has no such program or cmdlet."""
+    """Return whether the program or cmdlet is missing on the node."""
     return result.error is not None and result.error.id.startswith(_UNKNOWN)
 
 

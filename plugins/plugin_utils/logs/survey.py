@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node has of logs, before anything is collected: one observation. Pure."""
+"""The observation of a node's logs before anything is collected (no I/O)."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFile:
-    """A file that a source's paths gave."""
+    """A file at the paths of a source."""
 
     source: str
     path: str
     size: int
-    """In bytes; -1 where only its name is known."""
+    """Size in bytes; -1 if only the name is known."""
     modified: datetime.datetime | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EventLog:
-    """An event log that has events."""
+    """An event log with events."""
 
     channel: str
     size: int
-    """Of its file, in bytes."""
+    """Size of its file in bytes."""
     records: int
     oldest: int
-    """Number of its oldest record."""
+    """Number of the oldest record."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServiceState:
-    """A service as the service manager knows it."""
+    """A service as the service control manager reports it."""
 
     name: str
     display_name: str
@@ -54,27 +54,27 @@ class ServiceState:
     start: str
     """Automatic, Manual, Disabled …"""
     program: str
-    """Windows path of what it runs; empty where that is not known."""
+    """Windows path of its program; empty if unknown."""
     log_files: tuple[str, ...]
-    """Where its command line, or NSSM, says that it logs."""
+    """Log files that its command line or NSSM names."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What the node has."""
+    """The observed state."""
 
     windows: windows_info.WindowsInfo
     time: str
-    """The node's clock, ISO 8601 in UTC."""
+    """Time of the node's clock (UTC, ISO 8601)."""
     boot: str
     free: int
-    """Free bytes where the work is done."""
+    """Free bytes on the drive of the work folder."""
     files: tuple[LogFile, ...]
     event_logs: tuple[EventLog, ...]
     services: tuple[ServiceState, ...]
-    """All services; those of a node first have `program` and `log_files`."""
+    """All services; only those of a Kubernetes node have `program` and `log_files`."""
     problems: tuple[str, ...]
-    """What could not be asked, and why."""
+    """What could not be observed, and why."""
 
     def service(self, name: str) -> ServiceState | None:
         """Return a service by its name, in any case, or None."""
@@ -82,7 +82,7 @@ class Survey:
 
 
 def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """What to ask; each call goes on where it fails."""
+    """Return the calls; the batch goes on if one fails."""
     asked = [
         windows_info.call(),
         Call(id="free", command="@free-space", parameters={"path": _VOLUME}, on_error="continue"),
@@ -111,7 +111,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
             )
         )
     if catalogue.EVENT_LOGS in wanted.chosen:
-        # A name without wildcards that a node does not have would be an error.
+        # A missing file without wildcards in its name would be an error.
         asked.append(
             Call(
                 id="event-logs",
@@ -132,10 +132,10 @@ def _values() -> t.Iterator[tuple[str, str]]:
 
 
 def read(seen: Observation) -> Survey:
-    """Reads the answer to `calls`.
+    """Read the results of `calls`.
 
     Raises:
-        ValueError: the node does not even say which Windows it is.
+        ValueError: the node did not report its Windows version.
     """
     problems = [
         f"{call_id}: {result.error or 'failed'}"
@@ -156,12 +156,12 @@ def read(seen: Observation) -> Survey:
 
 
 def _is_ours(call_id: str) -> bool:
-    """Questions of others (HNS) share the batch, and have their own readers."""
+    """Return only the results of these calls: calls about HNS share the batch and have their own reader."""
     return call_id.startswith(_FILES) or call_id in ("free", "services", "programs", "event-logs")
 
 
 def moment(text: t.Any) -> datetime.datetime | None:
-    """A time of the wire: ISO 8601 in UTC, with up to seven decimals as .NET writes them."""
+    """Return a time of the wire: ISO 8601 in UTC with up to seven decimals, as .NET writes them."""
     try:
         return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", str(text)))
     except ValueError:
@@ -204,7 +204,7 @@ def _services(seen: Observation) -> t.Iterator[ServiceState]:
     for name, item in sorted(states.items(), key=lambda pair: (pair[0].casefold() not in ours, pair[0].casefold())):
         key = f"{_SERVICES}\\{name}".casefold()
         arguments = command_line.split(lines.get((key, "ImagePath"), ""))
-        # NSSM is the service's program, and starts the real one.
+        # The service's program is NSSM, which starts the real program.
         program = lines.get((f"{key}\\parameters", "Application")) or (arguments[0] if arguments else "")
         given = [lines.get((f"{key}\\parameters", value), "") for value in _NSSM[:2]]
         yield ServiceState(
@@ -223,7 +223,7 @@ def _output(seen: Observation, call_id: str) -> tuple[t.Any, ...]:
 
 
 def _real_program(program: str, arguments: t.Sequence[str]) -> str:
-    """What kube-log-runner starts, where it is the service's program (k8s.io/component-base/logs/kube-log-runner)."""
+    """Return the command behind kube-log-runner, if that is the program (k8s.io/component-base/logs/kube-log-runner)."""
     if program.casefold().endswith("kube-log-runner.exe"):
         return next((word for word in arguments[1:] if word.casefold().endswith(".exe")), program)
     return program

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What installers and Windows Update return, in words, and what it means for a patch. Pure.
+"""Exit codes of installers and HRESULTs of Windows Update, and what they mean for a patch (no I/O).
 
 Sources: learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes-,
 …/windows/win32/debug/system-error-codes, …/troubleshoot/windows-server/installing-updates-features-roles (CBS codes),
@@ -13,7 +13,7 @@ import re
 import typing as t
 
 Meaning = t.Literal["done", "reboot", "already", "not_applicable", "passing", "failed"]
-"""Of an answer: done; done after a reboot; was there; not for this Windows; may pass if tried later; no."""
+"""Meanings of a code: done, done after a reboot, already installed, not applicable, may pass on a retry, failed."""
 
 MEANINGS: t.Mapping[int, Meaning] = {
     0: "done",
@@ -36,7 +36,7 @@ MEANINGS: t.Mapping[int, Meaning] = {
     0x80244022: "passing",
     0x80244017: "failed",
 }
-"""By exit code or HRESULT, unsigned; anything else has failed."""
+"""Meanings by exit code or HRESULT (unsigned); any other code is a failure."""
 
 WORDS: t.Mapping[int, str] = {
     2: "the file was not found",
@@ -82,17 +82,17 @@ WORDS: t.Mapping[int, str] = {
 
 
 def unsigned(code: int) -> int:
-    """Exit codes and HRESULTs as they are written: .NET gives them signed."""
+    """Return an exit code or HRESULT as it is usually written; .NET returns them signed."""
     return code & 0xFFFFFFFF
 
 
 def meaning(code: int) -> Meaning:
-    """What an exit code or HRESULT means."""
+    """Return the meaning of an exit code or HRESULT."""
     return MEANINGS.get(unsigned(code), "failed")
 
 
 def describe(code: int) -> str:
-    """An exit code or HRESULT for people."""
+    """Return an exit code or HRESULT as text for messages."""
     number = unsigned(code)
     shown = f"0x{number:08X}" if number > 0xFFFF else str(number)
     known = WORDS.get(number)
@@ -100,6 +100,6 @@ def describe(code: int) -> str:
 
 
 def hresult(text: str) -> int | None:
-    """The HRESULT in a message of a cmdlet, such as `Add-WindowsPackage failed. Error code = 0x800f081e`."""
+    """Return the HRESULT in a message of a cmdlet, such as `Add-WindowsPackage failed. Error code = 0x800f081e`."""
     found = re.findall(r"0x([0-9a-fA-F]{8})\b", text)
     return int(found[-1], 16) if found else None

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches that are files: the calls that bring, verify and install one, and what their answers mean. Pure.
+"""Patches that are files: the calls that download, verify and install one, and how to read their results (no I/O).
 
-A failure stops the patch, never the batch: each call needs those that it builds on.
+A failure stops the patch but never the batch, because each call depends only on those that it builds on.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
 
 _NOT_TRUSTED: tuple[Json, ...] = ("UnknownError", "NotTrusted")
-"""What Get-AuthenticodeSignature says where the signer's root is not trusted, as that of a test signature."""
+"""The status of Get-AuthenticodeSignature if the signer's root is not trusted, such as that of a test signature."""
 _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302
 _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
-"""Roots that are not trusted: said of a test signature, too, while test signing is set but not in force."""
+"""Errors about an untrusted root; also returned for a test signature while test signing is set but not active yet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FileRules:
-    """What the user allows, and how a node reaches the sources."""
+    """What the user allows, and how a node downloads files."""
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
-    """Subjects or thumbprints; all of one kind."""
+    """Subjects or thumbprints, never both."""
     route: curl.DownloadRoute = dataclasses.field(default_factory=curl.DownloadRoute)
     timeout: float = 7200.0
-    """Seconds for one installer, and for one download."""
+    """Time limit of one installer and of one download, in seconds."""
 
 
 def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
-    """Why a patch is refused before anything is downloaded; empty where it is not."""
+    """Return why a patch is refused before any download, or an empty string."""
     if not patch.test_signed:
         return ""
     if not rules.test_signing:
@@ -56,15 +56,15 @@ def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
 def file_calls(
     patch: Patch, node: NodePatches, rules: FileRules, there: CallResult, pushed: t.Mapping[str, int], prefix: str
 ) -> tuple[Call, ...]:
-    """The calls that install one patch.
+    """Return the calls that install one patch.
 
     Args:
-        patch: the patch; it has a file.
-        node: what the node says.
-        rules: what is allowed.
-        there: what lies at the paths of its files.
-        pushed: how many pieces of a file from the controller lie beside its path, by that path.
-        prefix: in front of the calls' ids.
+        patch: a patch with a file.
+        node: the state of the node.
+        rules: what the user allows.
+        there: the present files at the paths of the patch's files.
+        pushed: number of uploaded pieces of a file from the controller, by the file's path.
+        prefix: prefix of the calls' ids.
     """
     found: list[Call] = []
     if only_test_signing(patch, node):
@@ -86,7 +86,7 @@ def file_calls(
 
 
 def sweep_call() -> Call:
-    """Removes the folder of patches' files if nothing is left in it."""
+    """Return the calls that remove the folder of patch files if it is empty."""
     return Call(
         id="sweep",
         command="Remove-Item",
@@ -99,7 +99,7 @@ def sweep_call() -> Call:
 def _bring(
     patch: Patch, file: PatchFile, rules: FileRules, there: CallResult, pushed: t.Mapping[str, int], index: int
 ) -> t.Iterator[Call]:
-    """Brings one file, and makes sure that it is the one."""
+    """Return the calls that download one file and verify its checksum."""
     target = path(patch, file)
     if file.local:
         brought = join_calls(target, file.sha256, pushed.get(target, 0), index)
@@ -129,13 +129,13 @@ def _bring(
 
 
 def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[Call]:
-    """Asks who signed the file, on the node; what is not allowed is an error, and its installation needs this call."""
+    """Return the call that checks a file's signature on the node; the installation depends on its success."""
     may_test = rules.test_signing and not node.secure_boot and patch.test_signed is not False
     allowed: dict[str, Json] = {"Status": ["Valid", *(_NOT_TRUSTED if may_test else ()), *_UNSIGNED]}
     if rules.allowed_signers:
         by_thumbprint = is_thumbprint(rules.allowed_signers[0])
         name, signers = signer(rules.allowed_signers)
-        # Anybody can write a subject into a certificate of his own; a thumbprint is the certificate.
+        # Anyone can make a certificate with any subject, but a thumbprint identifies one certificate.
         allowed = {
             "Status": ["Valid", *(_NOT_TRUSTED if may_test and by_thumbprint else ())],
             name: signers,
@@ -152,7 +152,7 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
     )
     yield look
     if not may_test and not rules.allowed_signers:
-        # Windows knows no signatures in this kind of file, or it is no package at all: the installer will say so.
+        # Windows supports no signatures in this kind of file, or it is not a package: the installer will report that.
         nobody: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate.Thumbprint": ""}
         yield dataclasses.replace(look, id="unsigned", until=nobody, unless=("signature",))
     if not may_test or node.test_signing:
@@ -160,7 +160,7 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
     if patch.test_signed:
         yield _test_signing(("signature",))
         return
-    # What is no package has no certificate either.
+    # A file that is not a package has no certificate either.
     marks: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate.HasPrivateKey": False}
     yield dataclasses.replace(look, id="untrusted", until=marks, needs=("signature",))
     yield _test_signing(("untrusted",))
@@ -191,12 +191,12 @@ def _install(patch: Patch, rules: FileRules, needs: tuple[str, ...]) -> Call:
 
 
 def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attempt:
-    """What became of a patch.
+    """Return the outcome of an attempt.
 
     Args:
         patch: the patch.
-        results: of its calls, without their prefix.
-        boots: reboots of this run so far.
+        results: results of its calls, by id without the prefix.
+        boots: number of reboots of this run so far.
     """
     signing = results.get("testsigning")
     signed = signing is not None and signing.ok and signing.skipped is None
@@ -217,14 +217,14 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
 
 
 def _code(install: CallResult) -> int | None:
-    """The installer's exit code, or the HRESULT in its message."""
+    """Return the installer's exit code, or the HRESULT in its message."""
     if install.exit_code is not None:
         return unsigned(install.exit_code)
     return hresult(f"{install.error} {install.error.id}") if install.error else None
 
 
 def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
-    """The installer's own answer."""
+    """Return the outcome that the installer reported."""
     program = {".msu": "Add-WindowsPackage" if patch.requires else "wusa", ".cab": "Add-WindowsPackage"}
     name = program.get(patch.files[0].extension, patch.files[0].name)
     if install.exit_code is not None:
@@ -241,7 +241,7 @@ def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
 
 
 def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome, str]:
-    """Why it did not come to the installation: the first thing that went wrong."""
+    """Return why the installer did not run: the first call that failed."""
     for index, file in enumerate(patch.files):
         have = results.get(f"have-{index}")
         if have is None:
@@ -285,6 +285,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """What a failed installation may come from."""
+    """Return possible causes of a failed installation."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

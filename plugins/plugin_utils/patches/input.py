@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The user's list of patches, read and checked before a node is touched; looks up the controller's files."""
+"""Read and check the user's list of patches before any node is touched; finds files on the controller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .patch import Build, Patch, PatchFile
 
 EXTENSIONS = (".msu", ".cab", ".exe")
 EXE_ARGUMENTS = ("/q", "/norestart")
-"""What Microsoft's private fixes take (Azure/aks-engine, extensions/windows-patches/v1/installPatches.ps1)."""
+"""Arguments of Microsoft's private fixes (Azure/aks-engine, extensions/windows-patches/v1/installPatches.ps1)."""
 
 _KEYS = ("name", "kb", "build", "package", "file", "url", "sha256", "requires", "arguments", "test_signed", "windows")
 _FILE_KEYS = ("file", "url", "sha256")
@@ -27,35 +27,35 @@ _KB = re.compile(r"(?:KB)?(\d{6,7})", re.IGNORECASE)
 _KB_IN_NAME = re.compile(r"(?<![A-Za-z0-9])kb(\d{6,7})(?!\d)", re.IGNORECASE)
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 _FOR_TESTS = "installfortestingpurposesonly"
-"""In the names of Microsoft's test-signed fixes (Azure/aks-engine, extensions/windows-patches/README.md)."""
+"""Part of the names of Microsoft's test-signed fixes (Azure/aks-engine, extensions/windows-patches/README.md)."""
 
 Find = t.Callable[[str], str]
-"""From a relative name to a path on the controller; raises ResourceError where there is no such file."""
+"""Returns the path on the controller of a relative name; raises ResourceError if there is no such file."""
 
 
 @functools.cache
 def known_builds() -> t.Mapping[str, Build]:
-    """Cumulative updates and what they make of a server (data/cumulative_updates.json)."""
+    """Cumulative updates and the build that they install (data/cumulative_updates.json)."""
     data = json.loads((DATA / "cumulative_updates.json").read_text(encoding="utf-8"))
     return {kb: _build(f"data: {kb}", build) for kb, build in data["builds"].items()}
 
 
 def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[Patch, ...]:
-    """Reads the list.
+    """Read the list.
 
     Args:
         entries: KB numbers (text or number), or mappings of `_KEYS`.
-        source: folder on the controller or URL of a mirror in which `file` names are looked up; empty: none.
-        find: looks up what is neither absolute nor in `source`.
+        source: folder on the controller or URL of a mirror that has the `file` names; empty: none.
+        find: finds names that are neither absolute nor in `source`.
 
     Raises:
-        ResourceError: an entry is not accepted; the text says which, and what would be.
+        ResourceError: an entry is not acceptable; the message names it and what would be accepted.
     """
     patches = [_patch(f"patches[{index}]", entry, source, find) for index, entry in enumerate(entries)]
     names: dict[str, int] = {}
     for index, patch in enumerate(patches):
         key = (patch.kb or patch.name).lower()
-        # The same number may stand for several versions of Windows, each with its own file.
+        # One KB number may belong to several versions of Windows, each with its own file.
         key += ",".join(patch.windows)
         if key in names:
             raise ResourceError(f"patches[{index}]", patch.name, f"patches[{names[key]}] is the same; wanted it once")
@@ -111,7 +111,7 @@ def _kb(where: str, value: t.Any) -> str:
 
 
 def _build(where: str, value: t.Any) -> Build:
-    # Without quotes YAML makes a number of it, and loses zeros at the end: 20348.2700 is no longer that.
+    # Without quotes YAML reads a number and drops trailing zeros, so 20348.2700 becomes another build.
     if isinstance(value, float):
         raise ResourceError(where, value, 'wanted it in quotes: "20348.2700"')
     match = re.fullmatch(r"(?:10\.0\.)?(\d{5})\.(\d{1,6})", str(value).strip(), re.ASCII)
@@ -143,10 +143,10 @@ def _requires(where: str, value: t.Any, file: PatchFile | None, source: str, fin
 
 
 def _file(where: str, entry: t.Mapping[str, t.Any], source: str, find: Find) -> PatchFile:
-    """A file by `url`, or by `file` on the controller or at the mirror.
+    """Return a file that is given by `url`, or by `file` on the controller or at the mirror.
 
     Raises:
-        ResourceError: it is none, or cannot be read; a URL is shown without user and query.
+        ResourceError: it is not a valid file, or cannot be read; URLs are shown without user and query.
     """
     if bool(entry.get("file")) == bool(entry.get("url")):
         raise ResourceError(where, "file and url", "wanted one of them")
@@ -175,7 +175,7 @@ def _file(where: str, entry: t.Mapping[str, t.Any], source: str, find: Find) -> 
 
 
 def _at_mirror(mirror: str, name: str) -> str:
-    """A file's URL at a mirror, whose own URL may end in a signature."""
+    """Return a file's URL at a mirror; the mirror's own URL may end with a signature."""
     base, question, signature = mirror.partition("?")
     return f"{base.rstrip('/')}/{name}{question}{signature}"
 
@@ -214,10 +214,10 @@ def _windows(where: str, value: t.Any) -> tuple[str, ...]:
 
 
 def check_sources(patches: t.Sequence[Patch], server: str) -> None:
-    """Checks that something is there to bring each patch.
+    """Check that every patch has a source.
 
     Raises:
-        ResourceError: a KB alone, and no update server is to be asked.
+        ResourceError: an entry is only a KB number, and no update server is configured.
     """
     for index, patch in enumerate(patches):
         if patch.public and server == "none":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node is asked about its patches, in one remote command, and how its answers are read. Pure."""
+"""The calls that observe a node's patches in one remote command, and how to read their results (no I/O)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..wire.messages import Call, CallResult, Json, Observation
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
 
 CACHE = "C:\\Windows\\winkube\\patches"
-"""Where files wait for their installation. Only administrators can make folders in C:\\Windows: nobody else can put
-something else there between the check of a file and its use."""
+"""Folder of the downloaded files. Only administrators can create folders in C:\\Windows, so no other account can replace
+a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
-"""Services whose start type was changed for an installation; emptied when it is put back."""
+"""Records the services whose start type was changed for an installation; emptied when they are restored."""
 SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
-"""What an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 where one is disabled."""
+"""Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one is disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
-"""Keys of our batches and of Windows Update's jobs begin so: a later run finds what an earlier one left at work."""
+"""Prefix of the keys of our batches and Windows Update jobs, so that a later run finds those that still run."""
 PID = "ansible_async_watchdog_pid"
-"""In the file of a job of Ansible's async wrapper, from its start on: the process that does the work."""
+"""Key in the status file of Ansible's async wrapper: the process that does the work."""
 
 _SECURE_BOOT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\SecureBoot\\State"
 _CONTROL = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
@@ -36,51 +36,51 @@ _KB = re.compile(r"\bKB(\d{6,7})\b", re.IGNORECASE)
 
 
 class PatchesUnreadable(ValueError):
-    """The node does not say which patches it has."""
+    """The node did not report its patches."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Leftovers:
-    """What earlier runs left on the node."""
+    """Work and files that earlier runs left on the node."""
 
     batches: tuple[str, ...] = ()
-    """Keys of batches that were claimed and have no result: at work, or lost."""
+    """Keys of batches that were started and have no result: they still run, or are lost."""
     jobs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
-    """Process by key of jobs of Windows Update that are at work."""
+    """Process ids of running Windows Update jobs, by key."""
     done: tuple[str, ...] = ()
-    """Keys whose work has ended; only to be forgotten."""
+    """Keys whose work has ended; their results can be removed."""
     cache: bool = False
-    """Whether files of patches lie there."""
+    """Whether patch files are left."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PatchObservation:
-    """One look at a node."""
+    """One observation of a node."""
 
     node: NodePatches
     leftovers: Leftovers
     files: CallResult
-    """What lies at the paths of the patches' files, as `@read-file` says."""
+    """The files at the paths of the patches' files, as `@read-file` reports them."""
     pieces: t.Mapping[str, int]
-    """Size by path, of what was pushed of files from the controller."""
+    """Bytes uploaded so far of files from the controller, by path."""
     free: int | None = None
-    """Bytes free on the system's disk; None if it did not say."""
+    """Free bytes on the system disk; None if unknown."""
     settled: bool = True
     warnings: tuple[str, ...] = ()
 
 
 def folder(patch: Patch) -> str:
-    """Windows path of a patch's own folder: DISM takes any .msu beside the target for a checkpoint."""
+    """Return the Windows path of a patch's own folder: DISM takes every other .msu in the folder for a checkpoint."""
     return f"{CACHE}\\{patch.file.sha256[:16]}" if patch.file else CACHE
 
 
 def path(patch: Patch, file: PatchFile) -> str:
-    """Windows path of a patch's file."""
+    """Return the Windows path of a patch's file."""
     return f"{folder(patch)}\\{file.name}"
 
 
 def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
-    """All questions; each records its error and goes on."""
+    """Return the observing calls; each one records its error and the batch goes on."""
     registry: list[Json] = [
         {"path": _SECURE_BOOT, "name": "UEFISecureBootEnabled"},
         {"path": _CONTROL, "name": "SystemStartOptions"},
@@ -92,7 +92,7 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
         for file in patch.files:
             paths += [path(patch, file), f"{path(patch, file)}.part"]
     left: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{BATCH_KEY}*", "Force": True}
-    # Without it, one name that nobody has would hide the others.
+    # Otherwise a single unknown name would hide the other results.
     shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
     asked = [
         node_header.call(),
@@ -125,9 +125,9 @@ def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: t
 
 
 def settle_calls(seconds: float) -> tuple[Call, ...]:
-    """Waits until the update stack rests; each wait is bounded, and the next goes on anyway.
+    """Return the calls that wait until the update stack is idle; each wait is bounded, and the next one runs anyway.
 
-    TiWorker works after the reboot; before it starts, only TrustedInstaller runs, which lingers for minutes afterwards.
+    TiWorker works after the reboot. Before it starts, only TrustedInstaller runs, which stays for minutes afterwards.
     """
     delay = max(0.1, min(5.0, seconds / 40))
     short = max(1, int(seconds / 5 / delay))
@@ -167,22 +167,22 @@ def settle_calls(seconds: float) -> tuple[Call, ...]:
 
 
 def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
-    """Makes disabled services startable; what they were is written down before."""
+    """Return the calls that make disabled services startable, after recording their start types."""
     found: list[Call] = list(make_key(MARKER, "enable.")) if services else []
     for name in services:
         parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
         found.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
         enable = Call(id=f"enable.{name}", command="Set-Service", parameters=parameters, select=())
-        # Only what is written down is changed; an installer that misses a service says so itself.
+        # Only recorded services are changed; an installer that misses a service reports it.
         found.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
     return tuple(dataclasses.replace(call, on_error="continue") for call in found)
 
 
 def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
-    """Puts back what `enable_calls` changed.
+    """Return the calls that restore what `enable_calls` changed.
 
     Args:
-        services: start type by name.
+        services: start types by service name.
     """
     found: list[Call] = []
     for name, start in services.items():
@@ -196,16 +196,16 @@ def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
 
 
 def discard_call() -> Call:
-    """Removes all files of patches."""
+    """Return the calls that remove all patch files."""
     parameters: dict[str, Json] = {"LiteralPath": CACHE, "Recurse": True, "Force": True}
     return _ask("discard", "Remove-Item", parameters, ())
 
 
 def read(seen: Observation) -> PatchObservation:
-    """Reads the answers to `calls`.
+    """Read the results of `calls`.
 
     Raises:
-        PatchesUnreadable: the node does not say which Windows it is, or which packages it has.
+        PatchesUnreadable: the node did not report its Windows version or its packages.
     """
     try:
         header = node_header.read(seen[node_header.CALL_ID])
@@ -286,7 +286,7 @@ def _leftovers(seen: Observation) -> Leftovers:
 
 
 def read_job(text: str) -> dict[str, t.Any]:
-    """The file of a job of Ansible's async wrapper; empty where it cannot be read."""
+    """Return the content of the status file of an async job; empty if it cannot be read."""
     try:
         found = json.loads(text.lstrip("\ufeff"))
     except ValueError:
@@ -295,6 +295,6 @@ def read_job(text: str) -> dict[str, t.Any]:
 
 
 def _settled(seen: Observation) -> bool:
-    """Whether the waits of `settle_calls` ended before their bounds; true where there were none."""
+    """Return whether the waits of `settle_calls` ended before their time limits; true if there were none."""
     again = seen.calls.get("settle.again")
     return again is None or again.ok or (again.error is not None and "NoProcessFound" in again.error.id)

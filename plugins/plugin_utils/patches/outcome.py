@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Attempts to install a patch, and what they mean together with what the node says afterwards. Pure."""
+"""Attempts to install a patch, and the final status that follows from them and the node's state (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typing as t
 from .patch import NodePatches, Patch, PatchState
 
 Outcome = t.Literal["done", "reboot", "already", "not_applicable", "not_offered", "passing", "failed"]
-"""What an installer answered; `passing`: it may succeed if tried later."""
+"""Outcome of an installer; `passing`: a retry may succeed."""
 
 TRIES = 3
-"""How often a patch is tried in one run."""
+"""Number of attempts per patch in one run."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,35 +22,35 @@ class Attempt:
 
     outcome: Outcome
     why: str
-    """The installer's answer for people."""
+    """The installer's result as text for messages."""
     boots: int = 0
-    """Reboots of this run before it."""
+    """Number of reboots of this run before the attempt."""
     seconds: float = 0.0
     test_signing: bool = False
-    """Whether it turned test signing on."""
+    """Whether the attempt turned test signing on."""
 
 
 @dataclasses.dataclass(kw_only=True)
 class PatchRecord:
-    """A patch's way through a run."""
+    """The history of a patch in a run."""
 
     patch: Patch
     first: PatchState | None = None
-    """What the node said before anything was done."""
+    """State of the patch before the run changed anything."""
     verdict: PatchState | None = None
-    """What it said last."""
+    """Latest observed state of the patch."""
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
     _looked: tuple[int, int] = (0, 0)
-    """Attempts and reboots before the last look."""
+    """Number of attempts and reboots before the latest observation."""
 
     def look(self, verdict: PatchState, boots: int = 0) -> None:
-        """Takes down what the node says, after so many reboots of this run."""
+        """Record an observation of the node after a number of reboots of this run."""
         self.first = self.first or verdict
         self.verdict = verdict
         self._looked = (len(self.attempts), boots)
 
     def is_fresh(self, boots: int) -> bool:
-        """Whether the node was looked at since the last attempt and reboot."""
+        """Whether the node was observed after the last attempt and reboot."""
         return self._looked == (len(self.attempts), boots)
 
     @property
@@ -59,18 +59,18 @@ class PatchRecord:
         return self.attempts[-1] if self.attempts else None
 
     def wants_reboot(self, boots: int) -> bool:
-        """Whether an attempt since the last reboot asks for one.
+        """Return whether an attempt since the last reboot requires one.
 
         Args:
-            boots: reboots of this run so far.
+            boots: number of reboots of this run so far.
         """
         return any(attempt.boots == boots and attempt.outcome == "reboot" for attempt in self.attempts)
 
     def wants_attempt(self, boots: int) -> bool:
-        """Whether it should be installed, or installed once more.
+        """Return whether the patch should be installed, or installed once more.
 
         Args:
-            boots: reboots of this run so far.
+            boots: number of reboots of this run so far.
         """
         if self.verdict is None or self.verdict.status != "to_install" or len(self.attempts) >= TRIES:
             return False
@@ -78,29 +78,29 @@ class PatchRecord:
         if last is None or last.outcome == "passing":
             return True
         if last.outcome in ("not_applicable", "not_offered"):
-            # It may build on what was staged then.
+            # It may depend on what was staged at that time.
             return last.boots < boots and len(self.attempts) == 1
         if last.outcome in ("done", "reboot"):
-            # Not listed: it was rolled back, or is of those that Windows lists nowhere. Installers that know tell them
-            # apart when asked again; an .exe does not.
+            # Not listed: Windows rolled it back, or does not list this kind of patch. A second run of the installer
+            # tells which, except for an .exe.
             is_program = self.patch.file is not None and self.patch.file.extension == ".exe"
             return not is_program and len(self.attempts) == 1 and (last.outcome == "done" or last.boots < boots)
         return False
 
     @property
     def changed(self) -> bool:
-        """Whether this run changed the node for it."""
+        """Return whether this run changed the node for this patch."""
         return any(attempt.outcome in ("done", "reboot") for attempt in self.attempts)
 
 
 def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str = "") -> PatchState:
-    """What is said of a patch at the end of a run.
+    """Return the final status of a patch.
 
     Args:
-        record: its way through the run.
-        node: what the node said last.
-        boots: reboots of this run.
-        blocked: why it was not tried, where it was not.
+        record: the history of the patch in this run.
+        node: the latest observed state of the node.
+        boots: number of reboots of this run.
+        blocked: why the patch was not tried; empty if it was.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not asked")
     if verdict.status != "to_install":

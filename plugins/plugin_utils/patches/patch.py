@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches: what one is, what a node says about itself, and which of them it has (docs/patches.md). Pure."""
+"""Patches, the reported state of a node, and which patches it has (docs/patches.md; no I/O)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Status = t.Literal[
     "to_install",
 ]
 WELL: t.Collection[str] = frozenset({"installed", "superseded", "skipped"})
-"""What a patch may be without failing the task."""
+"""Statuses that do not fail the task."""
 
 Build = tuple[int, int]
 """Build and update build revision (UBR): (20348, 2849) is 20348.2849."""
@@ -30,21 +30,21 @@ Build = tuple[int, int]
 _ROLLUP = re.compile(r"Package_for_RollupFix~[^~]*~[^~]*~[^~]*~(\d+)\.(\d+)\.", re.IGNORECASE)
 _KB_IN_PACKAGE = re.compile(r"(?<![A-Za-z0-9])KB(\d{6,7})(?!\d)", re.IGNORECASE)
 _UNLISTED = re.compile(r"\.NET|Defender|Malicious", re.IGNORECASE)
-"""In the titles of updates that neither Get-HotFix nor Get-WindowsPackage shows under the KB they are offered as."""
+"""Part of the titles of updates that Get-HotFix and Get-WindowsPackage do not list under their KB number."""
 _PENDING = ("installpending", "uninstallpending")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PatchFile:
-    """A file that is brought to the node and verified there."""
+    """A file that is downloaded or uploaded to the node and verified there."""
 
     name: str
     """File name on the node."""
     sha256: str
     url: str = dataclasses.field(default="", repr=False)
-    """Where the node downloads it; may carry a signature and is never shown."""
+    """URL from which the node downloads it. It may contain a signature, so it is never printed."""
     local: str = ""
-    """Where it lies on the controller, if it is pushed instead."""
+    """Path on the controller, if the file is uploaded instead."""
 
     @property
     def extension(self) -> str:
@@ -58,23 +58,23 @@ class Patch:
 
     name: str
     kb: str = ""
-    """`KB5034439`, or nothing."""
+    """Such as `KB5034439`, or empty."""
     build: Build | None = None
-    """What a cumulative update makes of the node."""
+    """The build that a cumulative update installs."""
     package: str = ""
     """Pattern of a package name."""
     file: PatchFile | None = None
     requires: tuple[PatchFile, ...] = ()
-    """Checkpoint updates that have to lie beside the file."""
+    """Checkpoint updates that must be in the same folder as the file."""
     arguments: tuple[str, ...] = ()
-    """Of an `.exe`."""
+    """Arguments of an `.exe`."""
     test_signed: bool | None = None
-    """None: as its signature says."""
+    """Whether it is test-signed; None: the signature decides."""
     windows: tuple[str, ...] = ()
 
     @property
     def public(self) -> bool:
-        """Whether Windows Update is asked for it."""
+        """Whether Windows Update installs it."""
         return self.file is None
 
     @property
@@ -95,7 +95,7 @@ class Package:
 
     @property
     def build(self) -> Build | None:
-        """What a cumulative update's package brings: it has no KB in its name (community.windows#421)."""
+        """The build of a cumulative update's package, whose name has no KB number (community.windows#421)."""
         match = _ROLLUP.match(self.name)
         return (int(match[1]), int(match[2])) if match else None
 
@@ -121,21 +121,21 @@ class HotFix:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodePatches:
-    """What a node says about its patches."""
+    """The reported patch state of a node."""
 
     header: WindowsInfo
     hotfixes: t.Mapping[str, HotFix] = dataclasses.field(default_factory=dict)
-    """By KB."""
+    """Hotfixes by KB number."""
     packages: tuple[Package, ...] = ()
     logged: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """KB → title of what Windows Update logged as installed."""
+    """Titles of the updates that Windows Update logged as installed, by KB number."""
     secure_boot: bool = False
     test_signing: bool = False
-    """Whether the running system was booted with test signing."""
+    """Whether the system was started with test signing."""
     disabled: tuple[str, ...] = ()
-    """Services that an installation needs and that are disabled."""
+    """Disabled services that an installation needs."""
     to_restore: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Service → start type that an earlier run took away and did not put back."""
+    """Start types, by service, that an earlier run changed and did not restore."""
 
     @property
     def build(self) -> Build:
@@ -149,7 +149,7 @@ class NodePatches:
 
     @property
     def stack_pending(self) -> bool:
-        """Whether the update stack itself waits for a reboot: nothing should be installed before it."""
+        """Whether the update stack itself waits for a reboot; install nothing before it."""
         return "servicing" in self.header.pending_reboot or "update" in self.header.pending_reboot
 
     @property
@@ -160,11 +160,11 @@ class NodePatches:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PatchState:
-    """What the node says about one patch."""
+    """The observed state of one patch."""
 
     status: Status
     why: str
-    """For people."""
+    """Explanation for messages."""
 
 
 def show_build(build: Build) -> str:
@@ -173,10 +173,10 @@ def show_build(build: Build) -> str:
 
 
 def judge(patch: Patch, node: NodePatches) -> PatchState:
-    """Which state a patch is in, by what the node says and nothing else.
+    """Return the state of a patch, from the reported state of the node alone.
 
     Returns:
-        `to_install` where nothing says that it is there.
+        The state; its status is `to_install` if nothing shows that the patch is present.
     """
     if only_test_signing(patch, node):
         return PatchState(status="to_install", why="is installed, but test signing is off: Windows does not load it")
@@ -184,7 +184,7 @@ def judge(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def only_test_signing(patch: Patch, node: NodePatches) -> bool:
-    """Whether Windows has a test-signed patch and does not load it."""
+    """Return whether a test-signed patch is installed but Windows does not load it."""
     return bool(patch.test_signed) and not node.test_signing and _listed(patch, node).status == "installed"
 
 
@@ -199,7 +199,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """How the list's entry says that a patch is not meant for every node."""
+    """Return how to mark a list entry as meant for some nodes only."""
     version = VERSIONS.get(build)
     return f'; windows: ["{version}"] in its entry lets other nodes skip it' if version else ""
 
@@ -239,14 +239,14 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
         return None
     if patch.build is None:
         return PatchState(status="installed", why=f"Get-HotFix lists {patch.kb}")
-    # Listed, but the node does not have its build: staged, or gone.
+    # Listed, but the node has another build: the patch is staged, or was removed.
     if node.stack_pending:
         return PatchState(status="needs_reboot", why=f"{patch.kb} is listed, but the node still has {node.os_build}")
     return None
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Only what can be listed nowhere else: an update that is listed nowhere any more may have been removed."""
+    """Use the log only for updates that are listed nowhere else: other updates may have been removed since."""
     title = node.logged.get(patch.kb, "")
     if not title or not _UNLISTED.search(title):
         return None

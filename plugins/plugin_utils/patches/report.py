@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What patch_install and patch_info return: data, a table, a diff. Pure."""
+"""The results of patch_install and patch_info: data, a table, a diff (no I/O)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LINK = "https://support.microsoft.com/?kbid={number}"
 
 
 def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, name: str) -> dict[str, t.Any]:
-    """The result of patch_install.
+    """Return the result of patch_install.
 
     Args:
-        run: what was done; it may have been cut short.
-        check_mode: whether nothing was to be changed.
-        may_reboot: whether the node might be rebooted.
-        diff: whether --diff asks for before and after.
-        name: of the host.
+        run: the run, which may have ended early.
+        check_mode: whether the run only checked.
+        may_reboot: whether reboots were allowed.
+        diff: whether --diff is on.
+        name: name of the host.
     """
     verdicts = _verdicts(run, check_mode=check_mode)
     entries = [_entry(record, verdict) for record, verdict in zip(run.records, verdicts, strict=True)]
@@ -87,14 +87,14 @@ def _entry(record: PatchRecord, verdict: PatchState) -> dict[str, t.Any]:
 
 
 def table(entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    """The patches as lines of text: name, status, why."""
+    """Return the patches as lines of text: name, status, reason."""
     width = max((len(str(entry["name"])) for entry in entries), default=0)
     kinds = max((len(str(entry["status"])) for entry in entries), default=0)
     return "\n".join(f"{entry['name']:<{width}}  {entry['status']:<{kinds}}  {entry['message']}" for entry in entries)
 
 
 def _changes(run: PatchRun, verdicts: t.Sequence[PatchState], *, check_mode: bool) -> list[dict[str, t.Any]]:
-    """As node_state lists them, for reports."""
+    """Return the changes in the form that node_state uses, for reports."""
     found = []
     for record, verdict in zip(run.records, verdicts, strict=True):
         if record.changed or (check_mode and verdict.status == "to_install"):
@@ -120,7 +120,7 @@ def _change(header: str, before: str, after: str) -> dict[str, t.Any]:
 
 
 def _test_signing(run: PatchRun) -> str:
-    """off, on, or turned_on by this run."""
+    """Return `off`, `on`, or `turned_on` if this run did that."""
     if any(attempt.test_signing for record in run.records for attempt in record.attempts):
         return "turned_on"
     return "on" if run.seen and run.seen.node.test_signing else "off"
@@ -135,7 +135,7 @@ def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
 
 
 def information(node: NodePatches) -> dict[str, t.Any]:
-    """The result of patch_info, by the sections of AKS' release notes.
+    """Return the result of patch_info, in the sections of AKS' release notes.
 
     Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1: System Info, Installed QFEs with their links.
     """
@@ -175,7 +175,7 @@ def _is_update(package: t.Any) -> bool:
 
 
 def release_notes(shown: t.Mapping[str, t.Any]) -> str:
-    """The same as text, laid out like the release notes."""
+    """Return the same as text, in the layout of the release notes."""
     system = shown["system_info"]
     lines = ["System Info"]
     labels = (("OS Name", "os_name"), ("OS Version", "os_version"), ("OS InstallType", "os_install_type"))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What came of a rollout of patches, as a table for people and a document for monitors. Pure."""
+"""The result of a patch rollout, as a table and as a document for monitoring (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import typing as t
 STATUSES = ("patched", "to_patch", "up_to_date", "failed", "not_started")
 _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
 _NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
-"""Statuses of patches that patch_install fails for."""
+"""Patch statuses for which patch_install fails."""
 _LONGEST = 60
-"""Characters of a cell, but of the last one."""
+"""Maximum width of a cell, in characters; the last column has none."""
 
 
 def node_entry(
     notes: t.Mapping[str, t.Any] | None, result: t.Mapping[str, t.Any] | None, *, check_mode: bool = False
 ) -> dict[str, t.Any]:
-    """One node's entry of patch.json.
+    """Return one node's entry in patch.json.
 
     Args:
-        notes: what role node_maintenance noted of the host (`node_maintenance_state`); `found` is the result of
-            patch_install in check mode, before anything was done. None where it never got so far.
-        result: patch_install's last result; where the node's turn never came, the same.
-        check_mode: whether no node's turn was to come.
+        notes: the notes of role node_maintenance (`node_maintenance_state`); `found` is the result of patch_install in
+            check mode, before the rollout. None if the host failed earlier.
+        result: the last result of patch_install, or that of the check if the host's turn never came.
+        check_mode: whether the run only checked.
     """
     notes = notes or {}
     found = notes.get("found") or {}
@@ -51,7 +51,7 @@ def node_entry(
 
 
 def _status(notes: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any]) -> tuple[str, str]:
-    """Status and message of a node."""
+    """Return the status and the message of a node."""
     stage = notes.get("stage")
     if stage == "done":
         return ("patched" if result.get("changed") else "up_to_date"), ""
@@ -62,17 +62,17 @@ def _status(notes: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any]) -> tupl
 
 
 def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, int]:
-    """How many nodes have which status."""
+    """Return the number of nodes by status."""
     found = collections.Counter(entry["status"] for entry in nodes.values())
     return {status: found[status] for status in STATUSES}
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:
-    """Lines of a table, a row for each node.
+    """Return the lines of a table with one row per node.
 
     Args:
-        nodes: entries of patch.json by host.
-        width: longest line; the last column, the message, is cut.
+        nodes: entries of patch.json, by host.
+        width: maximum line width; the last column, the message, is shortened.
     """
     rows = [_HEADER, *(_row(host, entry) for host, entry in nodes.items())]
     widths = [min(max(len(row[column]) for row in rows), _LONGEST) for column in range(len(_HEADER) - 1)]
@@ -100,7 +100,7 @@ def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
 
 
 def _why(entry: t.Mapping[str, t.Any]) -> str:
-    """One line that says why a node failed: the patch that is not in, if there is one."""
+    """Return one line with the reason for a node's failure, if possible the patch that is not installed."""
     if entry["status"] != "failed":
         return ""
     bad = next((patch for patch in entry["patches"] if patch["status"] in _NOT_WELL and patch["message"]), None)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patching one node: look, install, reboot, look again, until it has what was asked for or cannot (docs/patches.md)."""
+"""Patch one node: observe, install, reboot and observe again until nothing is left to do (docs/patches.md)."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from .outcome import Attempt, PatchRecord
 from .patch import WELL, Patch, judge
 
 _STARTS = 3
-"""So often Windows Update's job is started, where the link broke and the node never heard of it."""
+"""How often the Windows Update job is started again after a connection failure that prevented its start."""
 _LEAST_FREE = 16 * 2**20
-"""Bytes without which not even the work itself can be noted down on the node."""
+"""Free bytes that the node needs just to record the work."""
 _LOOKS = 3
-"""So often leftovers of earlier runs are waited for."""
+"""How often the run waits for the work of earlier runs."""
 FIRST_POLL, POLL = 600, 900
-"""Seconds for which the node is asked whether an installation has ended, first and then: a cumulative update takes it
-a quarter to half an hour, and each question is a remote command. The answer comes when it has ended, not later."""
+"""How long the first poll and each later poll wait on the node for the end of an installation, in seconds. A cumulative
+update takes 15 to 30 minutes, and each poll is a remote command. A poll returns as soon as the installation ends."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PatchOptions:
-    """How a node is patched."""
+    """Options of the run."""
 
     rules: patches_files.FileRules = dataclasses.field(default_factory=patches_files.FileRules)
     server: str = "default"
-    """Where public patches come from: default, wsus, windows_update, none."""
+    """Source of public patches: default, wsus, windows_update or none."""
     may_reboot: bool = True
     max_reboots: int = 3
     settle: float = 600.0
-    """Seconds to wait for the update stack after a reboot."""
+    """Time limit for the update stack to become idle after a reboot, in seconds."""
     check_mode: bool = False
     allow_unsupported: bool = False
-    """Go on where Windows is none of the supported versions."""
+    """Accept unsupported versions of Windows."""
 
 
 class PatchRun:
@@ -55,8 +55,8 @@ class PatchRun:
     Args:
         node: the node.
         patches: the list, in the user's order.
-        options: how.
-        say: shows a line to whoever runs this.
+        options: options of the run.
+        say: prints a line of progress.
     """
 
     def __init__(
@@ -79,10 +79,10 @@ class PatchRun:
         self.warnings: list[str] = []
 
     def run(self) -> None:
-        """Does it all; what came of it is in the records, also after an exception.
+        """Do all the work. The records hold the outcome, also after an exception.
 
         Raises:
-            NodeError: nothing can be said or done further.
+            NodeError: the run cannot continue.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         seen = self._look_at_rest(settle=False)
@@ -104,10 +104,10 @@ class PatchRun:
             seen = self._look_at_rest(settle=True)
         self._tidy(seen)
 
-    # --- Looking.
+    # --- Observing.
 
     def _look_at_rest(self, *, settle: bool) -> PatchObservation:
-        """Looks at the node when nothing of an earlier run is at work on it any more."""
+        """Observe the node once no work of an earlier run is active."""
         seen = self._look(settle=settle)
         for dummy in range(_LOOKS):
             left = seen.leftovers
@@ -128,7 +128,7 @@ class PatchRun:
         except PatchesUnreadable as error:
             raise NodeError(f"{self._node.name}: look at the patches: {error}") from error
         self.seen, self.first = seen, self.first or seen
-        # What an earlier run did not put back is put back with ours.
+        # Services that an earlier run did not restore are restored together with ours.
         self._restore = dict(seen.node.to_restore)
         self.warnings.extend(text for text in seen.warnings if text not in self.warnings)
         if not seen.settled:
@@ -138,7 +138,7 @@ class PatchRun:
         return seen
 
     def _wait_for(self, left: Leftovers) -> None:
-        """Waits for what an earlier run, whose link or controller went away, left at work."""
+        """Wait for work of an earlier run that lost its connection or controller."""
         self._tell(f"an earlier run is still at work here: waiting for it ({', '.join((*left.batches, *left.jobs))})")
         for key in left.batches:
             self._node.wait(key, step="wait for an earlier run")
@@ -158,10 +158,10 @@ class PatchRun:
     # --- Rebooting.
 
     def _reboot_wanted(self, seen: PatchObservation | None) -> bool:
-        """Whether the node has to reboot before anything else.
+        """Return whether the node must reboot before anything else.
 
         Args:
-            seen: what it says; None: by what was answered since the last reboot alone.
+            seen: an observation; None: decide by the attempts since the last reboot alone.
         """
         if any(record.wants_reboot(self.reboots) for record in self.records):
             return True
@@ -180,7 +180,7 @@ class PatchRun:
     # --- Installing.
 
     def _attempt(self, todo: t.Sequence[PatchRecord], seen: PatchObservation) -> None:
-        """Installs patches: public ones first, then files; each gets an attempt, whatever becomes of the others."""
+        """Install patches, public ones first, then files. Each gets an attempt, even if others fail."""
         ready = [record for record in todo if not self._refused(record, seen)]
         public = [record for record in ready if record.patch.public]
         files = [record for record in ready if not record.patch.public]
@@ -196,7 +196,7 @@ class PatchRun:
             self._install(public, files, enable, seen, pushed)
 
     def _refused(self, record: PatchRecord, seen: PatchObservation) -> bool:
-        """Whether it is refused before the node is touched; then that is its attempt."""
+        """Return whether a patch is refused before the node is touched; the refusal then counts as its attempt."""
         why = patches_files.refusal(record.patch, seen.node, self._options.rules)
         if not why and seen.free is not None and seen.free < _LEAST_FREE:
             why = f"the disk is full: {seen.free / 2**20:.0f} MB are free"
@@ -209,11 +209,11 @@ class PatchRun:
         return bool(why)
 
     def _pushed(self, record: PatchRecord, seen: PatchObservation, pushed: dict[str, int]) -> bool:
-        """Brings a patch's files from the controller; where that fails, it is its attempt.
+        """Upload a patch's files from the controller; a failure counts as its attempt.
 
         Args:
             record: the patch.
-            seen: what lies on the node.
+            seen: an observation of the node.
             pushed: gets the number of pieces by Windows path.
         """
         have = {str(item.get("path")).lower(): item.get("sha256") for item in seen.files.output}
@@ -237,7 +237,7 @@ class PatchRun:
         seen: PatchObservation,
         pushed: t.Mapping[str, int],
     ) -> None:
-        """One job of Windows Update, and one batch that waits for it and then installs the files."""
+        """Run one Windows Update job, and one batch that waits for it and then installs the files."""
         job, pid = self._start_update(public) if public else ("", 0)
         calls = [*enable, *(patches_update.wait_calls(job, pid, self._options.rules.timeout) if job else ())]
         for number, record in enumerate(files):
@@ -269,10 +269,10 @@ class PatchRun:
             record.attempts.append(patches_files.read(record.patch, answer.scoped(f"p{number}."), self.reboots))
 
     def _start_update(self, public: t.Sequence[PatchRecord]) -> tuple[str, int]:
-        """Starts Windows Update's job.
+        """Start the Windows Update job.
 
         Returns:
-            Its key and process; an empty key where it cannot be started: then that is the patches' attempt.
+            Its key and process id. The key is empty if it could not be started, which counts as the patches' attempt.
         """
         wanted = patches_update.arguments([record.patch for record in public], self._options.server)
         step, why = "start Windows Update", f"in {_STARTS} attempts"
@@ -295,22 +295,22 @@ class PatchRun:
         record.attempts.append(Attempt(outcome="failed", why=why, boots=self.reboots))
 
     def _tidy(self, seen: PatchObservation) -> None:
-        """Takes away what earlier runs left: services not put back, files of patches that are in.
+        """Clean up after earlier runs: restore services, and remove the files of installed patches.
 
-        These calls may be repeated, as those that prepare an installation may: they need no batch that runs only once.
+        These calls may run twice, like those that prepare an installation, so they need no idempotency key.
         """
         calls = list(patches_observe.restore_calls(seen.node.to_restore))
         files = [record for record in self.records if not record.patch.public]
         if seen.leftovers.cache and all(_status(record) in WELL for record in files):
             calls.append(patches_observe.discard_call())
-        # A command of its own: what the node is to forget travels with the next one.
+        # This needs a command of its own; the keys to forget go with the next one.
         if calls or seen.leftovers.done:
             self._node.observe(calls, step="tidy up")
 
-    # --- Telling.
+    # --- Reporting.
 
     def _progress(self, progress: Progress, public: t.Sequence[PatchRecord], files: t.Sequence[PatchRecord]) -> None:
-        """Shows where a batch is, at each poll."""
+        """Print the progress of a batch at each poll."""
         if progress.id.startswith("wu."):
             names = ", ".join(record.patch.name for record in public)
             self._tell(f"Windows Update is at work: {names}")
@@ -333,7 +333,7 @@ def _to_push(record: PatchRecord) -> bool:
 
 
 def _batch(calls: t.Sequence[Call]) -> Batch:
-    """A batch that a later run knows for one of ours, whatever becomes of this run."""
+    """Return a batch that a later run recognises as ours, even if this run dies."""
     return Batch(calls=tuple(calls), key=f"{BATCH_KEY}{uuid.uuid4()}")
 
 

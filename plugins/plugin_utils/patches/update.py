@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Public patches: what ansible.windows.win_updates is told, how its job is waited for, what its answer says. Pure.
+"""Public patches: options of ansible.windows.win_updates, waiting for its job, and reading its result (no I/O).
 
-The job's answer is the module's under async (`wait` mode at the end of win_updates.ps1).
+The job's result is that of the module under async (`wait` mode at the end of win_updates.ps1).
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from .patch import Patch
 
 ACTION = "ansible.windows.win_updates"
 WAITED, ENDED = "wu.waited", "wu.ended"
-"""The calls that fail where the job did not end in time, and where it has not ended."""
+"""Ids of the calls that fail if the job did not end in time, and if it has not ended yet."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
-"""From our word for an update server to win_updates'."""
+"""Our names of update servers and those of win_updates."""
 _DELAY = 1.0
 _NO_HRESULT = -1
 
 
 def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
-    """Options of win_updates that install these patches and nothing else; we reboot, not it."""
+    """Return the options of win_updates that install only these patches; reboots are ours."""
     return {
         "state": "installed",
         "reboot": False,
         "category_names": ["*"],
-        # Regular expressions, matched against title and KB.
+        # Regular expressions that are matched against title and KB.
         "accept_list": [rf"\b{patch.kb}\b" for patch in patches],
         "server_selection": SERVERS[server],
     }
 
 
 def find_calls(key: str) -> tuple[Call, ...]:
-    """Asks for the job in a key's folder: whether it started is not known where the link broke at its start."""
+    """Return the calls that look for the job in a key's folder, after a connection failure at its start."""
     parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
     return (
         Call(
@@ -54,17 +54,17 @@ def find_calls(key: str) -> tuple[Call, ...]:
 
 
 def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
-    """Waits for a job and reads its answer; stops the batch where it does not end in time, or died.
+    """Return the calls that wait for a job and read its result; they stop the batch if it died or takes too long.
 
     Args:
-        key: names its folder.
-        pid: the process that does the work; 0 if that is over.
-        timeout: seconds.
+        key: name of the job's folder.
+        pid: process that does the work; 0 if it has ended.
+        timeout: time limit in seconds.
     """
     job = f"{FOLDER}\\{key}\\j*"
     calls: list[Call] = []
     if pid:
-        # After a reboot another process may have that number.
+        # After a reboot another process may have that id.
         alive = Call(
             id="wu.alive",
             command="Get-Process",
@@ -100,15 +100,15 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
 
 
 def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> dict[str, Attempt]:
-    """What became of each patch.
+    """Return the outcome for each patch.
 
     Args:
-        answer: of the call `wu.answer`.
-        patches: those that win_updates was told.
-        boots: reboots of this run so far.
+        answer: result of the call `wu.answer`.
+        patches: the patches that win_updates was given.
+        boots: number of reboots of this run so far.
 
     Returns:
-        An attempt by patch name.
+        Attempts by patch name.
     """
     result = _result(answer)
     if not result.get("finished"):
@@ -134,7 +134,7 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
         outcome = "reboot" if result.get("reboot_required") else "done"
         return Attempt(outcome=outcome, why=f"Windows Update installed {title}", boots=boots)
     if mine:
-        # Another update's download failed, or a reboot was pending: none is installed then.
+        # Another update's download failed, or a reboot was pending: then none is installed.
         return Attempt(
             outcome="passing", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
         )
@@ -160,7 +160,7 @@ def _of(patch: Patch, updates: t.Any) -> list[t.Mapping[str, t.Any]]:
 
 
 def _message(result: t.Mapping[str, t.Any]) -> str:
-    """What win_updates says, with its HRESULT in words."""
+    """Return the message of win_updates, with its HRESULT in words."""
     message = str(result.get("msg") or "it did not say why").strip()
     code = int(result.get("hresult") or 0)
     return f"{message}: {describe(code)}" if unsigned(code) else message
