@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lists of versions by kind as resources of a node, and what is in its cache as a table."""
+"""Turn lists of versions into resources of a node, and report the content of its cache as a table."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from . import catalogue, locations, sites, verification
 from .catalogue import ArtifactError
 
 Status = t.Literal["cached", "fetched", "missing", "failed", "skipped"]
-"""Of an artifact: was there and is right; was fetched; would be fetched (check mode); could not be; not for this
-Windows."""
+"""Statuses of an artifact: present, downloaded, would be downloaded (check mode), failed, not for this Windows."""
 _KEYS = ("version", "url", "sha256")
 
 
@@ -32,25 +31,25 @@ def wanted(
     urls: t.Mapping[str, str] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
-    """Resources for lists of versions.
+    """Return the resources for lists of versions.
 
     Args:
-        lists: versions by kind; a version is text, or a mapping with `version` and, optional, `url` and `sha256`.
-        where: the variable that holds them, for messages.
+        lists: versions by kind; a version is text, or a mapping with `version` and optionally `url` and `sha256`.
+        where: the name of the variable, for messages.
         cache_dir: Windows path of the node's cache folder.
-        prune: whether all other versions go.
-        keep: files of the cache that stay all the same.
-        urls: URLs by kind that replace the publisher's for versions without a `url` of their own; with `{version}` or
-            `{underscores}` where they are for several versions.
-        options: as `locations.resource`.
+        prune: whether to remove all other versions.
+        keep: files of the cache that are never removed.
+        urls: URLs by kind that replace the publisher's for versions without their own `url`; they contain `{version}`
+            or `{underscores}` if they serve several versions.
+        options: as in `locations.resource`.
 
     Returns:
-        One resource for each version, each once, in order, and one more for `prune`.
+        One resource for each version, in order and without duplicates, and one more for `prune`.
 
     Raises:
-        ArtifactError: one of these cannot be.
+        ArtifactError: a value is not acceptable.
     """
-    # These are wrong for all versions, not for the first one.
+    # Errors in these concern all versions, so check them once.
     catalogue.kinds(options.get("kinds"))
     sites.parse(options.get("sites"), options.get("mirror") or "")
     locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")
@@ -83,7 +82,7 @@ def _own_url(url: str, kind: str, versions: int) -> str:
     """Return a user's URL of a kind.
 
     Raises:
-        ArtifactError: it is no URL of a file, or it is the same for several versions.
+        ArtifactError: it is not the URL of a file, or it is the same for several versions.
     """
     if not url:
         return ""
@@ -112,7 +111,7 @@ def _resource(kind: str, item: object, where: str, own_url: str, **options: t.An
 
 
 def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-    """Which of the resources nothing verifies: a sentence each, and one for each site that is asked over plain HTTP."""
+    """Return a warning for each unverified resource, and one for each site that is reached over plain HTTP."""
     sentences = []
     clear: dict[str, list[str]] = {}
     for resource in (one for one in resources if one.get("type") == "Artifact"):
@@ -135,29 +134,29 @@ def _of_host(host: str, names: t.Sequence[str]) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CacheEntry:
-    """One line of the table."""
+    """A row of the table."""
 
     kind: str
     version: str
     path: str
     sha256: str | None
     size: int | None
-    """Bytes."""
+    """Size in bytes."""
     source: str | None
-    """Without signature."""
+    """Source URL without signature."""
     status: Status
     custom: bool
     msg: str = ""
-    """Why it failed, source by source, without signatures."""
+    """Why each source failed, without signatures."""
 
 
 def table(resources: t.Sequence[Resource], answers: Answers, version: str | None) -> list[CacheEntry]:
-    """What is in the cache, artifact by artifact.
+    """Return the content of the cache, one row per artifact.
 
     Args:
-        resources: as they were converged.
-        answers: of the node.
-        version: of Windows Server.
+        resources: the converged resources.
+        answers: the node's results.
+        version: the version of Windows Server.
     """
     entries = []
     for position, resource in enumerate(resources):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds of artifacts: the collection's own (data/artifacts.json) and those that a user adds in `artifact_kinds`."""
+"""The kinds of artifacts: the collection's own (data/artifacts.json), and users' own in `artifact_kinds`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIELDS = frozenset({"version", "underscores"})
 
 
 class ArtifactError(ValueError):
-    """What a user asks of artifacts cannot be: names the variable, its value, and what would be accepted."""
+    """A setting of artifacts is not acceptable; names the variable, its value, and what would be accepted."""
 
     def __init__(self, variable: str, value: object, accepted: str) -> None:
         super().__init__(f"{variable}: {shown(value)} is not accepted; {accepted}")
@@ -37,70 +37,70 @@ class ArtifactError(ValueError):
         self.accepted = accepted
 
     def within(self, where: str) -> t.Self:
-        """The same, said of an entry of a list."""
+        """Return the same error for an entry of a list."""
         return type(self)(f"{where} ({self.variable})", self.value, self.accepted)
 
 
 class UnknownKindError(ArtifactError):
-    """A kind that is neither in the catalogue nor given with a URL."""
+    """A kind is neither in the catalogue nor given with a URL."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kind:
-    """What is known of one kind: where its versions are published, and what is in their archives."""
+    """A kind: where its versions are published, and what their archives contain."""
 
     name: str
     url: str = ""
-    """With `{version}` or `{underscores}` (the version with underscores for dots); empty: only a user's URL will do."""
+    """URL with `{version}` or `{underscores}` (dots replaced by underscores); empty: a user must give the URL."""
     checksum_suffix: str = ""
-    """What the publisher appends to the file's URL for its checksum file; empty: none lies beside the file."""
+    """The suffix of the checksum file's URL; empty: the file has no checksum file of its own."""
     checksum_url: str = ""
-    """Instead: one file with the sums of all files of a release (`SHA256SUMS`), with the same placeholders as `url`."""
+    """Or the URL of one file with the checksums of a whole release (`SHA256SUMS`), with the placeholders of `url`."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Pinned SHA-256 by version, where nothing is published."""
+    """Pinned SHA-256 by version, for publishers without checksum files."""
     members: tuple[str, ...] = ()
-    """What a node needs of the archive, as named in it, with the same placeholders; empty: all of it."""
+    """Members of the archive that a node needs, with the same placeholders; empty: all members."""
     strip_components: int = 0
-    """Leading folders of the archive's names that say nothing."""
+    """Number of leading folders to strip from the names in the archive."""
     windows: tuple[str, ...] = WINDOWS
-    """Versions of Windows Server that it fits."""
+    """Supported versions of Windows Server."""
     variables: str = ""
-    """Prefix of the variables `_version`, `_url`, `_sha256` of the role that installs it."""
+    """Prefix of the role variables `_version`, `_url` and `_sha256`."""
     only: str = ""
-    """`variable=value,value`: it is installed only then."""
+    """`variable=value,value`: condition under which it is installed."""
     source: str = ""
-    """Where these facts are from."""
+    """Source of these facts."""
 
     @property
     def algorithm(self) -> t.Literal["SHA256", "SHA512"]:
-        """That of the checksum file."""
+        """URL of the checksum file."""
         return "SHA512" if "512" in (self.checksum_suffix or self.checksum_url.rpartition("/")[2]) else "SHA256"
 
     def filled(self, pattern: str, version: str) -> str:
-        """A URL or member for a version."""
+        """A template of a URL or member."""
         return filled(pattern, version)
 
 
 def filled(pattern: str, version: str) -> str:
-    """Return a URL or member for a version. Braces that are no placeholder of ours stay: signatures may hold any."""
+    """Return the URL or member for a version. Unknown braces stay, because signatures may contain any."""
     return pattern.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 
 @functools.cache
 def catalogue() -> t.Mapping[str, Kind]:
-    """The kinds that come with the collection."""
+    """Return the kinds that the collection ships."""
     data = json.loads((DATA / "artifacts.json").read_text(encoding="utf-8"))
     return {name: _kind(name, entry, f"data/artifacts.json: {name}") for name, entry in data["kinds"].items()}
 
 
 def kinds(added: object = None) -> t.Mapping[str, Kind]:
-    """All kinds: the collection's, and a user's, which replace those of the same name.
+    """Return all kinds: the collection's and a user's, which replace those of the same name.
 
     Args:
         added: `artifact_kinds`, a mapping of names to mappings with the keys of data/artifacts.json.
 
     Raises:
-        ArtifactError: it is none.
+        ArtifactError: the value is not acceptable.
     """
     if not added:
         return catalogue()
@@ -120,15 +120,15 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
 
 
 def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
-    """A kind by its name.
+    """Return a kind by its name.
 
     Args:
-        name: as users write it.
+        name: the name that the user gave.
         known: all kinds.
-        has_url: a URL is given, so that any name will do.
+        has_url: whether a URL is given, in which case any name is accepted.
 
     Raises:
-        UnknownKindError: there is no such kind, or it has no URL of its own.
+        UnknownKindError: there is no such kind, or it has no URL.
     """
     text = name if isinstance(name, str) else ""
     kind = known.get(text)
@@ -149,12 +149,12 @@ def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) ->
 
 
 def checked_version(version: object, where: str) -> str:
-    """A version as a folder may be named, without a leading `v`.
+    """Return a version without a leading `v`, checked to be a valid folder name.
 
     Raises:
-        ArtifactError: it is none.
+        ArtifactError: the value is not acceptable.
     """
-    # A YAML number has lost its digits (1.10 is 1.1).
+    # YAML reads 1.10 as the number 1.1.
     text = version.strip() if isinstance(version, str) else ""
     bare = text[1:] if re.match(r"v\d", text) else text
     if not _VERSION.fullmatch(bare) or ".." in bare or bare == "custom":
@@ -163,10 +163,10 @@ def checked_version(version: object, where: str) -> str:
 
 
 def checked_sha256(sha256: object, where: str) -> str:
-    """A pinned digest, in lower case; empty where none is given.
+    """Return a pinned digest in lower case; empty if none is given.
 
     Raises:
-        ArtifactError: it is none.
+        ArtifactError: the value is not acceptable.
     """
     text = str(sha256 or "").strip().removeprefix("sha256:")
     if text and not _SHA256.fullmatch(text):
@@ -175,14 +175,14 @@ def checked_sha256(sha256: object, where: str) -> str:
 
 
 def signers(given: object, kind: str) -> list[str]:
-    """Who may have signed the programs of a kind.
+    """Return the allowed signers of a kind's programs.
 
     Args:
         given: `artifact_allowed_signers`: a list for all kinds, or a mapping of kinds to lists.
-        kind: its name.
+        kind: name of the kind.
 
     Raises:
-        ArtifactError: it is neither.
+        ArtifactError: the value is neither.
     """
     if isinstance(given, t.Mapping):
         given = given.get(kind)

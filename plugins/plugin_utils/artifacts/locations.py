@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One version of one kind of artifact: where it is found, where it lies in a node's cache, what verifies it."""
+"""One version of an artifact: its sources, its path in a node's cache, and its verification."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ __all__ = ["ArtifactError", "ArtifactSource", "SourceLocation", "UnknownKindErro
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceLocation:
-    """One place to ask."""
+    """A source of an artifact."""
 
     url: str
     checksum_url: str = ""
-    """Empty where there is none."""
+    """URL of the checksum file; empty if there is none."""
     site: artifacts_sites.ArtifactSite | None = None
-    """None: the publisher's own."""
+    """The site; None: the publisher."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactSource:
-    """One version of one kind: where it comes from and where it goes."""
+    """One version of one kind, with its sources and its path in the cache."""
 
     kind: Kind
     version: str
     sources: tuple[SourceLocation, ...]
-    """In the order in which they are asked; at least one."""
+    """The sources in the order of use; at least one."""
     path: str
     """Windows path of the file in the node's cache."""
     upstream: str
-    """The publisher's own URL, or the user's, whether it is asked or not."""
+    """URL of the publisher or the user, even if it is not used."""
     upstream_checksum: str = ""
     sha256: str = ""
-    """Pinned, known from the catalogue, or vouched for by a site."""
+    """Expected SHA-256: pinned, from the catalogue, or from a site."""
     custom: bool = False
-    """A user's own URL: never the official version of its number."""
+    """Whether the URL is a user's own, so that the file is not the official release."""
 
     @property
     def url(self) -> str:
@@ -60,18 +60,18 @@ class ArtifactSource:
 
     @property
     def unverified(self) -> str:
-        """Why nothing verifies it; empty where something does."""
+        """Why nothing verifies the artifact; empty if something does."""
         sums = [source.checksum_url for source in self.sources]
         return verification.why_not(self.sha256, sums, custom=self.custom)
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name for messages."""
         return f"{self.kind.name} {self.version}{' (custom)' if self.custom else ''}"
 
 
 def mirrored(url: str, mirror: str) -> str:
-    """A URL of upstream at a mirror that keeps upstream's host as its first folder.
+    """Return a publisher's URL at a mirror, whose first folder is the publisher's host.
 
     >>> mirrored("https://dl.k8s.io/v1.37.1/a.tar.gz", "http://mirror:8080/")
     'http://mirror:8080/dl.k8s.io/v1.37.1/a.tar.gz'
@@ -80,10 +80,10 @@ def mirrored(url: str, mirror: str) -> str:
 
 
 def checked_folder(path: object, where: str) -> str:
-    """A cache folder, without a backslash at its end.
+    """Return a cache folder without a trailing backslash.
 
     Raises:
-        ArtifactError: it is none on a volume of the node; no program on Windows knows where a relative one begins.
+        ArtifactError: it is not an absolute path on a volume of the node.
     """
     bare = path.rstrip("\\") if isinstance(path, str) else ""
     if not re.fullmatch(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+", bare) or ".." in bare.split("\\"):
@@ -92,7 +92,7 @@ def checked_folder(path: object, where: str) -> str:
 
 
 def is_own_url(url: str) -> bool:
-    """Whether it is a URL by which a user may replace an artifact."""
+    """Return whether a user may replace an artifact by this URL."""
     try:
         return curl.is_url(url) and bool(_file_name(url, ""))
     except ArtifactError:
@@ -100,7 +100,7 @@ def is_own_url(url: str) -> bool:
 
 
 def custom_key(url: str) -> str:
-    """The folder of a user's own URL: signatures change, the file behind them need not."""
+    """Return the folder name for a user's own URL, without its signature, which may change while the file does not."""
     return hashlib.sha256(url.partition("?")[0].partition("#")[0].encode()).hexdigest()[:16]
 
 
@@ -117,22 +117,22 @@ def locate(
     kinds: object = None,
     verify: str = verification.WARN,
 ) -> ArtifactSource:
-    """Where a version of a kind is found and cached.
+    """Return where a version of a kind is downloaded and cached.
 
     Args:
         kind: a kind of the catalogue or of `kinds`, or any name if `url` is given.
-        version: its version, with or without `v`.
+        version: the version, with or without `v`.
         cache_dir: Windows path of the node's cache folder.
-        mirror: base URL of a mirror: the short form of one more site.
-        sites: `artifact_sites`; see the module `sites`.
-        upstream: whether the publisher is asked too, after the sites.
-        url: replaces the catalogue's URL (a signed component); it comes without a checksum file.
-        sha256: pins the file.
-        kinds: `artifact_kinds`; see the module `catalogue`.
-        verify: `artifact_verify`: `strict` refuses what nothing verifies.
+        mirror: base URL of a mirror, a short form of one more site.
+        sites: `artifact_sites`, see the module `sites`.
+        upstream: whether the publisher is used after the sites.
+        url: replaces the catalogue's URL; such a file has no checksum file.
+        sha256: expected SHA-256 of the file.
+        kinds: `artifact_kinds`, see the module `catalogue`.
+        verify: `artifact_verify`; `strict` refuses unverified downloads.
 
     Raises:
-        ArtifactError: one of these cannot be.
+        ArtifactError: a value is not acceptable.
     """
     verification.check_mode(verify)
     entry = artifacts_catalogue.find(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
@@ -148,7 +148,7 @@ def locate(
         published, sums = _published(entry, version)
         sources, folders = _of_publishers(published, sums, places, upstream=upstream), [version]
         pinned = pinned or entry.digests.get(version, "")
-    # Who brings the file may vouch for it, where its user does not.
+    # A site may provide the checksum if the user does not.
     vouched = "" if pinned else next((digest for site in places if (digest := site.digest(published))), "")
     found = ArtifactSource(
         kind=entry,
@@ -166,7 +166,7 @@ def locate(
 
 
 def _published(kind: Kind, version: str) -> tuple[str, str]:
-    """The publisher's URLs of a version and of its checksum; that one is empty where there is none."""
+    """Return the publisher's URLs of a version and of its checksum file (empty if there is none)."""
     url = kind.filled(kind.url, version)
     return url, url + kind.checksum_suffix if kind.checksum_suffix else kind.filled(kind.checksum_url, version)
 
@@ -174,7 +174,7 @@ def _published(kind: Kind, version: str) -> tuple[str, str]:
 def _of_publishers(
     url: str, checksum_url: str, places: t.Sequence[artifacts_sites.ArtifactSite], *, upstream: bool
 ) -> tuple[SourceLocation, ...]:
-    """Where a publisher's file is asked for: at the sites, then at its own; at that alone where there are none."""
+    """Return the sources of a publisher's file: the sites, then the publisher."""
     sources = [
         SourceLocation(url=site.at(url), checksum_url=site.at(checksum_url) if checksum_url else "", site=site)
         for site in places
@@ -185,10 +185,10 @@ def _of_publishers(
 
 
 def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
-    """Where a user's own file is asked for: at the sites that hold such files, then at its own.
+    """Return the sources of a user's own file: the sites that have such files, then its own URL.
 
     Raises:
-        ArtifactError: it is no URL.
+        ArtifactError: it is not a URL.
     """
     if not curl.is_url(url):
         raise ArtifactError(f"url of {what}", curl.redacted(url), "accepted is an http or https URL")
@@ -218,22 +218,22 @@ def resource(
     allowed_signers: object = None,
     **where: t.Any,
 ) -> dict[str, t.Any]:
-    """An artifact as a resource for node_state.
+    """Return an artifact as a resource for node_state.
 
     Args:
         kind: as in `locate`.
         version: as in `locate`.
         cache_dir: as in `locate`.
         proxy: URL of the proxy for the downloads.
-        no_proxy: addresses that are reached without it.
-        limit_rate: bytes a second of each download, as curl writes them (`500K`, `2M`).
-        ignore_revocation: go on where it cannot be asked whether a certificate was revoked.
-        parallel: how many downloads run side by side; None: as the resource decides.
-        allowed_signers: `artifact_allowed_signers`: who may have signed the programs in it, for all or by kind.
-        where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds`, `verify`, as `locate`.
+        no_proxy: addresses that are reached without the proxy.
+        limit_rate: maximum bytes per second of each download, in curl's notation (`500K`, `2M`).
+        ignore_revocation: continue if the revocation of a certificate cannot be checked.
+        parallel: number of parallel downloads; None: the resource's default.
+        allowed_signers: `artifact_allowed_signers`: allowed signers of its programs, for all kinds or by kind.
+        where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds` and `verify`, as in `locate`.
 
     Raises:
-        ArtifactError: one of these cannot be.
+        ArtifactError: a value is not acceptable.
     """
     found = locate(kind, version, cache_dir=cache_dir, **where)
     described: dict[str, t.Any] = {
@@ -262,7 +262,7 @@ def resource(
 
 
 def _verified_places(found: ArtifactSource) -> dict[str, t.Any]:
-    """Where a file is asked for, and what verifies it, as properties of its resource."""
+    """Return the sources and the verification of a file as properties of its resource."""
     described: dict[str, t.Any] = {}
     extra = [_source(source.url, source.checksum_url, source.site) for source in found.sources if source.site]
     if extra:
@@ -271,7 +271,7 @@ def _verified_places(found: ArtifactSource) -> dict[str, t.Any]:
     described["urls"] = [source.url for source in own]
     described["upstream"] = found.upstream
     if found.upstream_checksum:
-        # Pinned ones, too: without the pin, later runs know of the publisher's file only.
+        # Also for a pinned file: without the pin, later runs know only the publisher's file.
         described["upstream_checksum"] = found.upstream_checksum
     if found.kind.algorithm != "SHA256":
         described["checksum_algorithm"] = found.kind.algorithm

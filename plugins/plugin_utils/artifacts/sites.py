@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where artifacts are asked for, in order: the sites of `artifact_sites`, then the publishers themselves."""
+"""The sources of artifacts in order: the sites of `artifact_sites`, then the publishers."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ _KEYS = ("url", "query", "headers", "proxy", "no_proxy", "overrides", "ignore_re
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactSite:
-    """One place that holds what the publishers publish: their host is its first folder."""
+    """A site with the publishers' files; its first folder is the publisher's host."""
 
     url: str
     query: str = ""
-    """Appended to every URL: a signature of a storage account (SAS); secret."""
+    """Query that is appended to every URL, such as the signature of a storage account (SAS); secret."""
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Sent with every request; secret."""
+    """Headers that are sent with every request; secret."""
     proxy: str | None = None
-    """None: that of all downloads; empty: none."""
+    """Proxy; None: that of all downloads; empty: none."""
     no_proxy: str | None = None
     overrides: bool = False
-    """It holds users' own URLs too (a bundle of all that a play needs)."""
+    """Whether it also has the files of users' own URLs, as a bundle does."""
     ignore_revocation: bool = False
-    """Nobody tells whether its certificate was revoked: a private authority's."""
+    """Whether to ignore that the revocation of its certificate cannot be checked, as with private authorities."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """SHA-256 of its files, by path below `url`, where somebody vouches for them (a bundle's signed index)."""
+    """Verified SHA-256 of its files, by path below `url` (a bundle's signed index)."""
 
     def digest(self, url: str) -> str:
-        """The SHA-256 that the site vouches for, of a publisher's URL; empty where it does not."""
+        """Return the site's verified SHA-256 for a publisher's URL; empty if it has none."""
         parts = urllib.parse.urlsplit(url)
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 
     def at(self, url: str) -> str:
-        """Where a publisher's URL is found here, with the signature."""
+        """Return the site's URL for a publisher's URL, with the signature."""
         parts = urllib.parse.urlsplit(url)
         found = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
         return f"{found}?{self.query}" if self.query else found
 
 
 def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
-    """The sites, in order.
+    """Return the sites in order.
 
     Args:
-        given: `artifact_sites`: a list of URLs, or of mappings with the fields of `Site`.
-        mirror: `artifact_mirror`, the short form of one more site.
+        given: `artifact_sites`, a list of URLs or of mappings with the fields of `Site`.
+        mirror: `artifact_mirror`, a short form of one more site.
 
     Raises:
-        ArtifactError: one of them is none; the message shows no signature.
+        ArtifactError: an entry is not a site; the message contains no signature.
     """
     if given is None or given == "":
         given = []
@@ -108,7 +108,7 @@ def _flag(value: object, where: str) -> bool:
 
 
 def _is_base(url: str) -> bool:
-    # A folder of the node: what was pushed there.
+    # A folder of the node with uploaded files.
     schemes = ("http://", "https://", "file:///")
     return url.startswith(schemes) and curl.is_url(url.rstrip("/") + "/") and not set("?#") & set(url)
 

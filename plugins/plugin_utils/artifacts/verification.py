@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which downloads nothing verifies: no checksum at all, or one from the plain-HTTP place that it is to check."""
+"""Find downloads that nothing verifies: without a checksum, or with one from the same plain-HTTP source."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ WARN, STRICT = "warn", "strict"
 
 
 class Unverified(t.NamedTuple):
-    """Something that nothing verifies."""
+    """An unverified download."""
 
     variable: str
     value: str
-    """As it may be shown."""
+    """The value without secrets."""
     why: str
     fix: str
 
@@ -29,32 +29,32 @@ class Unverified(t.NamedTuple):
 
 
 def check_mode(verify: object) -> None:
-    """Checks the value of `artifact_verify`.
+    """Check the value of `artifact_verify`.
 
     Raises:
-        ArtifactError: there is no such value.
+        ArtifactError: the value is not acceptable.
     """
     if verify not in (WARN, STRICT):
         raise ArtifactError(VARIABLE, verify, f"accepted are {WARN} and {STRICT}")
 
 
 def is_clear(url: str) -> bool:
-    """Whether whoever is on the way can change what a URL brings."""
+    """Return whether others on the network can change what a URL delivers."""
     return url.lower().startswith("http:")
 
 
 def host(url: str) -> str:
-    """Host and port of a URL."""
+    """Return host and port of a URL."""
     return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
 
 
 def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str:
-    """Why nothing verifies a download; empty where something does.
+    """Return why nothing verifies a download, or an empty string.
 
     Args:
-        sha256: pinned, or vouched for by a site.
-        checksum_urls: the checksum file of each place that is asked; empty where it has none.
-        custom: it is a user's own URL.
+        sha256: expected SHA-256: pinned, or from a site.
+        checksum_urls: URL of each source's checksum file; empty if it has none.
+        custom: whether the URL is a user's own.
     """
     urls = list(checksum_urls)
     if sha256:
@@ -68,16 +68,16 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """What nothing verifies of the artifacts that roles install, the same for all hosts.
+    """Return the unverified artifacts of roles; they are the same for all hosts.
 
     Args:
-        values: the roles' variables, as far as they are set.
-        roles: roles whose artifacts are downloaded.
+        values: the roles' variables that are set.
+        roles: the roles whose artifacts are downloaded.
     """
     found: list[Unverified] = []
     clear: dict[str, list[Kind]] = {}
     for kind in _used(values, roles):
-        # The URL itself may carry a signature.
+        # The URL itself may contain a signature.
         if values.get(f"{kind.variables}_url"):
             why = f"{kind.variables}_url comes without a checksum"
         elif not (kind.checksum_suffix or kind.checksum_url):
@@ -99,7 +99,7 @@ def _of_site(url: str, kinds: t.Sequence[Kind]) -> Unverified:
 
 
 def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator[Kind]:
-    """The kinds that roles install and nobody pins."""
+    """Return the kinds that roles install without a pinned checksum."""
     for kind in catalogue().values():
         if not kind.variables or not any(
             kind.variables == role or kind.variables.startswith(f"{role}_") for role in roles
@@ -115,7 +115,7 @@ def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator
 
 
 def _clear_sites(kind: Kind, values: t.Mapping[str, t.Any]) -> list[artifacts_sites.ArtifactSite]:
-    """The sites that a kind is asked for over plain HTTP, its checksum too; none where a site vouches for it."""
+    """Return the sites that deliver a kind and its checksum over plain HTTP; none if a site has a verified checksum."""
     role = next((name for name in values if name.endswith("_artifact_sources") and _is_of(kind, name)), "")
     sources = values.get(role) or {}
     mirror = values.get(role.replace("_artifact_sources", "_artifact_mirror")) or ""

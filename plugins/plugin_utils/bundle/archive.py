@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes a container image's archive: blob by blob, none of them whole in memory, the same bytes for the same image."""
+"""Write the archive of a container image, in pieces; the same image always gives the same bytes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .registry import Image
 def write(
     target: pathlib.Path, name: str, image: Image, manifests: t.Sequence[Manifest], blobs: t.Mapping[str, pathlib.Path]
 ) -> None:
-    """Writes an archive.
+    """Write an archive.
 
     Args:
-        target: the file.
-        name: the image's whole reference.
-        image: what the registry says of it.
-        manifests: what of it goes in, the best first.
+        target: the file to write.
+        name: the full reference of the image.
+        image: the image as the registry describes it.
+        manifests: the manifests to include, the best match first.
         blobs: configurations and layers by digest.
     """
     documents = images.layout_files(name, image.top, manifests[0])
@@ -38,7 +38,7 @@ def write(
 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:
-    """A header that depends on the content only."""
+    """Return a tar header that depends only on the content."""
     header = tarfile.TarInfo(name)
     header.mode, header.size = 0o644, size
     return header

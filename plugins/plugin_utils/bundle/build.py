@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Makes a bundle: fetches what its folder lacks, several files at once, and signs what it has then."""
+"""Make a bundle: download what its folder lacks, several files at once, and sign the result."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if t.TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """How a bundle is made."""
+    """Options of the build."""
 
     parallel: int = 4
-    """Downloads at once."""
+    """Number of parallel downloads."""
     refresh: bool = False
-    """Ask for everything again: tags move, and files without a checksum change."""
+    """Download everything again, because tags and files without a checksum may have changed."""
     prune: bool = False
-    """Remove what nobody wants any more."""
+    """Remove files that are no longer requested."""
     check_mode: bool = False
 
 
 @dataclasses.dataclass(kw_only=True)
 class BuildResult:
-    """What came of it."""
+    """The result of the build."""
 
     fetched: list[str] = dataclasses.field(default_factory=list)
-    """Paths of what was fetched; in check mode: what would be."""
+    """Paths of the downloaded files; in check mode, of those that would be downloaded."""
     removed: list[str] = dataclasses.field(default_factory=list)
     failures: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -54,14 +54,14 @@ class BuildResult:
 
 
 class Builder:
-    """Makes one bundle.
+    """Builds one bundle.
 
     Args:
-        directory: its folder.
-        key: signs the index.
-        fetcher: asks servers.
-        options: how.
-        say: shows a line to whoever runs this.
+        directory: the bundle's folder.
+        key: the key that signs the index.
+        fetcher: downloads from servers.
+        options: options of the build.
+        say: prints a line of progress.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Builder:
         """Filled while it runs."""
 
     def run(self, wanted: BundleContent) -> BuildResult:
-        """Fetches what is wanted and not there; what fails does not keep the rest.
+        """Download the requested files that are missing; a failed file does not stop the others.
 
         Raises:
             BundleError: the folder cannot be used.
@@ -110,10 +110,10 @@ class Builder:
                 raise BundleError(f"bundle_dir {self._directory}: another run makes this bundle now") from None
             yield
 
-    # --- What is there.
+    # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """What an earlier run signed and is still so; the rest is fetched anew."""
+        """Return the entries that an earlier run signed and whose files are unchanged; the rest is downloaded again."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:
@@ -124,7 +124,7 @@ class Builder:
         self.made.warnings += [f"{problem}; it is fetched again" for problem in problems if problem]
         return {path: entry for (path, entry), problem in zip(entries.items(), problems, strict=True) if not problem}
 
-    # --- Fetching.
+    # --- Downloading.
 
     def _fetch(self, wanted: BundleContent, kept: t.Mapping[str, IndexEntry]) -> None:
         failures: dict[int, str] = {}
@@ -143,7 +143,7 @@ class Builder:
                     continue
                 self.made.entries |= new
                 if any(kept.get(path) != entry for path, entry in new.items()):
-                    # At once: a run that is killed loses what is not whole, and nothing else.
+                    # Without delay, so that a killed run loses unfinished files only.
                     self._sign({**kept, **self.made.entries})
         self.made.failures += [failures[number] for number in sorted(failures)]
 
@@ -170,12 +170,12 @@ class Builder:
         if file.sums is None:
             found += ((source, None) for source in file.sources)
         else:
-            # Each place has both, in the same order.
+            # Every source has both, in the same order.
             found += zip(file.sources, file.sums.sources, strict=True)
         return found
 
     def _is(self, file: BundleFile, entry: IndexEntry) -> bool:
-        """Whether what is there is what is expected now. The index has the SHA-256 only."""
+        """Return whether an existing file is the expected one. The index has its SHA-256 only."""
         if file.checksum is None:
             return True
         expected = file.checksum.digest.lower()
@@ -188,7 +188,7 @@ class Builder:
             return False
 
     def _one(self, file: BundleFile, source: FetchSource, sums: FetchSource | None) -> list[IndexEntry]:
-        """A file from one place, with its checksum file where it has one."""
+        """Download a file from one source, with its checksum file if there is one."""
         checksum, data = file.checksum, b""
         if file.sums is not None and sums is not None:
             data, checksum = self._sums(file.sums, sums)
@@ -199,7 +199,7 @@ class Builder:
         self._place(target, file.path)
         entries = [self._entry(file, file.path, file.kind, index.bare(source.url), fetched)]
         if file.sums is not None and sums is not None:
-            # Beside the file that it is of, and not before; two files may share one.
+            # Only together with its file; two files may share a checksum file.
             beside = self._part(f"{file.path} {file.sums.path}")
             beside.write_bytes(data)
             self._place(beside, file.sums.path)
@@ -208,7 +208,7 @@ class Builder:
         return entries
 
     def _sums(self, sums: ChecksumFile, source: FetchSource) -> tuple[bytes, Checksum]:
-        """A checksum file, and what it says."""
+        """Download a checksum file and read it."""
         data, dummy = self._fetcher.document(source)
         listed = checksum_in(data.decode("utf-8", "replace"), sums.name, sums.algorithm)
         if listed is None:
@@ -247,7 +247,7 @@ class Builder:
     def _archives(
         self, image: BundleImage, found: Image, registry: RegistryClient, kept: t.Mapping[str, IndexEntry]
     ) -> list[IndexEntry]:
-        """One archive for each set of manifests: versions of Windows that run the same share one."""
+        """Return one archive for each set of manifests; versions of Windows that use the same set share an archive."""
         versions: dict[str, list[str]] = {}
         for version, manifests in found.manifests.items():
             if manifests:
@@ -285,7 +285,7 @@ class Builder:
     ) -> Fetched:
         blobs: dict[str, pathlib.Path] = {}
         for part in (part for one in manifests for part in one.parts):
-            # Known by the archive too: two threads may want the same blob.
+            # The name includes the archive's, because two threads may need the same blob.
             blobs[part.digest] = self._part(f"{path}/{part.digest}")
             registry.blob(name, part, blobs[part.digest])
         target = self._part(path)
@@ -304,10 +304,10 @@ class Builder:
             )
         return self._registries[host]
 
-    # --- Files of the folder.
+    # --- Files in the folder.
 
     def _part(self, path: str) -> pathlib.Path:
-        """Where a file lies until it is whole: by the same name in the next run."""
+        """Return the path of an unfinished file, which is the same in the next run."""
         return self._work / f"{hashlib.sha256(path.encode()).hexdigest()[:24]}.part"
 
     def _place(self, part: pathlib.Path, path: str) -> None:
@@ -332,10 +332,11 @@ class Builder:
         )
 
     def _finish(self, kept: t.Mapping[str, IndexEntry]) -> None:
-        """Signs what is there now, and removes what is not wanted."""
+        """Sign the present files, and remove those that are not requested."""
         entries = dict(self.made.entries)
         for path, entry in kept.items():
-            # What failed now was good yesterday, and what nobody wants any more stays unless it is to go.
+            # A file that failed to download now keeps its earlier entry. Files that are not requested stay unless
+            # `prune` is on.
             goes = self._options.prune and not self.made.failures
             if path not in entries and not goes and not self._replaced(entry):
                 entries[path] = entry
@@ -353,12 +354,12 @@ class Builder:
             shutil.rmtree(self._work)
 
     def _sign(self, entries: t.Mapping[str, IndexEntry]) -> None:
-        """Writes the index and its signature, where they are not there already."""
+        """Write the index and its signature if they differ from the present ones."""
         if signing.write(self._directory, self._key, entries.values()):
             self.made.signed = True
 
     def _replaced(self, entry: IndexEntry) -> bool:
-        """Whether another archive has taken the place of this one: its tag moved on."""
+        """Return whether another archive replaces this one because its tag has moved."""
         if entry.kind != "container-image":
             return False
         others = [other for other in self.made.entries.values() if (other.kind, other.name) == (entry.kind, entry.name)]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a bundle has to hold for a host: read off the very resources that converge it. Pure."""
+"""Derive the content of a bundle from the resources that converge a host (no I/O)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .index import BundleError, bare, file_name, mirror_path
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ChecksumFile:
-    """A checksum file as a publisher writes it."""
+    """A publisher's checksum file."""
 
     path: str
-    """In the bundle."""
+    """Path in the bundle."""
     sources: tuple[FetchSource, ...]
-    """In the order of those of the file; the same number."""
+    """Its sources, one for each source of the file and in the same order."""
     name: str
-    """The file's name in it."""
+    """Name of the file in the checksum file."""
     algorithm: t.Literal["SHA256", "SHA512"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BundleFile:
-    """A file that a bundle has to hold."""
+    """A file that the bundle must contain."""
 
     path: str
     kind: str
@@ -39,20 +39,20 @@ class BundleFile:
     version: str
     sources: tuple[FetchSource, ...] = ()
     local: str = ""
-    """A file of the controller's, which is copied."""
+    """A file on the controller, which is copied."""
     checksum: Checksum | None = None
     sums: ChecksumFile | None = None
     windows: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
-        """Where it comes from, as it may be shown."""
+        """Return its origin as text without secrets."""
         return self.local or (bare(self.sources[-1].url) if self.sources else "")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BundleImage:
-    """A container image that a bundle has to hold."""
+    """A container image that the bundle must contain."""
 
     name: str
     windows: tuple[str, ...]
@@ -64,15 +64,15 @@ class BundleImage:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BundleContent:
-    """All that a bundle has to hold."""
+    """Everything that the bundle must contain."""
 
     files: t.Mapping[str, BundleFile]
-    """By path."""
+    """Files by path."""
     images: t.Mapping[str, BundleImage]
-    """By reference."""
+    """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """What both want.
+        """Return the union with another content.
 
         Raises:
             BundleError: they contradict each other.
@@ -110,12 +110,12 @@ def of_resources(
     windows: t.Sequence[str],
     registries: t.Mapping[str, t.Any],
 ) -> BundleContent:
-    """What resources need from the network.
+    """Return what resources download.
 
     Args:
-        resources: a host's.
-        windows: versions of Windows Server that the bundle is for.
-        registries: see registry.endpoints.
+        resources: the resources of a host.
+        windows: the versions of Windows Server that the bundle serves.
+        registries: as in `registry.endpoints`.
 
     Raises:
         BundleError: one of them cannot be bundled.
@@ -144,7 +144,7 @@ def _artifact(artifact: Artifact) -> BundleFile:
         checksum = Checksum(algorithm="SHA256", digest=artifact.sha256)
     elif artifact.sha512:
         checksum = Checksum(algorithm="SHA512", digest=artifact.sha512)
-    # In the order in which a node asks: file, checksum file, site.
+    # The order in which a node downloads: file, checksum file, site.
     places: list[tuple[str, str | None, Site | None]] = [(site.url, site.checksum_url, site) for site in artifact.sites]
     places += [(url, artifact.checksum_url, None) for url in artifact.urls]
     summed = checksum is None and any(place[1] for place in places)
@@ -164,9 +164,9 @@ def _artifact(artifact: Artifact) -> BundleFile:
 
 
 def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None, Site | None]]) -> ChecksumFile:
-    """The checksum file, from the same places as the file."""
+    """Return the checksum file, from the same sources as the file."""
     url, sums = places[0][0], places[0][1]
-    # Where nobody says, what a place appends to the file's own path is what the publisher appends.
+    # By default the suffix that a source appends to the file's path is the publisher's suffix.
     upstream = (
         artifact.upstream_checksum or artifact.checksum_url or bare(own) + bare(sums or "").removeprefix(bare(url))
     )
@@ -179,12 +179,12 @@ def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None
 
 
 def _source(artifact: Artifact, url: str, site: Site | None) -> FetchSource:
-    """A place and the way there, as the node would go it."""
+    """Return a source with its proxy settings, as the node would use it."""
     proxy, no_proxy, headers = artifact.proxy, artifact.no_proxy, artifact.headers
     if site is not None:
         proxy = proxy if site.proxy is None else site.proxy
         no_proxy, headers = site.no_proxy or no_proxy, site.headers or headers
-    # A list may have come as one text.
+    # A list may be given as one text.
     exceptions = tuple(entry.strip() for text in no_proxy for entry in text.split(","))
     return FetchSource(url=url, headers=dict(headers), proxy=proxy, no_proxy=exceptions)
 
@@ -205,7 +205,7 @@ def _image(image: ContainerImage, windows: tuple[str, ...], registries: t.Mappin
 def of_patches(
     patches: t.Iterable[Patch], windows: t.Sequence[str], proxy: str | None, no_proxy: tuple[str, ...]
 ) -> BundleContent:
-    """The files of patches; those without one come from Windows Update, and no bundle has them."""
+    """Return the files of patches. Patches without a file come from Windows Update and are not bundled."""
     files: dict[str, BundleFile] = {}
     for patch in patches:
         if patch.windows and not set(patch.windows) & set(windows):
@@ -226,7 +226,7 @@ def of_patches(
 
 
 def to_data(wanted: BundleContent) -> dict[str, t.Any]:
-    """As a task's result keeps it between hosts; it holds secrets."""
+    """Return the content as plain data for a task's result; it contains secrets."""
     return {
         "files": [dataclasses.asdict(file) for file in wanted.files.values()],
         "images": [dataclasses.asdict(image) for image in wanted.images.values()],
@@ -234,7 +234,7 @@ def to_data(wanted: BundleContent) -> dict[str, t.Any]:
 
 
 def from_data(data: t.Mapping[str, t.Any]) -> BundleContent:
-    """What `to_data` gave."""
+    """Read the result of `to_data`."""
     files, images = {}, {}
     for item in data["files"]:
         sums = item["sums"]

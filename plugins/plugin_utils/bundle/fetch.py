@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Downloads on the controller: streamed to a file, resumed after a break, repeated with growing pauses, verified.
+"""Downloads on the controller: streamed to a file, resumed after an interruption, retried with backoff, verified.
 
-Nothing that is raised here holds a query, a user or a header.
+Exceptions of this module never contain a query, a user or a header.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ else:
 
 _BLOCK = 1024 * 1024
 _TIMEOUT = (30.0, 60.0)
-"""Seconds to connect, and between two pieces of an answer."""
+"""Time limits in seconds: for connecting, and between two pieces of a response."""
 _REDIRECTS = 10
 _TELL = 10.0
-"""Seconds between two lines about a download."""
+"""Seconds between two progress lines of a download."""
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LONGEST_PAUSE = 120.0
 _SMALL = 4 * 1024 * 1024
-"""Bytes of a document that is kept in memory (checksum file, manifest, token)."""
+"""Maximum size of a document that is read into memory (checksum file, manifest, token), in bytes."""
 _PAGE = re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE)
 
 
@@ -48,7 +48,7 @@ _T = t.TypeVar("_T")
 
 
 class FetchError(BundleError):
-    """One source that did not give what was wanted."""
+    """A source failed."""
 
     def __init__(self, url: str, why: str, status: int = 0, challenge: str = "") -> None:
         super().__init__(f"{bare(url)}: {why}")
@@ -59,29 +59,29 @@ class FetchError(BundleError):
 
 
 class ContentError(FetchError):
-    """What came is not what was wanted: asking again may help once, going on with it never."""
+    """The content is wrong. A new download may help once; resuming never does."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FetchSource:
-    """One place to ask, and the way there; all of it may be secret."""
+    """A source with its proxy settings; all of it may be secret."""
 
     url: str = dataclasses.field(repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     proxy: str | None = dataclasses.field(default=None, repr=False)
-    """None: as the controller's environment says; empty: none."""
+    """URL of the proxy. None: as in the controller's environment; empty: no proxy."""
     no_proxy: tuple[str, ...] = ()
-    """Hosts, domains and networks that are reached without it."""
+    """Hosts, domains and networks that are reached without the proxy."""
     ca: str = ""
-    """Authorities in PEM, or the path of their file; empty: those of REQUESTS_CA_BUNDLE, or the system's."""
+    """Certificate authorities in PEM, or the path of their file; empty: those of REQUESTS_CA_BUNDLE or the system."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """Where others chose the URL: the hosts of private networks that may be asked all the same; None: all may."""
+    """For URLs that others chose: the hosts in private networks that may still be contacted; None: all of them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Checksum:
-    """What a file has to be."""
+    """Expected content of a file."""
 
     algorithm: t.Literal["SHA256", "SHA512"]
     digest: str
@@ -89,19 +89,20 @@ class Checksum:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """A file that came."""
+    """A downloaded file."""
 
     sha256: str
     size: int
 
 
 class Fetcher:
-    """Asks servers; may be used by several threads.
+    """Downloads files; may be used by several threads.
 
     Args:
-        attempts: for each source.
-        say: shows a line to whoever runs this, while a long download runs.
-        sleep, clock: for tests.
+        attempts: number of attempts for each source.
+        say: prints a line of progress during a long download.
+        sleep: replaces time.sleep in tests.
+        clock: replaces time.monotonic in tests.
     """
 
     def __init__(
@@ -124,10 +125,10 @@ class Fetcher:
         """Of bodies, about: threads may count at once."""
 
     def document(self, source: FetchSource, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
-        """A small document and the headers of its answer.
+        """Download a small document, and return it with the headers of the response.
 
         Raises:
-            FetchError: it does not come.
+            FetchError: the download failed.
         """
 
         def once() -> tuple[bytes, c.Mapping[str, str]]:
@@ -142,15 +143,15 @@ class Fetcher:
         return self._patiently(once)
 
     def file(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None = None) -> Fetched:
-        """Writes a file; a part of it that is there is continued where a checksum says whether that went well.
+        """Download a file. An unfinished download is resumed if a checksum can verify the result.
 
         Args:
-            source: where it is.
-            target: path of the file; a failed download leaves what came, a wrong one nothing.
-            checksum: what it has to be; None: whatever comes, unless it is a page of HTML.
+            source: where to download it.
+            target: path of the file; a failed download stays there, wrong content is removed.
+            checksum: expected content; None: accept anything but an HTML page.
 
         Raises:
-            FetchError: it does not come, or is not what was wanted.
+            FetchError: the download failed, or the content is wrong.
         """
         if checksum is None:
             target.unlink(missing_ok=True)
@@ -161,7 +162,7 @@ class Fetcher:
             target.unlink(missing_ok=True)
             if not resumed:
                 raise
-        # What was there may have been of another file.
+        # The unfinished download may have been that of another file.
         return self._whole(source, target, checksum)
 
     def _whole(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
@@ -170,16 +171,16 @@ class Fetcher:
             self._patiently(lambda: self._more(source, target, tag))
             return self._checked(source, target, checksum)
         except OSError as error:
-            # A full disk is no fault of the source's.
+            # A full disk is not an error of the source.
             raise BundleError(f"{target.parent}: {error.strerror or error}") from error
 
     def _more(self, source: FetchSource, target: pathlib.Path, tag: list[str]) -> None:
-        """One attempt: from where the file ends.
+        """Make one attempt, which resumes at the end of the file.
 
         Args:
-            source: where it is.
-            target: what came so far.
-            tag: the ETag of an earlier attempt, if any: another one means another file.
+            source: where to download it.
+            target: the unfinished download.
+            tag: the ETag of an earlier attempt, if any; another ETag means another file.
         """
         have = target.stat().st_size if target.exists() else 0
         headers = {"Range": f"bytes={have}-"} if have else {}
@@ -229,7 +230,7 @@ class Fetcher:
         return Fetched(sha256=sums["SHA256"].hexdigest(), size=size)
 
     def _patiently(self, attempt: t.Callable[[], _T]) -> _T:
-        """Repeats what failed for a passing reason."""
+        """Retry after temporary failures."""
         for number in range(self._attempts):
             try:
                 return attempt()
@@ -243,11 +244,11 @@ class Fetcher:
 
     @contextlib.contextmanager
     def _ask(self, source: FetchSource, headers: t.Mapping[str, str]) -> t.Iterator[requests.Response]:
-        """One request, redirects followed; secrets are for the first host only."""
+        """Send one request and follow redirects; only the first host gets the secrets."""
         url, own = source.url, dict(source.headers)
         with requests.Session() as session:
             session.trust_env = source.proxy is None
-            # Without it, requests looks for a password in .netrc.
+            # Otherwise requests looks for a password in .netrc.
             session.auth = lambda request: request
             for dummy in range(_REDIRECTS + 1):
                 if source.inside is not None and is_inside(url, source.inside):
@@ -294,7 +295,7 @@ class Fetcher:
             raise _problem(source.url, error) from None
 
     def _blocks(self, source: FetchSource, answer: requests.Response, size: int) -> t.Iterator[bytes]:
-        """The body as it came: not unpacked, and whole."""
+        """Yield the complete body without decompressing it."""
         wanted = answer.headers.get("Content-Length", "")
         left = int(wanted) if wanted.isdecimal() else None
         try:
@@ -303,28 +304,28 @@ class Fetcher:
                 left = None if left is None else left - len(block)
                 yield block
         except Exception as error:
-            # urllib3's own exceptions, and those of sockets.
+            # Exceptions of urllib3 and of sockets.
             raise _problem(source.url, error) from None
         if left:
             raise _RetryableError(source.url, "the connection broke off")
 
 
 class _Authorities:
-    """Certificates of authorities as the library wants them: files."""
+    """Provides certificates of authorities as files, which the library expects."""
 
     def __init__(self) -> None:
         self._files: dict[str, t.IO[bytes]] = {}
         self._lock = threading.Lock()
 
     def of(self, source: FetchSource) -> bool | str:
-        """What verifies a source's certificate."""
+        """Return the file that verifies a source's certificate."""
         if not source.verify:
             return False
         if "-----BEGIN" not in source.ca:
             return source.ca or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
         with self._lock:
             if source.ca not in self._files:
-                # It goes with the object.
+                # Removed together with the object.
                 file = tempfile.NamedTemporaryFile(prefix="winkube-ca-")  # noqa: SIM115
                 file.write(source.ca.encode())
                 file.flush()
@@ -333,7 +334,7 @@ class _Authorities:
 
 
 class _RetryableError(Exception):
-    """An attempt that may go better the next time."""
+    """A retry may succeed."""
 
     def __init__(self, url: str, why: str, status: int = 0, pause: float | None = None) -> None:
         super().__init__(why)
@@ -341,7 +342,7 @@ class _RetryableError(Exception):
 
 
 def _refuse(url: str, answer: requests.Response) -> None:
-    """Raises where the answer is no file."""
+    """Raise if the response is not a file."""
     status = answer.status_code
     if status in (200, 206, 416):
         return
@@ -352,7 +353,7 @@ def _refuse(url: str, answer: requests.Response) -> None:
 
 
 def retry_after(value: str | None, now: float | None = None) -> float | None:
-    """Seconds that a server asks to wait (RFC 9110, 10.2.3), within reason."""
+    """Return the seconds that a server asks to wait (RFC 9110, 10.2.3), up to a limit."""
     if value is None:
         return None
     if re.fullmatch(r"\s*\d{1,9}\s*", value, re.ASCII):
@@ -371,7 +372,7 @@ def _starts_at(header: str | None, offset: int) -> bool:
 
 
 def _problem(url: str, error: Exception) -> Exception:
-    """What went wrong, without the URL that the library's own text holds."""
+    """Return the error as text without the URL that the library's own message contains."""
     text = str(error)
     if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
         return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")

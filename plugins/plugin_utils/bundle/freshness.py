@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a bundle is the newest that this controller has seen: an older one, signed as well, has known holes again."""
+"""Refuse bundles that are older than the newest one that this controller has used: they may have known holes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OLDER = (
 
 
 def state_file() -> pathlib.Path:
-    """Where this user's controller remembers what it has seen (XDG Base Directory Specification)."""
+    """Return the file in which the controller records the bundles it has used (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return pathlib.Path(base).expanduser() / "winkube" / "bundles.json"
 
@@ -32,21 +32,21 @@ def state_file() -> pathlib.Path:
 def check(
     bundle: Bundle, public: str, *, max_age: int, allow_older: bool, state: pathlib.Path, now: datetime.datetime
 ) -> str:
-    """Refuses a bundle that is too old, or older than one that was used from the same folder, and remembers it.
+    """Refuse a bundle that is too old, or older than one that was used from the same folder; record it otherwise.
 
     Args:
-        bundle: verified.
-        public: its key, or the path of the key's file.
-        max_age: days since it was signed; 0 accepts any.
-        allow_older: accept an older one than the last, which is the newest from then on.
-        state: file of what was seen.
+        bundle: a verified bundle.
+        public: its public key, or the path of the key's file.
+        max_age: maximum number of days since it was signed; 0: no maximum.
+        allow_older: accept an older bundle than the last one; it counts as the newest from then on.
+        state: file of the recorded bundles.
         now: the time.
 
     Returns:
-        Why nothing could be remembered; empty where it was.
+        Why the bundle could not be recorded, or an empty string.
 
     Raises:
-        BundleError: it is too old.
+        BundleError: the bundle is too old.
     """
     where, stamp = f"bundle_dir {bundle.directory}", bundle.stamp
     age = stamp.age(now)
@@ -72,7 +72,7 @@ def check(
 
 
 def _name(bundle: Bundle, public: str) -> str:
-    """Which bundle it is: its key and its folder. One key may sign several."""
+    """Return the identity of a bundle: its key and its folder, because one key may sign several bundles."""
     key = keys.public_pem(keys.public_key(public))
     return hashlib.sha256(key + b"\0" + str(bundle.directory).encode()).hexdigest()
 

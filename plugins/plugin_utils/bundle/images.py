@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images as a bundle has them: references, which entries of a list a Windows build takes, archives. Pure.
+"""Container images in a bundle: references, index entries that match a Windows build, archives (no I/O).
 
 Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
 """
@@ -25,8 +25,8 @@ MANIFESTS = (
 )
 BUILDS: t.Mapping[str, int] = {"2019": 17763, "2022": 20348, "23H2": 25398, "2025": 26100}
 _STABLE = 20348
-"""From this build on Windows runs containers of older builds, down to this one (learn.microsoft.com: Windows container
-version compatibility; hcsshim osversion.CheckHostAndContainerCompat)."""
+"""The first build that runs containers of older builds, and the oldest build that these may have (learn.microsoft.com:
+Windows container version compatibility; hcsshim osversion.CheckHostAndContainerCompat)."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _REFERENCE = re.compile(
     r"(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)/(?P<path>[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
@@ -38,7 +38,7 @@ _LARGEST = 2**50
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What a container image is asked for by."""
+    """A reference to a container image."""
 
     host: str
     path: str
@@ -47,12 +47,12 @@ class Reference:
 
     @property
     def wanted(self) -> str:
-        """What a registry is asked for: the digest, or the tag."""
+        """What a registry is asked for: the digest or the tag."""
         return self.digest or self.tag
 
 
 def reference(text: str) -> Reference:
-    """Reads a whole reference: registry/repository:tag, or …@sha256:….
+    """Parse a full reference: registry/repository:tag, or …@sha256:….
 
     Raises:
         BundleError: it is none.
@@ -65,13 +65,13 @@ def reference(text: str) -> Reference:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Descriptor:
-    """What points at a manifest or blob."""
+    """A descriptor of a manifest or blob."""
 
     digest: str
     size: int
     media_type: str = ""
     urls: tuple[str, ...] = ()
-    """Where a layer is found that the registry may not have (foreign, non-distributable)."""
+    """URLs of a foreign (non-distributable) layer, which the registry may not have."""
     platform: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
 
 
@@ -90,12 +90,12 @@ class Manifest:
 
 
 def digest_of(data: bytes) -> str:
-    """The digest of some bytes."""
+    """Return the digest of bytes."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def document(data: bytes, what: str) -> dict[str, t.Any]:
-    """A registry's JSON.
+    """Parse JSON from a registry.
 
     Raises:
         BundleError: it is none.
@@ -110,12 +110,12 @@ def document(data: bytes, what: str) -> dict[str, t.Any]:
 
 
 def is_index(found: t.Mapping[str, t.Any]) -> bool:
-    """Whether a document lists manifests of several platforms."""
+    """Return whether a document is an index of manifests for several platforms."""
     return "manifests" in found
 
 
 def descriptor(found: object, what: str) -> Descriptor:
-    """Reads a descriptor.
+    """Parse a descriptor.
 
     Raises:
         BundleError: it is none.
@@ -140,7 +140,7 @@ def descriptor(found: object, what: str) -> Descriptor:
 
 
 def manifest(own: Descriptor, found: t.Mapping[str, t.Any], what: str) -> Manifest:
-    """Reads the manifest of one platform.
+    """Parse the manifest of one platform.
 
     Raises:
         BundleError: it is none.
@@ -156,7 +156,7 @@ def manifest(own: Descriptor, found: t.Mapping[str, t.Any], what: str) -> Manife
 
 
 def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
-    """Whether a Windows Server may run an image for a platform.
+    """Return whether a version of Windows Server can run images of a platform.
 
     Args:
         platform: `os`, `architecture`, perhaps `os.version`.
@@ -171,7 +171,7 @@ def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
 
 
 def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
-    """The Windows build that an image is for; None: any."""
+    """Return the Windows build of a platform; None: any."""
     version = str(platform.get("os.version") or "")
     if not version:
         return None
@@ -180,11 +180,11 @@ def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
 
 
 def fitting(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
-    """The entries of a list that any containerd takes for a Windows Server, the best first.
+    """Return the entries of an index that containerd accepts on a Windows Server, the best match first.
 
-    All of them, not the best alone: `ctr images import` walks every entry that its platform matches, and fails where
-    one of those is not in the archive (containerd/containerd#12908, #11344); others may be missing
-    (containerd/containerd#9554). So the index stays as it is, and its digest with it.
+    All of them are needed: `ctr images import` reads every entry that its platform matches, and fails if one is not in
+    the archive (containerd/containerd#12908, #11344); other entries may be missing (containerd/containerd#9554). So the
+    index and its digest stay unchanged.
     """
 
     def order(entry: Descriptor) -> tuple[bool, list[int]]:
@@ -195,15 +195,15 @@ def fitting(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
 
 
 def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]:
-    """The documents of an archive beside its blobs: an OCI image layout that `docker load` takes, too.
+    """Return the documents of an archive: an OCI image layout that `docker load` also accepts.
 
-    containerd prefers the layout, and takes the name from the annotation (core/images/archive/importer.go); Docker's
-    own store reads manifest.json, whose layers may be compressed (moby/moby image/tarexport/load.go).
+    containerd prefers the layout and reads the name from the annotation (core/images/archive/importer.go). Docker's own
+    store reads manifest.json, whose layers may be compressed (moby/moby image/tarexport/load.go).
 
     Args:
-        name: the whole reference.
-        top: what the reference names: a list, or a manifest.
-        best: the manifest that this Windows takes.
+        name: the full reference.
+        top: the index or manifest that the reference names.
+        best: the manifest that this Windows uses.
     """
     ref = reference(name)
     annotations = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": ref.tag or ref.digest}
@@ -227,20 +227,20 @@ def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]
 
 
 def blob_path(digest: str) -> str:
-    """Where a blob lies in an archive."""
+    """Return the path of a blob in an archive."""
     return f"blobs/sha256/{digest.partition(':')[2]}"
 
 
 def archive_path(name: str, parts: t.Iterable[str]) -> str:
-    """Where an image's archive lies in a bundle: its name says what is in it.
+    """Return the path of an image's archive in a bundle; its name depends on the content.
 
     Args:
-        name: the whole reference.
-        parts: digests of all that is in it.
+        name: the full reference.
+        parts: digests of the content.
     """
     ref = reference(name)
     key = hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
-    # No folder on Windows ends in a dot, and a tag may.
+    # Folder names on Windows cannot end with a dot, but tags can.
     version = ref.digest.replace(":", "-") or ref.tag.rstrip(".") or "_"
     return f"images/{ref.host.replace(':', '_')}/{ref.path}/{version}/{key}.tar"
 

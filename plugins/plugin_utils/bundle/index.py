@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index of a bundle: which files it has, where they come from, and what they are. Pure.
+"""The index of a bundle: its files, their origins and checksums (no I/O).
 
-A bundle is a folder in the layout of a mirror (`HOST/PATH` of each file's own URL), with
-`images/`, `patches/`, the index and its signature.
+A bundle is a folder in the layout of a mirror (`HOST/PATH` of each file's URL) with `images/`, `patches/`, the index
+and its signature.
 """
 
 from __future__ import annotations
@@ -19,66 +19,66 @@ import urllib.parse
 INDEX = "index.json"
 SIGNATURE = "index.json.sig"
 WORK = ".work"
-"""Folder of what is not whole yet; nobody is served from there."""
+"""Folder of unfinished files, from which nothing is served."""
 FORMAT = 1
 _RESERVED = (INDEX, SIGNATURE, WORK)
 _LONGEST = 1024
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _DEVICE = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]", re.IGNORECASE)
-"""Names that are devices, with any extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
+"""Names of devices, with any extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
 class BundleError(Exception):
-    """A bundle that cannot be made or used; the text says which, why, and what would be accepted."""
+    """A bundle cannot be made or used; the message names the cause and what would be accepted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexEntry:
-    """One file of a bundle."""
+    """An index entry: one file of a bundle."""
 
     path: str
-    """Below the bundle's folder, with slashes."""
+    """Path below the bundle's folder, with slashes."""
     kind: str
-    """An artifact's kind, `checksum`, `container-image` or `patch`."""
+    """The kind of the artifact, or `checksum`, `container-image` or `patch`."""
     name: str
     version: str
     source: str
-    """Where it came from, without user, query and fragment."""
+    """Its origin without user, query and fragment."""
     sha256: str
     size: int
     time: str
-    """When it was fetched: ISO 8601, UTC."""
+    """Time of the download (UTC, ISO 8601)."""
     windows: tuple[str, ...] = ()
-    """For which versions of Windows Server; empty: all."""
+    """Versions of Windows Server that use it; empty: all."""
     digest: str = ""
-    """Of a container image: what its reference named."""
+    """For container images: the digest that the reference named."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexStamp:
-    """Which index of several it is: who has seen one refuses all before it."""
+    """The version of an index. A controller that has used one refuses all older ones."""
 
     serial: int = 0
-    """Grows with each index that is signed; 0: it was made before indexes had one."""
+    """Grows with each signed index; 0: the index has no version."""
     made: str = ""
-    """When it was signed: ISO 8601, UTC."""
+    """Time of the signature (UTC, ISO 8601)."""
 
     def after(self, now: datetime.datetime) -> IndexStamp:
-        """The stamp of the next index.
+        """Return the stamp of the next index.
 
-        Counted in seconds, so that a bundle that is made anew by the same key goes on where the lost one was.
+        It counts seconds, so that a bundle that replaces a lost one of the same key gets a higher number.
         """
         return IndexStamp(serial=max(self.serial + 1, int(now.timestamp())), made=now.strftime(_TIME))
 
     def age(self, now: datetime.datetime) -> datetime.timedelta | None:
-        """How long ago it was made; None where it does not say."""
+        """Return the age, or None if it is unknown."""
         if not self.made:
             return None
         return now - datetime.datetime.strptime(self.made, _TIME).replace(tzinfo=datetime.UTC)
 
 
 def path_problem(path: str) -> str:
-    """Why a path is none of a bundle's file; empty where it is one."""
+    """Return why a path cannot be that of a bundle's file, or an empty string."""
     if not path or len(path) > _LONGEST:
         return "it is empty or too long"
     if not path.isprintable() or any(letter in path for letter in '\\"<>|?*'):
@@ -98,18 +98,18 @@ def path_problem(path: str) -> str:
 
 
 def mirror_path(url: str) -> str:
-    """Where a bundle keeps what upstream has under a URL: host first, without user, query and fragment.
+    """Return the path of a URL's file in a bundle: the host first, without user, query and fragment.
 
     >>> mirror_path("https://dl.k8s.io/v1.37.1/a.tar.gz?sig=secret")
     'dl.k8s.io/v1.37.1/a.tar.gz'
 
     Raises:
-        BundleError: there can be no such file.
+        BundleError: the path is not a valid file name.
     """
     try:
         parts = urllib.parse.urlsplit(url)
         host = parts.netloc.rpartition("@")[2] if parts.hostname and parts.port != 0 else ""
-    except ValueError:  # a port that is no number
+    except ValueError:  # a port that is not a number
         parts, host = urllib.parse.urlsplit(""), ""
     path = f"{host}{urllib.parse.unquote(parts.path)}"
     problem = "it names no host" if not host else path_problem(path)
@@ -119,7 +119,7 @@ def mirror_path(url: str) -> str:
 
 
 def bare(url: str) -> str:
-    """A URL as it may be shown: without user, query and fragment."""
+    """Return a URL without user, query and fragment, for messages."""
     head = re.split(r"[?#]", url, maxsplit=1)[0]
     scheme, separator, rest = head.rpartition("://")
     authority, slash, path = rest.partition("/")
@@ -127,17 +127,17 @@ def bare(url: str) -> str:
 
 
 def quoted(path: str) -> str:
-    """A path of the index as part of a URL."""
+    """Return a path of the index as part of a URL."""
     return urllib.parse.quote(path, safe="/:@+,;=~!$&'()")
 
 
 def file_name(path: str) -> str:
-    """The last part of a path."""
+    """Return the last part of a path."""
     return posixpath.basename(path)
 
 
 def dump(entries: t.Iterable[IndexEntry], stamp: IndexStamp | None = None) -> bytes:
-    """The index as a file: the same bytes for the same entries and stamp, whatever their order."""
+    """Return the index as bytes, which are the same for any order of the entries."""
     files = []
     for entry in sorted(entries, key=lambda entry: entry.path):
         fields = dataclasses.asdict(entry)
@@ -147,7 +147,7 @@ def dump(entries: t.Iterable[IndexEntry], stamp: IndexStamp | None = None) -> by
 
 
 def load(data: bytes) -> dict[str, IndexEntry]:
-    """Reads an index.
+    """Parse an index.
 
     Returns:
         The entries by path.
@@ -163,7 +163,7 @@ def load(data: bytes) -> dict[str, IndexEntry]:
     folded: set[str] = set()
     for item in files:
         entry = _entry(item)
-        # Windows does not tell them apart.
+        # Windows does not distinguish them.
         if entry.path.casefold() in folded:
             raise BundleError(f"it lists {entry.path} twice")
         folded.add(entry.path.casefold())
@@ -172,10 +172,10 @@ def load(data: bytes) -> dict[str, IndexEntry]:
 
 
 def load_stamp(data: bytes) -> IndexStamp:
-    """Reads which index of several it is.
+    """Parse the stamp of an index.
 
     Raises:
-        BundleError: it does not say so in a way that can be read.
+        BundleError: the stamp is malformed.
     """
     document = _document(data)
     serial, made = document.get("serial", 0), document.get("made", "")

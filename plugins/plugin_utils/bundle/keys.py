@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The key pair that signs a bundle's index: Ed25519, in PEM (private PKCS#8, public SubjectPublicKeyInfo).
 
-`cryptography` is what ansible-core itself requires.
+`cryptography` is a requirement of ansible-core itself.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ def _require() -> None:
 
 
 def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, bool]:
-    """The key that signs; made once where there is none, for its owner's eyes only, its public half beside it.
+    """Return the signing key. A missing key is created, readable by its owner only, with the public key next to it.
 
     Args:
-        path: on the controller.
-        passphrase: of an encrypted key.
+        path: path of the key on the controller.
+        passphrase: passphrase of an encrypted key.
 
     Returns:
-        The key, and whether it was made now.
+        The key, and whether it was created.
 
     Raises:
-        BundleError: it cannot be read or made, or others can read it.
+        BundleError: it cannot be read or created, or other users can read it.
     """
     _require()
     where = pathlib.Path(path).expanduser()
@@ -77,15 +77,15 @@ def _make(where: pathlib.Path, passphrase: str) -> Ed25519PrivateKey:
 
 
 def public_pem(key: Ed25519PublicKey) -> bytes:
-    """A public key as a file."""
+    """Return a public key as the content of a file."""
     return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def public_key(given: str) -> Ed25519PublicKey:
-    """The key that verifies.
+    """Return the verifying key.
 
     Args:
-        given: the key itself in PEM, or the path of a file with it.
+        given: the key in PEM, or the path of its file.
 
     Raises:
         BundleError: it is none.
@@ -105,12 +105,12 @@ def public_key(given: str) -> Ed25519PublicKey:
 
 
 def sign(key: Ed25519PrivateKey, data: bytes) -> bytes:
-    """The signature of an index as its file has it: base64, one line."""
+    """Return the signature of an index as the content of its file: base64, one line."""
     return base64.b64encode(key.sign(data)) + b"\n"
 
 
 def is_signed(key: Ed25519PublicKey, data: bytes, signature: bytes) -> bool:
-    """Whether a signature is this key's, of this index."""
+    """Return whether a signature of an index was made with this key."""
     try:
         key.verify(base64.b64decode(signature.strip(), validate=True), data)
     except (InvalidSignature, binascii.Error, ValueError):
@@ -119,5 +119,5 @@ def is_signed(key: Ed25519PublicKey, data: bytes, signature: bytes) -> bool:
 
 
 def throwaway() -> Ed25519PrivateKey:
-    """A key for a dry run, which signs nothing."""
+    """Return a key for check mode, which signs nothing."""
     return Ed25519PrivateKey.generate()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pushes over Ansible's connection what a node lacks of a bundle: for nodes that cannot reach the controller."""
+"""Upload the files that a node lacks over Ansible's connection, for nodes that cannot reach the controller."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .verify import Bundle
 
 _PIECES = "pieces"
 _SPARE = 512 * 1024 * 1024
-"""Bytes that stay free on the node."""
+"""Bytes that must stay free on the node."""
 
 
 def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry], windows: str) -> list[IndexEntry]:
-    """What a node needs of a bundle.
+    """Return the files of a bundle that a node needs.
 
     Args:
-        resources: those that it does not have yet.
-        entries: the bundle's index.
+        resources: the resources that the node lacks.
+        entries: the entries of the bundle's index.
         windows: the node's version of Windows Server.
 
     Returns:
-        The files that the bundle has for them, each once, in order; what it has not is left to other sources.
+        The files that the bundle has for these resources, in order and without duplicates.
     """
     found: dict[str, IndexEntry] = {}
     for resource in resources:
@@ -63,12 +63,12 @@ def _path(url: str) -> str:
 
 
 class Push:
-    """Brings files of a bundle to a node.
+    """Uploads files of a bundle to a node.
 
     Args:
-        node: where to.
-        bundle: verified.
-        say: shows a line to whoever runs this.
+        node: the node.
+        bundle: a verified bundle.
+        say: prints a line of progress.
     """
 
     def __init__(self, node: Node, bundle: Bundle, say: t.Callable[[str], None] | None = None) -> None:
@@ -78,11 +78,11 @@ class Push:
         """Paths of what was sent."""
 
     def run(self, wanted: t.Sequence[IndexEntry]) -> None:
-        """Sends what is not there yet, piece by piece, and has the node put it together.
+        """Upload the missing files in pieces, which the node then joins.
 
         Raises:
-            NodeError: the node could not take it.
-            BundleError: it cannot be pushed.
+            NodeError: the node could not store the files.
+            BundleError: a file cannot be uploaded.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         targets = {entry.path: use.windows_path(self._folder, entry) for entry in wanted}
@@ -104,7 +104,7 @@ class Push:
             self._join(calls, missing)
 
     def _part(self, entry: IndexEntry) -> str:
-        """Where its pieces go: a short path, since all of them stand on one command line."""
+        """Return the folder of a file's pieces; its path is short because one command line names all pieces."""
         return f"{self._folder}\\{_PIECES}\\{hashlib.sha256(f'{entry.path} {entry.sha256}'.encode()).hexdigest()[:16]}"
 
     def _look(self, wanted: t.Sequence[IndexEntry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:
@@ -125,7 +125,7 @@ class Push:
 
     def _check_room(self, missing: t.Sequence[IndexEntry], seen: Observation) -> None:
         free = int((seen["room"].first or {}).get("free") or 0) if seen["room"].ok else None
-        # Pieces and the whole lie beside each other, and the cache or the store gets its own.
+        # For a while, the pieces, the joined file and the copy in the cache or store exist together.
         wanted = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
         if free is not None and missing and free < wanted + _SPARE:
             raise NodeError(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reads container images from registries: the OCI distribution API, with its two ways to say who asks.
+"""Read container images from registries: the OCI distribution API, with basic and token authentication.
 
 API: github.com/opencontainers/distribution-spec; tokens:
 distribution.github.io/distribution/spec/auth/token; `ns` for mirrors: containerd docs/hosts.md.
@@ -36,31 +36,32 @@ class RegistryEndpoint:
     password: str = dataclasses.field(default="", repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     ca: str = ""
-    """All authorities in PEM; empty: what the controller trusts."""
+    """Certificate authorities in PEM; empty: those that the controller trusts."""
     verify: bool = True
     override_path: bool = False
-    """Its path already stands for `/v2`."""
+    """Whether its path replaces `/v2`."""
     mirror: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Image:
-    """What a registry says of a container image."""
+    """A container image as a registry describes it."""
 
     top: Descriptor
     manifests: t.Mapping[str, tuple[Manifest, ...]]
-    """By version of Windows Server, the best first; none where no entry fits."""
+    """Manifests by version of Windows Server, the best match first; empty if no entry matches."""
     documents: t.Mapping[str, bytes]
-    """The list and the manifests by digest."""
+    """The index and the manifests, by digest."""
 
 
 class RegistryClient:
-    """One registry host, by whatever endpoints lead to it.
+    """A registry host with its endpoints.
 
     Args:
-        fetcher: asks.
-        endpoints: in the order in which they are asked.
-        proxy, no_proxy: the way there; see `Source`.
+        fetcher: sends the requests.
+        endpoints: the endpoints, in the order of use.
+        proxy: as in `Source`.
+        no_proxy: as in `Source`.
     """
 
     def __init__(
@@ -77,15 +78,15 @@ class RegistryClient:
         self._lock = threading.Lock()
 
     def image(self, name: str, windows: t.Sequence[str], digest: str = "") -> Image:
-        """Reads what is needed to know of an image.
+        """Read the manifests of an image.
 
         Args:
-            name: the whole reference.
+            name: the full reference.
             windows: versions of Windows Server.
-            digest: `sha256:…` to ask for instead of the name's tag, which may have moved on.
+            digest: `sha256:…` to request instead of the name's tag, which may have moved.
 
         Raises:
-            BundleError: no endpoint has it, or what it says cannot be.
+            BundleError: no endpoint has the image, or its manifests are malformed.
         """
         ref = images.reference(name)
         documents: dict[str, bytes] = {}
@@ -109,10 +110,10 @@ class RegistryClient:
         return Image(top=top, manifests=fit, documents=documents)
 
     def blob(self, name: str, blob: Descriptor, target: pathlib.Path) -> None:
-        """Writes a blob to a file.
+        """Download a blob to a file.
 
         Raises:
-            BundleError: nobody has it.
+            BundleError: no endpoint has the blob.
         """
         ref = images.reference(name)
         checksum = Checksum(algorithm="SHA256", digest=blob.digest.partition(":")[2])
@@ -128,10 +129,10 @@ class RegistryClient:
             self._foreign(name, blob, target, checksum)
 
     def _foreign(self, name: str, blob: Descriptor, target: pathlib.Path, checksum: Checksum) -> None:
-        """A layer that the registry may not hand out lies where its descriptor says (image-spec, descriptor.md).
+        """Return the sources of a foreign layer, which its descriptor names (image-spec, descriptor.md).
 
-        Whoever wrote the manifest chose these URLs. They must not make the controller send requests into the site's
-        own network, nor leave HTTPS where the registry has it.
+        The author of the manifest chose these URLs. They must not make the controller send requests into the site's own
+        network, nor use plain HTTP if the registry uses HTTPS.
         """
         problems = []
         own = frozenset(urllib.parse.urlsplit(endpoint.url).hostname or "" for endpoint in self._endpoints)
@@ -150,7 +151,7 @@ class RegistryClient:
     def _document(
         self, ref: Reference, wanted: str, name: str, documents: dict[str, bytes]
     ) -> tuple[Descriptor, dict[str, t.Any]]:
-        """A manifest or list, and what points at it."""
+        """Download a manifest or index, and return it with its descriptor."""
         data, headers = self._first(ref, "manifests", wanted, self._fetcher.document)
         digest = images.digest_of(data)
         if wanted.startswith("sha256:") and digest != wanted:
@@ -161,7 +162,7 @@ class RegistryClient:
         return Descriptor(digest=digest, size=len(data), media_type=kind), found
 
     def _own_platform(self, ref: Reference, one: Manifest, name: str) -> Manifest:
-        """A manifest without a list, with the platform that its configuration names."""
+        """Return a manifest without an index, with the platform that its configuration names."""
         data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
         if images.digest_of(data) != one.config.digest:
             raise BundleError(f"{name}: the registry's configuration is not what its digest says")
@@ -172,7 +173,7 @@ class RegistryClient:
         return dataclasses.replace(one, own=dataclasses.replace(one.own, platform=platform))
 
     def _first(self, ref: Reference, kind: str, wanted: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
-        """Asks the endpoints in order."""
+        """Try the endpoints in order."""
         problems = []
         for endpoint in self._endpoints:
             try:
@@ -218,10 +219,10 @@ class RegistryClient:
         )
 
     def _answer(self, endpoint: RegistryEndpoint, ref: Reference, challenge: str, asked: FetchSource) -> str:
-        """The header with which a registry says yes.
+        """Return the header that authenticates to a registry.
 
         Raises:
-            FetchError: it does not say how, or wants credentials that are not given.
+            FetchError: its challenge is malformed, or it requires credentials that are missing.
         """
         scheme, parameters = read_challenge(challenge)
         basic = _basic(endpoint)
@@ -248,16 +249,16 @@ class RegistryClient:
 
 
 def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndpoint]:
-    """Where a registry host is asked, its mirrors first.
+    """Return the endpoints of a registry host, its mirrors first.
 
     Args:
-        host: as a reference names it.
-        registries: `container_runtime_registries`: by host `server`, `mirrors` (URLs, or mappings with `url`), and
-            `username`, `password`, `headers`, `ca`, `skip_verify`, `override_path` of each; `_default` stands for all
-            other hosts, as for containerd (docs/hosts.md).
+        host: the host in the reference.
+        registries: `container_runtime_registries`: by host `server`, `mirrors` (URLs, or mappings with `url`), and each
+            one's `username`, `password`, `headers`, `ca`, `skip_verify`, `override_path`; `_default` applies to all
+            other hosts, as in containerd (docs/hosts.md).
 
     Raises:
-        BundleError: one of them cannot be used.
+        BundleError: an entry cannot be used.
     """
     own = registries[host] if host in registries else registries.get("_default")
     own = own or {}
@@ -292,10 +293,10 @@ def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool
 
 
 def _authorities(host: str, given: t.Any) -> str:
-    """All authorities as one text in PEM.
+    """Return all authorities as one text in PEM.
 
     Raises:
-        BundleError: one of them is a path, which means a file of the node.
+        BundleError: one of them is a path, which refers to a file on the node.
     """
     texts = [str(text) for text in ([given] if isinstance(given, str) else given or []) if text]
     for text in texts:
@@ -333,7 +334,7 @@ def _with(source: FetchSource, authorization: str) -> FetchSource:
 
 
 def read_challenge(header: str) -> tuple[str, dict[str, str]]:
-    """Scheme and parameters of a WWW-Authenticate header, in lower case; empty where it is none."""
+    """Return scheme and parameters of a WWW-Authenticate header in lower case; empty if it is malformed."""
     scheme, dummy, rest = header.strip().partition(" ")
     parameters = {}
     for name, quoted, plain in _PARAMETER.findall(rest):
@@ -342,5 +343,5 @@ def read_challenge(header: str) -> tuple[str, dict[str, str]]:
 
 
 def _unescaped(text: str) -> str:
-    """A quoted string's text: a backslash makes the next letter itself."""
+    """Return the text of a quoted string, in which a backslash escapes the next character."""
     return re.sub(r"\\(.)", r"\1", text)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where a URL leads: past a proxy, to another host, or into a private network."""
+"""Decide whether a URL bypasses the proxy, belongs to another host, or points into a private network."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import typing as t
 import urllib.parse
 
 with contextlib.suppress(ImportError):
-    # Who fetches has said that it is missing (fetch.py).
+    # fetch.py reports that it is missing.
     import requests
 
 
 def bypasses(url: str, no_proxy: t.Sequence[str]) -> bool:
-    """Whether a URL's host is reached without the proxy: `*`, host names, domains, addresses and networks."""
+    """Return whether a host is reached without the proxy: `*`, host names, domains, addresses and networks."""
     entries = [entry.strip() for entry in no_proxy if entry.strip()]
     if "*" in entries:
         return True
@@ -26,13 +26,13 @@ def bypasses(url: str, no_proxy: t.Sequence[str]) -> bool:
 
 
 def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
-    """Whether a URL leads to an address that is not public: this machine, its link, or a private network.
+    """Return whether a URL points to an address that is not public: this machine, its link, or a private network.
 
-    A name that cannot be resolved here is left to the proxy that may know it.
+    A name that cannot be resolved here counts as public, because only the proxy can resolve it.
 
     Args:
-        url: of http or https.
-        allowed: hosts that are asked wherever they are.
+        url: an http or https URL.
+        allowed: hosts that are always allowed.
     """
     host = urllib.parse.urlsplit(url).hostname or ""
     if host in allowed:
@@ -46,6 +46,6 @@ def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
 
 
 def origin(url: str) -> tuple[str, str]:
-    """Scheme, host and port of a URL: credentials are for one of these."""
+    """Return scheme, host and port of a URL; credentials belong to one origin."""
     parts = urllib.parse.urlsplit(url)
     return parts.scheme, parts.netloc

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Starts the program that serves a bundle to the nodes, and says at which address they find it."""
+"""Start the program that serves a bundle to the nodes, and find the address at which they reach it."""
 
 from __future__ import annotations
 
@@ -26,71 +26,71 @@ from .verify import Bundle
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from serving import program; program.run()"
 _START = 30.0
-"""Seconds within which the program has to listen."""
+"""Time limit for the program to listen, in seconds."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServedBundle:
-    """A bundle that is served."""
+    """A running bundle server."""
 
     port: int
     tokens: t.Mapping[str, str] = dataclasses.field(repr=False)
-    """By node."""
+    """Tokens by node."""
     scheme: str
     pid: int
     revoked: str
-    """Path of the file that lists the revoked tokens, which only this user may write."""
+    """Path of the list of revoked tokens, which only this user can write."""
 
     def url(self, node: str, address: str) -> str:
-        """The site as a node knows it.
+        """Return the URL of the site for a node.
 
         Args:
-            node: whose token it has.
-            address: at which that node reaches this machine.
+            node: the node, whose token the URL contains.
+            address: the address at which the node reaches this machine.
         """
         host = f"[{address}]" if ":" in address else address
         return f"{self.scheme}://{host}:{self.port}/{self.tokens[node]}"
 
     def revoke(self, nodes: t.Iterable[str]) -> None:
-        """Lets nodes fetch nothing more, within a second.
+        """Revoke tokens, which takes effect within a second.
 
         Args:
-            nodes: whose tokens are worth nothing any more.
+            nodes: the nodes whose tokens are revoked.
         """
         revoke(self.revoked, [self.tokens[node] for node in nodes])
 
 
 def revoke(path: str, tokens: t.Iterable[str]) -> None:
-    """Writes down that tokens are revoked.
+    """Record revoked tokens.
 
     Args:
         path: `Served.revoked`.
-        tokens: which.
+        tokens: the tokens.
     """
     with pathlib.Path(path).open("a", encoding="ascii") as file:
         file.writelines(f"{serving_nodes.fingerprint(token)}\n" for token in tokens)
 
 
 def token(url: str) -> str:
-    """The token in a node's URL of the bundle."""
+    """Return the token in a node's bundle URL."""
     return serving_nodes.token_of(url)
 
 
 def start(
     bundle: Bundle, *, nodes: t.Iterable[str], bind: str, port: int = 0, certificate: str = "", key: str = ""
 ) -> ServedBundle:
-    """Serves a bundle until Ansible ends, however it ends.
+    """Serve a bundle until Ansible ends, in whatever way.
 
     Args:
-        bundle: verified.
-        nodes: names of those who may fetch; each gets a token of its own.
-        bind: address to listen at.
-        port: 0 takes any free one.
-        certificate: path of a certificate chain in PEM: HTTPS; empty: HTTP.
-        key: path of its private key; empty: it is in the certificate's file.
+        bundle: a verified bundle.
+        nodes: names of the nodes that may download; each gets its own token.
+        bind: address to listen on.
+        port: port to listen on; 0: any free port.
+        certificate: path of a certificate chain in PEM, for HTTPS; empty: HTTP.
+        key: path of its private key; empty: the key is in the certificate's file.
 
     Raises:
-        BundleError: it cannot be served so.
+        BundleError: the bundle cannot be served with these options.
     """
     # Whatever shows a URL leaves out a part of this form (resources/_curl.redacted).
     tokens, parent = {node: f"~{secrets.token_urlsafe(24)}" for node in nodes}, _play()
@@ -107,7 +107,7 @@ def start(
         "parent": parent,
         "born": watched.birth(parent),
     }
-    # Isolated: the user's Python settings do not count. Python's own library comes before this folder.
+    # Isolated mode ignores the user's Python settings and puts the standard library before this folder.
     command = [sys.executable, "-I", "-c", _PROGRAM, str(pathlib.Path(__file__).parent)]
     process = subprocess.Popen(
         command,
@@ -131,13 +131,13 @@ def start(
 
 
 def stop(pid: int) -> None:
-    """Ends a server of `start`."""
+    """Stop a server that `start` started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGTERM)
 
 
 def _play() -> int:
-    """The process of ansible-playbook: a task runs in a child of it, or in itself."""
+    """Return the process of ansible-playbook; a task runs in it or in a child process."""
     parent = multiprocessing.parent_process()
     return parent.pid if parent is not None and parent.pid else os.getpid()
 
@@ -147,7 +147,7 @@ def _answer(process: subprocess.Popen[bytes], settings: bytes) -> dict[str, t.An
     with contextlib.suppress(BrokenPipeError), requests:
         requests.write(settings)
     with answers:
-        # Not select(): it knows no descriptor above 1023, and a controller with many forks has more.
+        # Not select(), which supports no descriptor above 1023; a controller with many forks has more.
         ready = select.poll()
         ready.register(answers, select.POLLIN)
         line = answers.readline() if ready.poll(_START * 1000) else b""
@@ -165,18 +165,18 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
 
 
 def own_address(node: str) -> str:
-    """The controller's address towards a node: the one that a packet to it would come from.
+    """Return the controller's address that a node sees: the source address of packets to it.
 
     Args:
-        node: its name or address.
+        node: name or address of the node.
 
     Raises:
-        BundleError: there is no way to it.
+        BundleError: there is no route to the node.
     """
     try:
         family, kind, protocol, dummy, target = socket.getaddrinfo(node, 9, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind, protocol) as probe:
-            # Nothing is sent: connecting a datagram socket only chooses the route.
+            # Connecting a datagram socket sends nothing; it only selects the route.
             probe.connect(target)
             return str(probe.getsockname()[0]).partition("%")[0]
     except OSError as error:
@@ -187,11 +187,11 @@ def own_address(node: str) -> str:
 
 
 def bind_address(addresses: t.Iterable[str], own: bool) -> str:
-    """Where to listen.
+    """Return the address to listen on.
 
     Args:
-        addresses: the controller's, as the nodes reach it.
-        own: whether they are addresses of this machine; a user may have given one that is translated.
+        addresses: the controller's addresses, as nodes reach them.
+        own: whether they belong to this machine; a user may have given a translated address.
     """
     different = set(addresses)
     if own and len(different) == 1:

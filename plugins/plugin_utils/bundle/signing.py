@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index of a bundle and its signature, written and found again by who makes it, wherever a run was killed.
+"""Write and recover the index of a bundle and its signature, even if a run is killed at any moment.
 
-Two files cannot be replaced at once. Both are written whole into the working folder, then
-the index takes its place, then the signature: at every moment some pair of the four verifies. Who uses a bundle accepts
-the two final files only (`verify.py`).
+Two files cannot be replaced at once. Both are first written to the working folder, then the index is moved to its
+place, then the signature. At every moment one pair of the four files verifies. Users of a bundle accept only the two
+final files (`verify.py`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if t.TYPE_CHECKING:
 
 
 def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[IndexEntry]) -> bool:
-    """Writes index and signature, unless they are there already.
+    """Write the index and its signature, unless they exist already.
 
     Args:
         directory: the bundle's folder, with its working folder.
-        key: signs.
-        entries: all of the bundle.
+        key: the signing key.
+        entries: all entries of the bundle.
 
     Returns:
         Whether they were written.
 
     Raises:
-        OSError: they cannot be.
+        OSError: they cannot be written.
     """
     wanted = {entry.path: entry for entry in entries}
     final, parts = _pair(directory), _parts(directory)
@@ -53,22 +53,22 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
 
 
 def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> dict[str, IndexEntry]:
-    """What an earlier run signed last, though it was killed between index and signature.
+    """Return the entries that an earlier run signed last, even if it was killed between index and signature.
 
     Args:
         directory: the bundle's folder.
-        key: signed it.
-        settle: put the pair that verifies in its place.
+        key: the signing key.
+        settle: move the pair that verifies to its place.
 
     Returns:
-        Entries by path; none where there never was an index.
+        Entries by path; none if there is no index.
 
     Raises:
         BundleError: no pair is signed by this key, or the index cannot be used.
         OSError: a file cannot be read or moved.
     """
     final, parts = _pair(directory), _parts(directory)
-    # Both parts are whole only where a run was killed before their renaming: they are newer than what is in place.
+    # Both working files are complete only if a run was killed before it renamed them; then they are the newest.
     for pair in (parts, final, (final[0], parts[1]), (parts[0], final[1])):
         data, proof = (_content(path) for path in pair)
         if data and keys.is_signed(key.public_key(), data, proof):
@@ -76,7 +76,7 @@ def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> di
     else:
         if not final[0].exists():
             return {}
-        # It says what is wrong.
+        # This raises with the reason.
         return verify.read_index(directory, keys.public_pem(key.public_key()).decode())[0]
     if settle:
         _place(pair, final)
@@ -96,7 +96,7 @@ def _parts(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 
 
 def _place(found: tuple[pathlib.Path, pathlib.Path], final: tuple[pathlib.Path, pathlib.Path]) -> None:
-    """The index first: a signature of what is not there yet would be worth nothing."""
+    """Move the index first, because a signature without its index would be useless."""
     for source, target in zip(found, final, strict=True):
         if source != target:
             source.replace(target)

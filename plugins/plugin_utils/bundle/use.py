@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a node gets what a bundle has: the variables that lead its roles there. Pure."""
+"""The variables that make roles use a bundle (no I/O)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import typing as t
 from .index import BundleError, IndexEntry, quoted
 
 PUSHED = "C:\\Windows\\winkube\\bundle"
-"""Where pushed files lie: nobody but administrators makes or changes a file there."""
+"""Folder of uploaded files, in which only administrators can create or change files."""
 
 
 def file_url(folder: str) -> str:
-    r"""A folder of the node as a URL.
+    r"""Return a folder of the node as a URL.
 
     >>> file_url("C:\Windows")
     'file:///C:/Windows'
@@ -22,11 +22,11 @@ def file_url(folder: str) -> str:
 
 
 def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
-    """The bundle as one of `artifact_sites`: it has users' own URLs too, and no proxy leads to it.
+    """Return the bundle as an entry of `artifact_sites`: it also has files of users' own URLs and needs no proxy.
 
     Args:
-        url: of the bundle, as the node reaches it.
-        entries: of the signed index, which vouches for every file: nothing else that came the same way would.
+        url: URL of the bundle for the node.
+        entries: entries of the signed index, whose checksums verify every file.
     """
     apart = ("checksum", "container-image", "patch")
     digests = {entry.path: entry.sha256 for entry in entries if entry.kind not in apart}
@@ -34,16 +34,16 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Windows asks for revocation lists, which such a site cannot reach, and private authorities often have none."""
+    """Windows requests revocation lists, which such a site cannot reach; private authorities often have none."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 
 def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str, t.Any]]]:
-    """The container images' archives by reference.
+    """Return the URLs of container images' archives, by reference.
 
     Args:
-        entries: of the index.
-        url: of the bundle, as the node reaches it.
+        entries: entries of the index.
+        url: URL of the bundle for the node.
     """
     found: dict[str, list[dict[str, t.Any]]] = {}
     for entry in sorted(entries, key=lambda entry: entry.path):
@@ -60,10 +60,10 @@ def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str
 
 
 def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
-    """Where patches' files are, by SHA-256.
+    """Return the locations of patch files, by SHA-256.
 
     Args:
-        entries: of the index.
+        entries: entries of the index.
         base: URL of the bundle, or its folder on the controller.
     """
     quote = quoted if "://" in base else str
@@ -71,11 +71,11 @@ def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
 
 
 def bundled_patches(entries: t.Sequence[t.Any], found: t.Mapping[str, str]) -> list[t.Any]:
-    """The list of patches with the files that a bundle has taken from there.
+    """Return the list of patches with their files taken from a bundle where it has them.
 
     Args:
-        entries: as `windows_patches_private` has them.
-        found: of `patches`.
+        entries: entries of `windows_patches_private`.
+        found: result of `patches`.
     """
     return [_bundled(entry, found) if isinstance(entry, t.Mapping) else entry for entry in entries]
 
@@ -92,10 +92,10 @@ def _bundled(entry: t.Mapping[str, t.Any], found: t.Mapping[str, str]) -> dict[s
 
 
 def windows_path(folder: str, entry: IndexEntry) -> str:
-    """Where a file of the bundle lies on a node that it is pushed to.
+    """Return the path on the node of an uploaded file.
 
     Raises:
-        BundleError: Windows has no such file names.
+        BundleError: the path is not a valid Windows file name.
     """
     if ":" in entry.path:
         raise BundleError(

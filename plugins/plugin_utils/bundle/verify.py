@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a bundle is what its maker signed: every file, and no other."""
+"""Verify that a bundle has exactly the files that its maker signed."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _SHOWN = 5
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """A bundle whose index is signed and whose files are those of the index."""
+    """A bundle with a valid signature and exactly the files of its index."""
 
     directory: pathlib.Path
     entries: t.Mapping[str, IndexEntry]
-    """By path."""
+    """Index entries by path."""
     stamp: IndexStamp = dataclasses.field(default_factory=IndexStamp)
-    """Which index of several it is."""
+    """The version of the index."""
 
     def file(self, path: str) -> pathlib.Path:
-        """Where a file of the index lies on the controller."""
+        """Return the path of a file on the controller."""
         return self.directory / path
 
 
 def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEntry], IndexStamp]:
-    """The entries of a signed index by path, and which index of several it is.
+    """Return the entries of a signed index by path, and its stamp.
 
     Args:
         directory: the bundle's folder.
         public: the public key, or the path of its file.
 
     Raises:
-        BundleError: there is none, or the signature is not by that key.
+        BundleError: there is no index, or it was not signed with that key.
     """
     key = keys.public_key(public)
     index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE
@@ -69,12 +69,12 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
 
 
 def verify(directory: str, public: str) -> Bundle:
-    """Checks a whole bundle: the index by its signature, each file by the index.
+    """Verify a whole bundle: the index by its signature, and each file by the index.
 
     Raises:
-        BundleError: something is missing, changed, or there and not in the index.
+        BundleError: a file is missing, changed, or not in the index.
     """
-    # Its own path, so that a later change of a link does not lead elsewhere.
+    # The real path, so that a later change of a symbolic link has no effect.
     folder = pathlib.Path(directory).expanduser().resolve()
     entries, stamp = read_index(folder, public)
     there = files(folder)
@@ -91,7 +91,7 @@ def verify(directory: str, public: str) -> Bundle:
 
 
 def files(directory: pathlib.Path) -> list[str]:
-    """All files of a bundle beside its own three, links and the like included: none of them is of the index."""
+    """Return all files of a bundle that its index does not name, symbolic links included."""
     found = []
     for root, folders, names in os.walk(directory):
         here = pathlib.Path(root)
@@ -105,7 +105,7 @@ def files(directory: pathlib.Path) -> list[str]:
 
 
 def sha256(path: pathlib.Path) -> str:
-    """The hash of a file, read block by block."""
+    """Return the SHA-256 of a file, read in blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -114,7 +114,7 @@ def sha256(path: pathlib.Path) -> str:
 
 
 def problem(directory: pathlib.Path, entry: IndexEntry) -> str:
-    """Why a file is not what the index says; empty where it is."""
+    """Return how a file differs from its index entry, or an empty string."""
     path = directory / entry.path
     try:
         if path.is_symlink() or not path.is_file():

@@ -223,7 +223,7 @@ def _output(seen: Observation, call_id: str) -> tuple[t.Any, ...]:
 
 
 def _real_program(program: str, arguments: t.Sequence[str]) -> str:
-    """Return the command behind kube-log-runner, if that is the program (k8s.io/component-base/logs/kube-log-runner)."""
+    """Return the command behind kube-log-runner (k8s.io/component-base/logs/kube-log-runner), or the program itself."""
     if program.casefold().endswith("kube-log-runner.exe"):
         return next((word for word in arguments[1:] if word.casefold().endswith(".exe")), program)
     return program

@@ -16,8 +16,8 @@ from ..wire.messages import Call, CallResult, Json, Observation
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
 
 CACHE = "C:\\Windows\\winkube\\patches"
-"""Folder of the downloaded files. Only administrators can create folders in C:\\Windows, so no other account can replace
-a file between its check and its use."""
+"""Folder of the downloaded files. Only administrators can create folders in C:\\Windows, so no other account can
+replace a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
 """Records the services whose start type was changed for an installation; emptied when they are restored."""
 SERVICES = ("wuauserv", "BITS", "TrustedInstaller")

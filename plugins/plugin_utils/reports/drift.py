@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a drift check found, as a document for monitors: plan.json, described by docs/plan.schema.json. Pure."""
+"""The result of a drift check as a document for monitoring: plan.json, see docs/plan.schema.json (no I/O)."""
 
 from __future__ import annotations
 
 import typing as t
 
 SCHEMA_VERSION = 1
-"""Raised when a reader of plan.json would have to change: a field goes, or means something else."""
+"""Increased if readers of plan.json must change: a field is removed or changes its meaning."""
 STATUSES = ("in_sync", "drift", "error")
 _FIELDS = ("type", "name", "action", "why", "disturbs", "disturbance")
 
@@ -18,8 +18,8 @@ def node_entry(
     """Return one node's entry of plan.json.
 
     Args:
-        result: What node_state returned in check mode; None where the node was not compared.
-        before: Results of earlier steps, in order; the first that failed or found problems is the reason.
+        result: the result of node_state in check mode; None if the node was not compared.
+        before: results of earlier steps in order; the first one that failed or found problems is the reason.
     """
     if not result:
         return _not_compared(before)
@@ -49,13 +49,13 @@ def document(nodes: t.Mapping[str, t.Mapping[str, t.Any]], *, time: str, join_co
     """Return plan.json as a whole.
 
     Args:
-        nodes: Entries by node.
-        time: When the nodes were compared, in UTC.
-        join_compared: Whether what a node gets from its cluster was compared; without a kubeconfig it is not.
+        nodes: entries by node.
+        time: time of the comparison (UTC).
+        join_compared: whether the settings from the cluster were compared, which needs a kubeconfig.
     """
     return {"schema_version": SCHEMA_VERSION, "time": time, "join_compared": join_compared, "nodes": nodes}
 
 
 def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, int]:
-    """Return how many nodes have each status."""
+    """Return the number of nodes by status."""
     return {status: sum(1 for entry in nodes.values() if entry["status"] == status) for status in STATUSES}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a drift check found, as a table for people. Pure."""
+"""The result of a drift check as a table (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import typing as t
 from .shorten import shorten
 
 _ALIKE = 3
-"""So many differences that are alike share a row."""
+"""From this number on, similar differences share a row."""
 _LAST = re.compile(r"[\\/ ][^\\/ ]+$")
-"""What follows the last separator of a resource's name: a file in a folder, a value of a registry key."""
+"""The part after the last separator of a resource's name: a file in a folder, a value of a registry key."""
 _WIDEST = 70
 _LEAST = 60
-"""Characters that the last column has at least, however wide the others are."""
+"""Minimum width of the last column in characters."""
 NOT_JOINED = "What a node gets from its cluster was not compared: set kubeconfig, or KUBECONFIG in the environment."
 NORMAL = "Differences are normal before site.yml has run. Exit status 2: something differs or could not be compared."
 
@@ -23,12 +23,12 @@ _Row = tuple[str, ...]
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, join_compared: bool = True) -> list[str]:
-    """Return the lines of a table: a row for each difference or group of differences, one for a node without any.
+    """Return the lines of a table: a row for each difference or group of differences, and one for a node without any.
 
     Args:
-        nodes: Entries of plan.json by node.
-        width: The longest line; texts are shortened in the middle.
-        join_compared: Whether what a node gets from its cluster was compared; else the last line says so.
+        nodes: entries of plan.json, by node.
+        width: maximum line width; texts are shortened in the middle.
+        join_compared: whether the settings from the cluster were compared; if not, the last line says so.
     """
     found = [row for name, entry in nodes.items() for row in _rows(name, entry)]
     rows = [("NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT DIFFERS"), *found]
@@ -36,7 +36,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, joi
         rows = [(*row[:3], *row[4:]) for row in rows]
     full = [row[2] for row in rows]
     short = [shorten(text, _WIDEST) for text in full]
-    # Two resources whose names differ in the middle only are shown in full.
+    # Names that differ only in the middle are shown in full.
     short = [text if short.count(text) == full.count(whole) else whole for text, whole in zip(short, full, strict=True)]
     rows = [(*row[:2], text, *row[3:]) for row, text in zip(rows, short, strict=True)]
     widths = [min(max(len(row[column]) for row in rows), _WIDEST) for column in range(len(rows[0]) - 1)]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is in HNS on all hosts, as one table for people. Pure."""
+"""The HNS objects of all hosts as one table (no I/O)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from .shorten import shorten
 
 HEAD = ("NODE", "KIND", "NAME", "ADDRESS", "NETWORK", "STATE", "OWNER OR DETAIL")
 _WIDEST = (24, 11, 36, 26, 16, 12)
-"""Columns are cut beyond this; the last one is cut by the table's width."""
+"""Maximum width of a column; the last one is limited by the table's width."""
 _KINDS = {"endpoints": "endpoints", "policy_lists": "policy lists", "namespaces": "namespaces"}
 _ORDER = {"stale": 0, "stopped": 1, "unknown": 2, "in use": 3, "host": 4, "remote": 5}
 
 _LEAST = 60
-"""Characters that the last column has at least, however wide the others are: a reason fits."""
+"""Minimum width of the last column in characters, so that a reason fits."""
 _UNNAMED = re.compile(r"containerd has namespaces that were not asked for: ")
 
 Row = tuple[str, str, str, str, str, str, str]
 
 
 def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", summary: bool = False) -> list[Row]:
-    """The rows of one host.
+    """Return the rows of one host.
 
     Args:
-        node: its name.
-        facts: what hns_info returned as `hns`; None where it failed.
+        node: name of the host.
+        facts: `hns` in the result of hns_info; None if it failed.
         message: why it failed.
-        summary: a row for each kind and state in place of one for each object.
+        summary: return a row for each kind and state instead of one for each object.
     """
     if facts is None:
         return [(node, "", "", "", "", "error", _reason(node, message))]
@@ -74,7 +74,7 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
 
 
 def _reason(node: str, message: str) -> str:
-    """What failed, without what the table says anyway."""
+    """Return the failure without the words that the table already has."""
     text = " ".join(message.split())
     for known in ("Task failed: ", "Action failed: ", f"{node}: "):
         text = text.removeprefix(known)
@@ -82,7 +82,7 @@ def _reason(node: str, message: str) -> str:
 
 
 def _objects(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
-    """A row for each endpoint, policy list and namespace; what nobody uses first."""
+    """Return a row for each endpoint, policy list and namespace; unused ones first."""
     found: list[Row] = [
         (node, "endpoint", _short(item["name"]), item["address"], item["network"], item["state"], _owner(item))
         for item in facts["endpoints"]
@@ -118,7 +118,7 @@ def _summary(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
 
 
 def _short(name: str) -> str:
-    """The name of an endpoint, with as much of a container's id as people compare by."""
+    """Return the name of an endpoint with container ids shortened to their usual length."""
     head, sign, tail = name.partition("_")
     return f"{head[:12]}{sign}{tail}" if len(head) == 64 else name
 
@@ -131,11 +131,11 @@ def _owner(item: t.Mapping[str, t.Any]) -> str:
 
 
 def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
-    """Lines of a table.
+    """Return the lines of a table.
 
     Args:
-        found: of all hosts.
-        width: longest line; the last column is cut, to no less than 60 characters.
+        found: the rows of all hosts.
+        width: maximum line width; the last column is shortened to no less than 60 characters.
     """
     lines = [HEAD, *found]
     widths = [min(max(len(row[column]) for row in lines), widest) for column, widest in enumerate(_WIDEST)]
@@ -149,14 +149,14 @@ def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
 
 
 _NAMES = 8
-"""Nodes that the last line names; the rest is a number."""
+"""Number of nodes that the last line names; the others are counted."""
 
 
 def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:
-    """The last line: what to do next on how many nodes, and which ones did not tell.
+    """Return the last line: the next step, on how many nodes, and which nodes did not respond.
 
     Args:
-        nodes: what hns_info returned as `hns`, by host; None where it failed.
+        nodes: `hns` in the results of hns_info, by host; None if it failed.
     """
     groups: dict[str, list[str]] = {}
     objects: dict[str, int] = {}
@@ -186,7 +186,7 @@ def _counted(count: int, things: str) -> str:
 
 
 def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> dict[str, int]:
-    """How many hosts answered, and how many objects of theirs nobody uses."""
+    """Return how many hosts responded, and how many unused objects they have."""
     known = [facts for facts in nodes.values() if facts is not None]
     objects = [item for facts in known for name in ("endpoints", "policy_lists", "namespaces") for item in facts[name]]
     return {

@@ -1,20 +1,20 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Problems of many hosts, each told once with the hosts that have it. Pure."""
+"""Problems of many hosts, each reported once with its hosts (no I/O)."""
 
 from __future__ import annotations
 
 import typing as t
 
 _NAMED = 8
-"""So many hosts are named; of more, the number is told."""
+"""Maximum number of hosts that are named; the others are counted."""
 
 
 def shared(problems: t.Mapping[str, t.Sequence[str]]) -> dict[str, list[str]]:
     """Return the hosts that have each problem, in the order in which problems were found.
 
     Args:
-        problems: The problems of each host of the play.
+        problems: the problems of each host of the play.
     """
     found: dict[str, list[str]] = {}
     for host, sentences in problems.items():
@@ -27,13 +27,13 @@ def lines(problems: t.Mapping[str, t.Sequence[str]]) -> list[str]:
     """Return a line for each problem, with the hosts that have it.
 
     Args:
-        problems: The problems of each host of the play, those without any included.
+        problems: the problems of each host of the play, including hosts without any.
     """
     return [f"- {_hosts(hosts, len(problems))}: {sentence}" for sentence, hosts in shared(problems).items()]
 
 
 def summary(problems: t.Mapping[str, t.Sequence[str]]) -> str:
-    """Return one sentence: how many problems there are, and on which hosts."""
+    """Return one sentence with the number of problems and the hosts that have them."""
     count = len(shared(problems))
     hosts = [host for host, sentences in problems.items() if sentences]
     found = "a problem" if count == 1 else f"{count} problems"

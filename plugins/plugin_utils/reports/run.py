@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run did, as data and as a page. Pure."""
+"""The changes of a run, as data and as a page (no I/O)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Task:
     remote_commands: int
     rebooted: bool
     message: str
-    """Why it failed; empty otherwise."""
+    """The reason for a failure, or an empty string."""
     changes: t.Sequence[t.Mapping[str, str]]
-    """What changed: `type`, `name`, `action` and `why` of each resource."""
+    """Changes: `type`, `name`, `action` and `why` of each resource."""
 
     @property
     def count(self) -> int:
-        """How much changed: each resource counts, and a task that names none counts as one."""
+        """Number of changes: that of the resources, or 1 for a task that names none."""
         return len(self.changes) or int(self.changed)
 
 
@@ -48,12 +48,12 @@ class Run:
 
     @classmethod
     def from_document(cls, document: t.Mapping[str, t.Any]) -> Run:
-        """Reads what `to_document` gave."""
+        """Read the result of `to_document`."""
         nodes = {name: [Task(**task) for task in tasks] for name, tasks in document["nodes"].items()}
         return cls(playbook=document["playbook"], seconds=document["seconds"], nodes=nodes)
 
     def summary(self) -> list[dict[str, t.Any]]:
-        """A row for each node."""
+        """Return a row for each node."""
         return [
             {
                 "node": name,
@@ -69,12 +69,12 @@ class Run:
 
 
 def page(title: str, runs: t.Sequence[Run], tables: t.Sequence[t.Mapping[str, t.Any]] = ()) -> str:
-    """One self-contained HTML page.
+    """Return one self-contained HTML page.
 
     Args:
-        title: its heading.
-        runs: in the order in which they ran.
-        tables: further tables in front, each with `title`, `head` (list of str) and `rows` (lists of values).
+        title: the heading.
+        runs: the runs in their order.
+        tables: tables before those of the runs, each with `title`, `head` (list of str) and `rows` (lists of values).
     """
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
     return environment.get_template("report.html.j2").render(title=title, runs=runs, tables=tables)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Texts that have to fit into a table. Pure."""
+"""Shorten texts to fit into a table (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ ELLIPSIS = "…"
 def shorten(text: str, width: int) -> str:
     """Shorten a text in its middle.
 
-    Paths and errors differ most at their ends: the last part is the file, or the cause. So two thirds of what is left
-    are the end.
+    Paths and errors differ most at their ends, where the file or the cause is. So two thirds of the remaining text are
+    taken from the end.
 
     Args:
-        text: A line.
-        width: How many characters the result may have, at least 2.
+        text: a line.
+        width: maximum number of characters of the result, at least 2.
     """
     if len(text) <= width:
         return text

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a bundle's server may give, and which bytes of it a request asks for."""
+"""The files of a bundle server, and the byte range that a request asks for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import typing as t
 
 
 class BusyError(Exception):
-    """No descriptor is left for a file."""
+    """No file descriptor is left."""
 
 
 class Files:
-    """What may be fetched, and whether it is still what was verified.
+    """The files that may be downloaded, and whether they are unchanged since they were verified.
 
     Args:
         directory: the bundle's folder.
-        files: path to (size in bytes, SHA-256).
+        files: size in bytes and SHA-256 by path.
     """
 
     def __init__(self, directory: str, files: t.Mapping[str, tuple[int, str]]) -> None:
@@ -29,14 +29,14 @@ class Files:
         self._seen = {path: self._mark(path) for path in self._files}
 
     def sha256(self, path: str) -> str:
-        """The hash by which a file is known."""
+        """Return the SHA-256 of a file."""
         return self._files[path][1]
 
     def open(self, path: str) -> t.BinaryIO | None:
-        """A file of the index, or None where it is none, or was changed since it was verified.
+        """Open a file of the index; None if the index has no such file, or if it has changed since it was verified.
 
         Raises:
-            BusyError: it cannot be opened now.
+            BusyError: no descriptor is left to open it.
         """
         if path not in self._files:
             return None
@@ -61,7 +61,7 @@ class Files:
 
 
 def wanted_bytes(header: str | None, size: int) -> range | None:
-    """Which bytes a Range header asks for (RFC 9110, 14.1.2); None: all. It begins at `size` where there are none."""
+    """Return the range of a Range header (RFC 9110, 14.1.2); None: all. It begins at `size` if it is unsatisfiable."""
     match = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", (header or "").strip(), re.ASCII)
     if match is None or not (match[1] or match[2]):
         return None

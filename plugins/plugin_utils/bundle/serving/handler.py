@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Answers one request to a bundle's server."""
+"""The HTTP handler of a bundle server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Writer(io.BufferedIOBase):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers one request, whose head has come."""
+    """Handles one request, whose head has been received."""
 
     protocol_version = "HTTP/1.1"
     server_version = "winkube-bundle"
@@ -43,12 +43,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.handle_one_request()
 
     def log_message(self, format: str, *args: t.Any) -> None:  # noqa: A002 - the base class names it so
-        """Says nothing: the path has the token."""
+        """Log nothing, because the path contains the token."""
 
     def do_GET(self) -> None:
-        """Answers with a file, or a part of it."""
+        """Respond with a file or a part of it."""
         if self.headers.get("Content-Length") or self.headers.get("Transfer-Encoding"):
-            # Nobody reads what a client sends beside its question.
+            # Request bodies are not read.
             self.close_connection = True
         target = urllib.parse.urlsplit(self.path).path
         path = urllib.parse.unquote(target.removeprefix("/").partition("/")[2])
@@ -100,5 +100,5 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(block)
             length -= len(block)
         if length:
-            # It became shorter meanwhile: whoever reads must see that.
+            # The file became shorter in the meantime; closing the connection tells the client.
             self.close_connection = True

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where connections to a bundle's server wait until they have asked."""
+"""The listener of a bundle server, where connections wait until their request is complete."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from .handler import Handler
 from .nodes import Nodes
 
 _LOOK = 0.5
-"""Seconds between two looks at who is late."""
+"""Seconds between two checks for late connections."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
-"""Bytes of a request's head, and the seconds within which it must have come."""
+"""Maximum size of a request's head in bytes, and its time limit in seconds."""
 _IDLE, _STALL = 30.0, 60.0
-"""Seconds that a connection may be idle between two requests, and that a client may take no byte of an answer."""
+"""Time limits in seconds: idle between two requests, and without progress while a response is sent."""
 _WAITING = 256
-"""Connections of one address that have not asked yet."""
+"""Maximum number of connections of one address without a complete request."""
 _AT_ONCE, _THREADS = 64, 1024
-"""Downloads at once of one node (a node runs 8 unless told otherwise), and of all."""
+"""Maximum number of parallel downloads of one node (a node runs 8 by default) and of all nodes."""
 _RATE, _STRANGERS = 100.0, 20.0
-"""Requests a second of a node, and of an address without a token."""
+"""Maximum number of requests per second of a node, and of an address without a token."""
 _FULL = 0.01
-"""Seconds before the next connection is accepted where no descriptor is left."""
+"""Seconds until the next connection is accepted when no descriptor is left."""
 _ACCEPTED = 256
-"""Connections that are accepted before those that wait are looked at."""
+"""Number of connections that are accepted before the waiting ones are checked."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -43,31 +43,31 @@ class _Connection:
     socket: socket.socket
     address: str
     until: float
-    """When the head of its request must have come."""
+    """Deadline for the head of its request."""
     shaken: bool
-    """Whether TLS is agreed on."""
+    """Whether the TLS handshake is complete."""
     head: bytearray = dataclasses.field(default_factory=bytearray)
 
 
 class RequestListener:
-    """Listens. Connections wait in one loop until their request has come whole; only nodes get a thread then.
+    """Listens for connections. They wait in one loop until their request is complete; only nodes then get a thread.
 
-    A client that says nothing, or says it slowly, costs a descriptor for some seconds and nothing else.
+    A silent or slow client costs one descriptor for some seconds and nothing else.
 
     Args:
-        address: to listen at.
-        port: 0 takes any free one.
-        nodes: who may fetch.
-        files: what there is.
-        tls: for HTTPS.
-        limit: how many descriptors there are.
+        address: address to listen on.
+        port: port to listen on; 0: any free port.
+        nodes: the nodes that may download.
+        files: the files of the bundle.
+        tls: the TLS context for HTTPS.
+        limit: maximum number of descriptors.
     """
 
     def __init__(
         self, address: str, port: int, nodes: Nodes, files: Files, tls: ssl.SSLContext | None = None, limit: int = 1024
     ) -> None:
         self._nodes, self._files, self._tls = nodes, files, tls
-        # A download has two descriptors: its connection and its file.
+        # A download uses two descriptors: its connection and its file.
         threads = max(min(_THREADS, limit // 8), 1)
         self._most = max(limit - 2 * threads - 64, 16)
         self._pool = concurrent.futures.ThreadPoolExecutor(threads)
@@ -86,11 +86,11 @@ class RequestListener:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """Return the port."""
         return int(self._listener.getsockname()[1])
 
     def serve(self) -> None:
-        """Serves, for good."""
+        """Serve forever."""
         while True:
             for key, dummy in self._selector.select(_LOOK):
                 if key.fileobj is self._listener:
@@ -109,7 +109,8 @@ class RequestListener:
                 return
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
-                    # No descriptor is left: who waits longest makes room. Else a download ends, and does.
+                    # No descriptor is left: close the connection that waits longest. If there is none, wait for a
+                    # download to end.
                     self._evict()
                     time.sleep(_FULL)
                 return
@@ -136,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Closes what waits longest of the address that has most."""
+        """Close the connection that waits longest, of the address with the most connections."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))
@@ -153,7 +154,7 @@ class RequestListener:
         connection.socket.close()
 
     def _is_waiting(self, connection: _Connection) -> bool:
-        """Whether it was not closed meanwhile, to make room."""
+        """Return whether the connection is still open."""
         return connection in self._waiting.get(connection.address, ())
 
     def _expire(self, now: float) -> None:
@@ -165,7 +166,7 @@ class RequestListener:
             self._close(connection)
 
     def _advance(self, connection: _Connection) -> None:
-        """Takes what has come; a request that is whole is answered."""
+        """Read what has arrived; a complete request is handled."""
         try:
             if not connection.shaken:
                 t.cast("ssl.SSLSocket", connection.socket).do_handshake()
@@ -211,7 +212,7 @@ class RequestListener:
         self._close(connection)
 
     def _answer(self, connection: _Connection, node: str, head: bytes) -> None:
-        """In a thread: a node's request."""
+        """Handle a node's request; runs in a thread."""
         stays = False
         with contextlib.suppress(OSError):
             connection.socket.settimeout(_STALL)
@@ -228,7 +229,7 @@ class RequestListener:
             self._wake.send(b"x")
 
     def _take_back(self) -> None:
-        """Takes connections on which a node may ask for more."""
+        """Take back connections on which a node may send further requests."""
         with contextlib.suppress(OSError):
             self._woken.recv(4096)
         while self._back:

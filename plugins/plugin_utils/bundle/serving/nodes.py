@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who may fetch from a bundle's server, and how often anybody may ask."""
+"""Access and rate limits of a bundle server."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import typing as t
 import urllib.parse
 
 _BURST = 5.0
-"""Seconds' worth of requests that may come at once."""
+"""Size of a burst, in seconds of the normal rate."""
 _CLIENTS = 10_000
-"""Clients whose requests are counted."""
+"""Maximum number of clients whose requests are counted."""
 
 
 class Nodes:
-    """Who may fetch, and how often anybody may ask.
+    """The nodes that may download, and the rate limits of all clients.
 
     Args:
-        tokens: by node.
+        tokens: tokens by node.
     """
 
     def __init__(self, tokens: t.Mapping[str, str]) -> None:
-        # By hash: how long a look-up takes tells nothing of a token.
+        # Stored by hash, so that the time of a lookup reveals nothing about a token.
         self._nodes = {fingerprint(token): node for node, token in tokens.items()}
         self._spent: dict[str, tuple[float, float]] = {}
 
     def of(self, target: str) -> str | None:
-        """The node whose token a request's target has; None where nobody has it."""
+        """Return the node whose token is in a request's target, or None."""
         return self._nodes.get(fingerprint(token_of(target)))
 
     def revoke(self, fingerprints: t.Iterable[str]) -> None:
-        """Lets nobody fetch by these tokens any more."""
+        """Revoke tokens."""
         for one in fingerprints:
             self._nodes.pop(one, None)
 
     def may_ask(self, client: str, rate: float, now: float) -> bool:
-        """Whether a client may ask once more: `rate` times a second, and five seconds' worth at once."""
+        """Return whether a client may send another request: `rate` per second, with bursts of five seconds' worth."""
         left, then = self._spent.get(client, (rate * _BURST, now))
         left = min(rate * _BURST, left + (now - then) * rate)
         if len(self._spent) > _CLIENTS:
@@ -46,12 +46,12 @@ class Nodes:
 
 
 def fingerprint(token: str) -> str:
-    """What is kept and compared of a token."""
+    """Return the hash of a token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def token_of(target: str) -> str:
-    """The token in a request's target: the first part of its path."""
+    """Return the token in a request's target: the first part of its path."""
     try:
         return urllib.parse.urlsplit(target).path.removeprefix("/").partition("/")[0]
     except ValueError:

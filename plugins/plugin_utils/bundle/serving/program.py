@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Serves a bundle's files over HTTP or HTTPS while the process that wants it lives.
+"""Serve a bundle's files over HTTP or HTTPS while the parent process lives.
 
-It gets its settings as JSON on standard input (so that no process list shows a token), answers with a line of JSON, the
-port, and goes on in the background.
+The settings come as JSON on standard input, so that no process list shows a token. The program prints the port as a
+line of JSON and continues in the background.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .nodes import Nodes
 from .watched import lives
 
 _LOOK = 0.5
-"""Seconds between two looks at the process that is watched."""
+"""Seconds between two checks of the watched process."""
 _DESCRIPTORS = 65_536
 
 
 def raised_limit() -> int:
-    """How many descriptors this process may have: as many as the system lets it."""
+    """Return how many descriptors this process may open, after raising the limit as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -59,7 +59,7 @@ def _serve(settings: t.Mapping[str, t.Any]) -> None:
     serving = threading.Thread(target=server.serve, daemon=True)
     serving.start()
     print(json.dumps({"port": server.port}), flush=True)
-    # Whoever started us reads one line; what comes later must not hold its pipe open.
+    # The parent reads one line; later output must not keep its pipe open.
     sys.stdout.close()
     while not ended.wait(_LOOK) and lives(pid, born) and serving.is_alive():
         nodes.revoke(_revoked(settings.get("revoked") or ""))
@@ -67,7 +67,7 @@ def _serve(settings: t.Mapping[str, t.Any]) -> None:
 
 
 def _revoked(path: str) -> list[str]:
-    """Fingerprints of the tokens that are revoked."""
+    """Return the fingerprints of the revoked tokens."""
     try:
         return pathlib.Path(path).read_text(encoding="ascii").split() if path else []
     except (OSError, UnicodeError):
@@ -75,7 +75,7 @@ def _revoked(path: str) -> list[str]:
 
 
 def _remove(path: str) -> None:
-    """The file of revoked tokens ends with the tokens."""
+    """Remove the file of revoked tokens."""
     if path:
         pathlib.Path(path).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
@@ -83,7 +83,7 @@ def _remove(path: str) -> None:
 
 
 def main() -> int:
-    """Reads the settings, says the port, and serves until the watched process has ended."""
+    """Read the settings, print the port, and serve until the watched process has ended."""
     settings = json.load(sys.stdin)
     sys.stdin.close()
     with contextlib.suppress(OSError):
@@ -97,5 +97,5 @@ def main() -> int:
 
 
 def run() -> None:
-    """Runs the program. Threads that still send are not waited for."""
+    """Run the program. It does not wait for threads that still send."""
     os._exit(main())
