@@ -8,6 +8,9 @@
 - `python_mutants`, `yaml_mutants`, `jinja_mutants`, `template_mutants` and `powershell_mutants` find the changes in a
   text.
 - `choice` takes those on changed lines, or a sample of them.
-- `imports` and `coverage` find the test files that can notice a change.
-- `workplace` is the copy of the checkout in which a change is made, and `running` runs the tests there.
+- `linemap` knows which tests run a line, `recording` and `mapping` find it out, and `selection` chooses the tests for a
+  mutant. `imports` and `coverage` find whole test files instead.
+- `workplace` is the copy of the checkout in which a change is made.
+- `server` runs tests there, each job in a child process (`jobs`, `session`).
+- `running` says what they mean for a mutant, and `trying` tries many mutants.
 """

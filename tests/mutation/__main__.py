@@ -5,66 +5,142 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import fnmatch
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-from mutation import choice, coverage, sources, workplace
+from mutation import choice, coverage, mapping, sources, workplace
+from mutation.coverage import Coverage
+from mutation.linemap import LineMap
 from mutation.mutants import Mutant
 from mutation.report import Report
-from mutation.running import Outcome, Runner, Verdict
-from mutation.sources import AREAS, Area
+from mutation.running import Runner, Server
+from mutation.selection import Selection
+from mutation.sources import AREAS, POWERSHELL, Area
+from mutation.trying import Trial, Worker, judge, spread
 from mutation.workplace import Workplace
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A mutant and the test files that may notice it."""
-
-    mutant: Mutant
-    area: Area
-    tests: tuple[str, ...]
 
 
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="make mutants", description="Break the code, and see whether tests notice.")
     parser.add_argument("--area", choices=sorted(AREAS), action="append", help="only this area; may be repeated")
+    parser.add_argument("--path", metavar="PATTERN", action="append", help="only files like this; may be repeated")
     parser.add_argument("--since", metavar="REVISION", help="only lines that differ from this git revision")
     parser.add_argument("--sample", type=int, metavar="N", help="N lines of each area, with one mutant each")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the sample (1)")
-    parser.add_argument("--files", type=int, default=10, metavar="N", help="at most N test files for each mutant (10)")
-    limit = "time limit of a mutant (60), or five times what its tests take without it, if that is longer"
-    parser.add_argument("--seconds", type=float, default=60, metavar="N", help=limit)
-    parser.add_argument("--tests", action="append", metavar="FOLDER", help="look for tests here instead")
+    parser.add_argument("--all", action="store_true", help="every mutant, no sample")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="N mutants at a time (1)")
+    parser.add_argument("--budget", type=float, default=60, metavar="N", help="run tests of N seconds at most (60)")
+    limit = "time limit of a run (20), or five times what its tests take without the mutant, if that is longer"
+    parser.add_argument("--seconds", type=float, default=20, metavar="N", help=limit)
+    parser.add_argument("--tests", action="append", metavar="PATH", help="run these test files or folders instead")
+    parser.add_argument("--files", type=int, default=10, metavar="N", help="with --tests: at most N test files (10)")
     parser.add_argument("--list", action="store_true", help="show the mutants and their tests, and run nothing")
     read = parser.parse_args(arguments)
-    if read.sample is None and read.since is None:
+    if read.sample is None and read.since is None and not read.all:
         read.sample = 20
     return read
 
 
-def trials(wanted: argparse.Namespace, texts: Mapping[str, str], lines: Mapping[str, set[int]] | None) -> list[Trial]:
-    """Return the mutants to try, with their tests.
+class Mutation:
+    """One run of mutation tests.
 
     Args:
         wanted: the command line.
         texts: the texts of the checkout, by path.
-        lines: the lines that may be changed; None: all.
+        report: is told what happens.
     """
-    reach = coverage.Coverage(coverage.texts_of(texts.items()))
-    found = []
-    for name in wanted.area or AREAS:
-        area = AREAS[name]
-        if wanted.tests:
-            area = Area(area.name, area.files, tuple(folder.rstrip("/") for folder in wanted.tests), area.without)
-        inside = {path: text for path, text in texts.items() if area.holds(path)}
-        chosen = choice.choose(inside, wanted.seed, wanted.sample, lines)
-        found += [Trial(mutant, area, tuple(reach.tests_of(mutant.path, area, wanted.files))) for mutant in chosen]
-    return found
+
+    def __init__(self, wanted: argparse.Namespace, texts: Mapping[str, str], report: Report) -> None:
+        self._wanted, self._texts, self._report = wanted, texts, report
+        self._areas = [self._with_tests(AREAS[name]) for name in wanted.area or AREAS]
+        self._coverage = Coverage(coverage.texts_of(texts.items()))
+        self._map = LineMap.load(ROOT / mapping.FILE)
+
+    def _with_tests(self, area: Area) -> Area:
+        folders = tuple(str(path).rstrip("/") for path in self._wanted.tests or area.tests)
+        return dataclasses.replace(area, tests=folders)
+
+    def choose(self, lines: Mapping[str, set[int]] | None) -> list[tuple[Mutant, Area]]:
+        """Return the mutants to try.
+
+        Args:
+            lines: the lines that may be changed; None: all.
+        """
+        found = []
+        for area in self._areas:
+            inside = {path: text for path, text in self._texts.items() if area.holds(path) and self._is_wanted(path)}
+            chosen = choice.choose(inside, self._wanted.seed, self._wanted.sample, lines)
+            found += [(mutant, area) for mutant in chosen]
+        return found
+
+    def _is_wanted(self, path: str) -> bool:
+        return not self._wanted.path or any(fnmatch.fnmatchcase(path, pattern) for pattern in self._wanted.path)
+
+    def trials(self, chosen: Iterable[tuple[Mutant, Area]]) -> list[Trial]:
+        """Return mutants with the tests that run for them: those that the line map names, or whole test files."""
+        selection = Selection(self._map, self._texts, self._wanted.budget)
+        found = []
+        for mutant, area in chosen:
+            if self._is_mapped(area):
+                tests = selection.tests_of(mutant, area)
+            else:
+                tests = self._coverage.tests_of(mutant.path, area, self._wanted.files)
+            found.append(Trial(mutant, area, tuple(tests)))
+        return found
+
+    def _is_mapped(self, area: Area) -> bool:
+        # The tests of the module in PowerShell start a program for each file, and take minutes.
+        return not self._wanted.tests and area.name != POWERSHELL.name
+
+    def show(self, chosen: Iterable[tuple[Mutant, Area]]) -> None:
+        """Show mutants with their tests, as far as the line map knows them."""
+        for trial in self.trials(chosen):
+            self._report.show(trial.mutant, " ".join(trial.tests) or "no test known")
+
+    def run(self, chosen: Sequence[tuple[Mutant, Area]]) -> None:
+        """Try mutants.
+
+        Args:
+            chosen: the mutants.
+        """
+        with ExitStack() as stack:
+            places = [stack.enter_context(workplace.copy_of(ROOT)) for _job in range(self._wanted.jobs)]
+            servers = [stack.enter_context(Server(place.root)) for place in places]
+            self._record(servers, {area.name: area for _mutant, area in chosen}.values())
+            trials = self.trials(chosen)
+            self._report.say(f"{len(trials)} mutants, seed {self._wanted.seed}")
+            judge(trials, self._workers(trials, places, servers), self._report)
+
+    def _workers(self, trials: Iterable[Trial], places: Iterable[Workplace], servers: Sequence[Server]) -> list[Worker]:
+        known = {test: seconds for entry in self._map.entries.values() for test, seconds in entry.tests.items()}
+        whole = {test for trial in trials for test in trial.tests if "::" not in test}
+        known |= Runner(servers[0], self._wanted.seconds).baseline(whole)
+        runners = [Runner(server, self._wanted.seconds, known) for server in servers]
+        return [Worker(place, runner) for place, runner in zip(places, runners, strict=True)]
+
+    def _record(self, servers: Sequence[Server], areas: Iterable[Area]) -> None:
+        """Bring the line map up to date for the tests of some areas."""
+        mapped = [area for area in areas if self._is_mapped(area)]
+        modules = self._coverage.modules
+        files = [path for path in sorted(modules) if any(coverage.is_test_of(path, area) for area in mapped)]
+        keys = mapping.keys(files, self._texts, modules)
+        stale = mapping.stale(self._map, keys)
+        runs = spread(stale, servers, lambda file, server: mapping.record(file, server))
+        try:
+            for number, (file, run) in enumerate(runs, start=1):
+                self._map.add(file, keys[file], run, self._texts)
+                self._report.say(f"line map: {number} of {len(stale)}: {file}: {mapping.remark(run)}")
+        finally:
+            if stale:
+                self._map.forget(modules)
+                self._map.save(ROOT / mapping.FILE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,63 +154,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = None
     if wanted.since:
         lines = choice.changed_since(ROOT, wanted.since)
-    chosen = trials(wanted, texts, lines)
     report = Report(texts)
+    mutation = Mutation(wanted, texts, report)
+    chosen = mutation.choose(lines)
     if wanted.list:
-        for trial in chosen:
-            report.show(trial.mutant, " ".join(trial.tests) or "no test file")
+        mutation.show(chosen)
         return 0
-    report.say(f"{len(chosen)} mutants, seed {wanted.seed}")
-    with workplace.copy_of(ROOT) as place:
-        runner = Runner(place.root, wanted.seconds)
-        runner.baseline(test for trial in chosen for test in trial.tests)
-        judge(chosen, place, runner, report)
+    mutation.run(chosen)
     report.close()
     return 0
-
-
-def judge(chosen: Sequence[Trial], place: Workplace, runner: Runner, report: Report) -> None:
-    """Try mutants and report them; then look whether the tests that failed pass without a mutant.
-
-    Args:
-        chosen: the mutants.
-        place: where they are made.
-        runner: runs tests there.
-        report: is told the outcomes.
-    """
-    verdicts: dict[Trial, Verdict] = {}
-    try:
-        for trial in chosen:
-            verdicts[trial] = _try(trial, place, runner)
-            report.show(trial.mutant, verdicts[trial].outcome.value)
-        _without_red(verdicts, place, runner, report)
-    except KeyboardInterrupt:
-        report.say(f"interrupted: {len(chosen) - len(verdicts)} mutants were not tried")
-    for trial, verdict in verdicts.items():
-        report.count(trial.area.name, trial.mutant, verdict.outcome)
-
-
-def _try(trial: Trial, place: Workplace, runner: Runner, without: Sequence[str] = ()) -> Verdict:
-    with place.changed(trial.mutant):
-        verdict = runner.judge(trial.tests, without)
-    if verdict.outcome is Outcome.TIMEOUT and runner.judge(trial.tests, without).outcome is not Outcome.SURVIVED:
-        # They are as slow without it: the machine is busy, and the mutant is not the cause.
-        return Verdict(Outcome.BROKEN)
-    return verdict
-
-
-def _without_red(verdicts: dict[Trial, Verdict], place: Workplace, runner: Runner, report: Report) -> None:
-    """Run mutants again whose test also fails without them: it may pass only together with others, or at times."""
-    red: list[str] = []
-    while news := runner.red(
-        sorted({found.test for found in verdicts.values() if found.test and found.test not in red})
-    ):
-        red += news
-        for trial, verdict in verdicts.items():
-            if verdict.test in news:
-                report.say(f"fails without a mutant, too, and is left out: {verdict.test}")
-                verdicts[trial] = _try(trial, place, runner, red)
-                report.show(trial.mutant, verdicts[trial].outcome.value)
 
 
 if __name__ == "__main__":

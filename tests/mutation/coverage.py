@@ -38,7 +38,7 @@ class Coverage:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._yaml = {path: text for path, text in texts.items() if path.endswith((".yml", ".j2"))}
-        self._modules: dict[str, Module] = {
+        self.modules: dict[str, Module] = {
             path: imports.read(path, text)
             for path, text in texts.items()
             if path.endswith(".py") and path.startswith(("plugins/", "tests/"))
@@ -56,14 +56,13 @@ class Coverage:
             limit: how many are wanted.
         """
         ranked = []
-        for test in self._modules:
-            inside = any(test.startswith(f"{folder}/") for folder in area.tests)
-            if inside and PurePosixPath(test).name.startswith("test_") and not test.startswith(OWN_TESTS):
+        for test in self.modules:
+            if is_test_of(test, area):
                 distance = self._distance(test, path)
                 if distance is not None:
                     # Its own folder's tests are more likely to look at what it does than others that import it.
-                    near = distance if _is_mirrored(test, path) else distance + ELSEWHERE
-                    ranked.append((not _is_namesake(test, path), near, test))
+                    near = distance if is_mirrored(test, path) else distance + ELSEWHERE
+                    ranked.append((not is_namesake(test, path), near, test))
         return [test for _namesake, _near, test in sorted(ranked)[:limit]]
 
     def _distance(self, test: str, path: str) -> int | None:
@@ -74,7 +73,7 @@ class Coverage:
             # Ansible loads these, and no test imports them: those of roles use them.
             if found is None and path.startswith(("plugins/filter/", "plugins/lookup/")):
                 found = self._yaml_distance(test, path)
-            return 0 if found is None and _is_namesake(test, path) else found
+            return 0 if found is None and is_namesake(test, path) else found
         if path.endswith((".yml", ".j2")):
             return self._yaml_distance(test, path)
         return 0 if POWERSHELL_TESTS in PurePosixPath(test).name else None
@@ -83,7 +82,7 @@ class Coverage:
         """Return 0 for a test that names the role or playbook, 1 for one that names a user of it, 2 for one of all."""
         if test not in self._words:
             modules = (module for module in self._reach(test) if module.startswith("tests/unit/"))
-            self._words[test] = frozenset[str]().union(*(self._modules[module].words for module in modules))
+            self._words[test] = frozenset[str]().union(*(self.modules[module].words for module in modules))
         words = self._words[test]
         if not words & FOLDERS:
             return None
@@ -97,8 +96,8 @@ class Coverage:
         if test not in self._reached:
             # The conftest.py of tests/ itself is that of every test.
             folders = [str(folder) for folder in PurePosixPath(test).parents][:-2]
-            conftests = [f"{folder}/conftest.py" for folder in folders if f"{folder}/conftest.py" in self._modules]
-            self._reached[test] = imports.distances(test, self._modules, conftests)
+            conftests = [f"{folder}/conftest.py" for folder in folders if f"{folder}/conftest.py" in self.modules]
+            self._reached[test] = imports.distances(test, self.modules, conftests)
         return self._reached[test]
 
     def _users(self, name: str) -> set[str]:
@@ -130,7 +129,18 @@ def _words(name: str) -> set[str]:
     return found - GENERAL - {""}
 
 
-def _is_mirrored(test: str, path: str) -> bool:
+def is_test_of(path: str, area: Area) -> bool:
+    """Whether a file is a test file in the folders of an area.
+
+    Args:
+        path: the file.
+        area: the area, which says where its tests are.
+    """
+    is_inside = any(path.startswith(f"{folder}/") or path == folder for folder in area.tests)
+    return is_inside and PurePosixPath(path).name.startswith("test_") and not path.startswith(OWN_TESTS)
+
+
+def is_mirrored(test: str, path: str) -> bool:
     """Whether a test is in the folder below tests/unit that the file has in the collection; all roles have one."""
     folder = PurePosixPath(path).parent
     if path.startswith(("roles/", "playbooks/")):
@@ -138,7 +148,7 @@ def _is_mirrored(test: str, path: str) -> bool:
     return PurePosixPath(test).parent == PurePosixPath("tests/unit") / folder
 
 
-def _is_namesake(test: str, path: str) -> bool:
+def is_namesake(test: str, path: str) -> bool:
     """Whether a test file has the name that convention gives it: resources/test_service.py for resources/service.py."""
     stem = PurePosixPath(path).stem.lstrip("_")
     folder = PurePosixPath(path).parent.name

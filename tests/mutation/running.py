@@ -1,31 +1,34 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run test files in a copy of the checkout, and return the outcome.
+"""Run tests in a copy of the checkout, and return the outcome.
 
-A mutant counts as killed only if pytest names a test that failed, or a test file that could no longer be loaded. All
-test files run once without any mutant first, and must pass.
+A mutant counts as killed only if pytest names a test that failed, or a test file that could no longer be loaded.
 """
 
 from __future__ import annotations
 
 import contextlib
 import enum
-import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import pytest
 
-PLUGIN = Path(__file__).parent / "plugin"
+from mutation.jobs import Job, Run
+
+TESTS = Path(__file__).resolve().parents[1]
 SLOWDOWN = 5
-"""A run may take so many times as long as the same test files took without a mutant."""
+"""A run may take so many times as long as the same tests took without a mutant."""
+START = 2.0
+"""Seconds for the start of a run and for each test file that it loads, beside the tests themselves."""
+STEPS = (4, 20)
+"""How many test files run first, and how many next: most mutants die early, and loading a test file takes time."""
 
 
 class Outcome(enum.Enum):
@@ -34,7 +37,7 @@ class Outcome(enum.Enum):
     KILLED = "killed"
     TIMEOUT = "stopped by the time limit"
     SURVIVED = "survived"
-    UNTESTED = "survived, no test file reaches it"
+    UNTESTED = "survived, no test reaches it"
     BROKEN = "pytest did not run to its end"
 
 
@@ -46,68 +49,90 @@ class Verdict:
     test: str = ""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run of pytest.
-
-    Attributes:
-        status: its exit status; None if it was stopped by the time limit.
-        output: what it printed.
-        seconds: how long it took.
-        failed: the ids of the tests that failed, and the test files that could not be loaded.
-        by_file: how long the tests of each file took.
-    """
-
-    status: int | None
-    output: str
-    seconds: float
-    failed: tuple[str, ...] = ()
-    by_file: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def passed(self) -> bool:
-        """Whether all tests passed; there may be none."""
-        return self.status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-
-    @property
-    def has_failures(self) -> bool:
-        """Whether tests failed, or files could not be loaded; not whether pytest itself had a problem."""
-        # pytest ends as interrupted where a test file cannot be loaded.
-        return self.status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED) and bool(self.failed)
-
-
-class Runner:
-    """Runs pytest in a folder.
+class Server:
+    """The fork server for one folder.
 
     Args:
         root: the copy of the checkout.
-        seconds: the shortest time limit of a run.
     """
 
-    def __init__(self, root: Path, seconds: float) -> None:
-        self.root, self.seconds = root, seconds
-        self._known: dict[str, float] = {}
-        self._start = 0.0
+    def __init__(self, root: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "mutation.server"],
+            cwd=root,
+            env=_environment(root),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
-    def baseline(self, tests: Iterable[str]) -> None:
-        """Run all test files once without any mutant: they must pass, and their times make the time limits.
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        with self._process:
+            pass
+
+    def run(self, job: Job) -> Run:
+        """Run a job, and return when it is over.
 
         Args:
-            tests: the test files.
+            job: what is run.
+
+        Raises:
+            RuntimeError: the server has ended.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(job.line() + "\n")
+            self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the fork server ended with status {self._process.wait()}; its messages are above")
+        return Run.from_line(line)
+
+
+class Runner:
+    """Tries mutants in a folder.
+
+    Args:
+        server: runs the tests.
+        seconds: the shortest time limit of a run.
+        known: how many seconds tests, or whole test files, take without a mutant.
+    """
+
+    def __init__(self, server: Server, seconds: float, known: Mapping[str, float] | None = None) -> None:
+        self._server, self.seconds = server, seconds
+        self._known = dict(known or {})
+
+    def baseline(self, files: Iterable[str]) -> dict[str, float]:
+        """Run test files once without any mutant: they must pass, and their times make the time limits.
+
+        Args:
+            files: the test files.
+
+        Returns:
+            How many seconds each of them takes.
 
         Raises:
             RuntimeError: a test fails, or pytest could not run.
         """
-        wanted = sorted(set(tests))
+        wanted = sorted(set(files))
         if not wanted:
-            return
-        run = self._pytest(wanted, None)
+            return {}
+        run = self._server.run(Job(tuple(wanted)))
         if not run.passed:
-            names = "\n".join(run.failed) or run.output[-4000:]
+            names = "\n".join(run.failed) or run.output
             raise RuntimeError(f"without any mutant pytest ends with {run.status}; make these pass first:\n{names}")
-        self._known = run.by_file
-        # Starting pytest and loading the test files: for some of them at most as long as for all.
-        self._start = max(0.0, run.seconds - sum(run.by_file.values()))
+        times = dict.fromkeys(wanted, 0.0)
+        for test, seconds in run.by_test.items():
+            times[test.split("::")[0]] += seconds
+        self._known.update(times)
+        return times
 
     def limit(self, tests: Iterable[str]) -> float:
         """Return the time limit in seconds of a run of these test files or tests.
@@ -115,8 +140,9 @@ class Runner:
         Args:
             tests: test files or tests.
         """
-        files = {test.split("::")[0] for test in tests}
-        return max(self.seconds, SLOWDOWN * (self._start + sum(self._known.get(name, 0.0) for name in files)))
+        wanted = list(tests)
+        loading = START * (1 + len({test.split("::")[0] for test in wanted}))
+        return max(self.seconds, SLOWDOWN * (loading + sum(self._known.get(test, 0.0) for test in wanted)))
 
     def red(self, tests: Sequence[str]) -> list[str]:
         """Return those tests that fail without any mutant: what they say of a mutant does not count.
@@ -129,69 +155,59 @@ class Runner:
         """
         if not tests:
             return []
-        run = self._pytest(tests, self.limit(tests))
+        run = self._server.run(self._job(tests, exitfirst=False))
         if not run.passed and not run.has_failures:
-            raise RuntimeError(f"without any mutant pytest ended with {run.status}:\n{run.output[-4000:]}")
+            raise RuntimeError(f"without any mutant pytest ended with {run.status}:\n{run.output}")
         return list(run.failed)
 
     def judge(self, tests: Sequence[str], without: Sequence[str] = ()) -> Verdict:
         """Run tests until one fails, and say what this means for the mutant that is in the folder now.
 
         Args:
-            tests: the test files, those first that are most likely to fail.
+            tests: tests or whole test files, those first that are most likely to fail.
             without: test files and tests that are left out.
         """
         wanted = [test for test in tests if test not in without]
-        if not wanted:
-            return Verdict(Outcome.UNTESTED)
-        left_out = [f"--deselect={test}" for test in without if "::" in test]
-        run = self._pytest(["--exitfirst", *left_out, *wanted], self.limit(wanted))
-        if run.status is None:
-            return Verdict(Outcome.TIMEOUT)
-        if run.status == pytest.ExitCode.NO_TESTS_COLLECTED:
-            return Verdict(Outcome.UNTESTED)
-        if run.has_failures:
-            return Verdict(Outcome.KILLED, run.failed[0])
-        return Verdict(Outcome.SURVIVED if run.passed else Outcome.BROKEN)
+        verdict = Verdict(Outcome.UNTESTED)
+        for step in _steps(wanted):
+            run = self._server.run(self._job(step, without, exitfirst=True))
+            if run.status is None:
+                return Verdict(Outcome.TIMEOUT)
+            if run.has_failures:
+                return Verdict(Outcome.KILLED, run.failed[0])
+            if not run.passed:
+                return Verdict(Outcome.BROKEN)
+            if run.status != pytest.ExitCode.NO_TESTS_COLLECTED:
+                verdict = Verdict(Outcome.SURVIVED)
+        return verdict
 
-    def _pytest(self, arguments: Sequence[str], limit: float | None) -> Run:
-        options = ["-q", "--tb=no", "--rootdir=.", "-p", "no:cacheprovider", "-p", "no:randomly"]
-        command = [sys.executable, "-m", "pytest", *options, "-p", "winkube_failures", *arguments]
-        started = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="winkube-failures-") as folder:
-            report = Path(folder, "report.json")
-            status, output = self._run(command, _environment(report), limit)
-            seconds = time.monotonic() - started
-            if status is None or not report.exists():
-                return Run(status, output, seconds)
-            found = json.loads(report.read_text(encoding="utf-8"))
-        return Run(status, output, seconds, tuple(found["failed"]), found["seconds"])
-
-    def _run(self, command: Sequence[str], environment: dict[str, str], limit: float | None) -> tuple[int | None, str]:
-        with subprocess.Popen(
-            command,
-            cwd=self.root,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        ) as process:
-            try:
-                output, _none = process.communicate(timeout=limit)
-            except subprocess.TimeoutExpired:
-                return None, ""
-            finally:
-                # What the tests started goes with them.
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-        return process.returncode, output
+    def _job(self, tests: Sequence[str], without: Sequence[str] = (), *, exitfirst: bool) -> Job:
+        files = tuple(dict.fromkeys(test.split("::")[0] for test in tests))
+        # A whole file among them cannot be chosen by ids; then all tests of these files run.
+        only = tuple(tests) if all("::" in test for test in tests) else None
+        return Job(files, only, tuple(without), self.limit(tests), exitfirst)
 
 
-def _environment(report: Path) -> dict[str, str]:
-    """Return the environment of a run that writes its failures to a file."""
+def _steps(tests: Sequence[str]) -> list[list[str]]:
+    """Divide tests by the number of their files; tests of one file stay together."""
+    files = list(dict.fromkeys(test.split("::")[0] for test in tests))
+    first, second = STEPS
+    cuts = [(0, first), (first, first + second), (first + second, None)]
+    parts = [set(files[begin:end]) for begin, end in cuts]
+    return [[test for test in tests if test.split("::")[0] in part] for part in parts if part]
+
+
+def _environment(root: Path) -> dict[str, str]:
+    """Return the environment of the tests: nothing of the user's own settings."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTEST_"))}
-    path = [str(PLUGIN), *filter(None, [environment.get("PYTHONPATH")])]
+    if root.parent.parent.name == "ansible_collections":
+        # Ansible reads these when it is imported, before the tests' own conftest.py.
+        environment["ANSIBLE_COLLECTIONS_PATH"] = str(root.parents[2])
+        environment["ANSIBLE_CONFIG"] = str(root / "tests" / "ansible.cfg")
     # CI: hypothesis tries the same examples each time.
-    return environment | {"CI": "1", "WINKUBE_FAILURES": str(report), "PYTHONPATH": os.pathsep.join(path)}
+    return environment | {"CI": "1", "PYTHONPATH": str(_tests_of(root))}
+
+
+def _tests_of(root: Path) -> Path:
+    """Return the folder from which the tests, and this package, are imported: that of the copy if it has one."""
+    return root / "tests" if (root / "tests" / "mutation").is_dir() else TESTS

@@ -7,7 +7,8 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ import pytest
 from mutation import __main__ as command
 from mutation import choice, coverage, imports, sources, workplace
 from mutation.coverage import Coverage
+from mutation.jobs import Job, Run
 from mutation.mutants import Mutant, make
 from mutation.report import Report
-from mutation.running import Outcome, Run, Runner
+from mutation.running import Outcome, Runner, Server
 from mutation.sources import AREAS, PYTHON, YAML
+from mutation.trying import Trial, Worker, judge
 
 UNREACHED = Path(__file__).parents[2] / "mutation/unreached.txt"
 """Files that no test of their area reaches; tests/integration has tests of them."""
@@ -190,22 +193,29 @@ NO_CODE = make("a.py", FILES["a.py"], 0, 0, "(", "syntax")
 ENDS = make("a.py", FILES["a.py"], 14, 14, "__import__('os')._exit(4)\n    ", "exit")
 
 
-def trial(mutant: Mutant, *tests: str) -> command.Trial:
-    return command.Trial(mutant, PYTHON, tests)
+def trial(mutant: Mutant, *tests: str) -> Trial:
+    return Trial(mutant, PYTHON, tests)
+
+
+@contextmanager
+def working(root: Path, seconds: float = 60) -> Iterator[Worker]:
+    """Yield a worker in a copy of a checkout."""
+    with workplace.copy_of(root) as place, Server(place.root) as server:
+        yield Worker(place, Runner(server, seconds))
 
 
 def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commit(tmp_path, FILES)
     report = Report(FILES)
-    with workplace.copy_of(tmp_path) as place:
-        there = sorted(path.name for path in place.root.iterdir() if path.is_file())
+    with working(tmp_path, 5) as worker:
+        root = worker.place.root
+        there = sorted(path.name for path in root.iterdir() if path.is_file())
         assert there == [".gitignore", "a.py", "test_a.py"]
-        runner = Runner(place.root, 5)
-        runner.baseline(["test_a.py"])
+        worker.runner.baseline(["test_a.py"])
         mutants = (PLUS, EQUIVALENT, LOOP, NO_CODE, ENDS)
-        command.judge([trial(mutant, "test_a.py") for mutant in mutants], place, runner, report)
-        command.judge([command.Trial(PLUS, YAML, ())], place, runner, report)
-        assert (place.root / "a.py").read_text(encoding="utf-8") == FILES["a.py"]
+        judge([trial(mutant, "test_a.py") for mutant in mutants], [worker], report)
+        judge([Trial(PLUS, YAML, ())], [worker], report)
+        assert (root / "a.py").read_text(encoding="utf-8") == FILES["a.py"]
     report.close()
     assert (tmp_path / "a.py").read_text(encoding="utf-8") == FILES["a.py"]
     lines = capsys.readouterr().out.splitlines()
@@ -215,7 +225,7 @@ def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(tmp_path: Path, caps
         "stopped by the time limit]",
         "killed]",
         "pytest did not run to its end]",
-        "survived, no test file reaches it]",
+        "survived, no test reaches it]",
     ]
     assert lines[-3:] == [
         "python: mutants 5, killed 2 (40 %), stopped by the time limit 1, not run 1",
@@ -241,68 +251,82 @@ def test_a_test_that_also_fails_without_the_mutant_kills_nothing(
 ) -> None:
     commit(tmp_path, {**FILES, "test_alone.py": ALONE})
     report = Report(FILES)
-    with workplace.copy_of(tmp_path) as place:
-        runner = Runner(place.root, 60)
+    with working(tmp_path) as worker:
         with pytest.raises(RuntimeError, match=r"make these pass first:\ntest_alone.py::test_alone\[a - b\]$"):
-            runner.baseline(["test_alone.py"])
-        command.judge([trial(PLUS, "test_alone.py")], place, runner, report)
+            worker.runner.baseline(["test_alone.py"])
+        judge([trial(PLUS, "test_alone.py")], [worker], report)
     assert report.counted == [("python", PLUS, Outcome.UNTESTED)]
     assert "fails without a mutant, too, and is left out: test_alone.py::test_alone[a - b]" in capsys.readouterr().out
 
 
-class Scripted(Runner):
-    """Gives runs that are prepared, and keeps their time limits."""
+class Scripted(Server):
+    """Gives runs that are prepared, and keeps the jobs."""
 
-    def __init__(self, *runs: Run, seconds: float = 60) -> None:
-        super().__init__(Path(), seconds)
+    def __init__(self, *runs: Run) -> None:
         self.runs = list(runs)
-        self.limits: list[float | None] = []
+        self.jobs: list[Job] = []
 
-    def _pytest(self, arguments: Sequence[str], limit: float | None) -> Run:
-        self.limits.append(limit)
+    def run(self, job: Job) -> Run:
+        self.jobs.append(job)
         return self.runs.pop(0)
 
 
-PASSED, STOPPED = Run(0, "", 1), Run(None, "", 1)
+def scripted(*runs: Run, seconds: float = 60) -> Runner:
+    return Runner(Scripted(*runs), seconds)
+
+
+PASSED, STOPPED = Run(0), Run(None)
 
 
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        (Run(2, "", 1, ("test_no.py",)), r"ends with 2; make these pass first:\ntest_no.py$"),
-        (Run(4, "ERROR: file or directory not found", 1), "ends with 4; .*\nERROR: file or directory not found"),
+        (Run(2, failed=("test_no.py",)), r"ends with 2; make these pass first:\ntest_no.py$"),
+        (Run(4, "ERROR: file or directory not found"), "ends with 4; .*\nERROR: file or directory not found"),
     ],
 )
 def test_all_test_files_pass_without_a_mutant_before_any_is_tried(run: Run, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
-        Scripted(run).baseline(["test_a.py"])
+        scripted(run).baseline(["test_a.py"])
 
 
 @pytest.mark.parametrize(
     ("run", "outcome"),
     [
         (PASSED, Outcome.SURVIVED),
-        (Run(1, "", 1, ("test_a.py::test_f",)), Outcome.KILLED),
-        (Run(2, "", 1, ("test_a.py",)), Outcome.KILLED),
-        *[(Run(status, "", 1), Outcome.BROKEN) for status in (1, 2, 3, 4, -9)],
-        (Run(3, "", 1, ("test_a.py::test_f",)), Outcome.BROKEN),
-        (Run(5, "", 1), Outcome.UNTESTED),
+        (Run(1, failed=("test_a.py::test_f",)), Outcome.KILLED),
+        (Run(2, failed=("test_a.py",)), Outcome.KILLED),
+        *[(Run(status), Outcome.BROKEN) for status in (1, 2, 3, 4, -9)],
+        (Run(3, failed=("test_a.py::test_f",)), Outcome.BROKEN),
+        (Run(5), Outcome.UNTESTED),
         (STOPPED, Outcome.TIMEOUT),
     ],
 )
 def test_only_a_failed_test_kills(run: Run, outcome: Outcome) -> None:
-    assert Scripted(run).judge(["test_a.py"]).outcome is outcome
+    assert scripted(run).judge(["test_a.py"]).outcome is outcome
 
 
 def test_the_time_limit_is_five_times_what_the_tests_take_without_a_mutant() -> None:
-    runner = Scripted(Run(0, "", 50, (), {"test_a.py": 10.0, "test_b.py": 30.0}), PASSED, PASSED, PASSED)
-    runner.baseline(["test_a.py", "test_b.py"])
+    server = Scripted(Run(0, by_test={"test_a.py::a": 4.0, "test_a.py::b": 6.0, "test_b.py::a": 30.0}), *[PASSED] * 4)
+    runner = Runner(server, 60, {"test_c.py::a": 20.0})
+    assert runner.baseline(["test_a.py", "test_b.py"]) == {"test_a.py": 10.0, "test_b.py": 30.0}
     runner.judge(["test_a.py"])
     runner.judge(["test_a.py", "test_b.py"])
-    runner.red(["test_b.py::test_b"])
-    # Ten seconds more are those of pytest itself.
-    assert runner.limits == [None, 100, 250, 200]
-    assert Scripted(seconds=7).limit(["test_a.py"]) == 7
+    runner.red(["test_b.py"])
+    runner.judge(["test_c.py::a"])
+    # Two seconds more for pytest, and two for each test file.
+    assert [job.limit for job in server.jobs] == [None, 70, 230, 170, 120]
+    assert scripted(seconds=7).limit([]) == 10
+
+
+def test_the_nearest_test_files_run_first_and_the_others_only_if_these_pass() -> None:
+    tests = [f"test_{number}.py::test" for number in range(30)]
+    server = Scripted(PASSED, PASSED, Run(1, failed=("test_29.py::test",)))
+    assert Runner(server, 60).judge(tests, ["test_0.py::test"]).test == "test_29.py::test"
+    assert [job.only for job in server.jobs] == [tuple(tests[1:5]), tuple(tests[5:25]), tuple(tests[25:])]
+    assert all(job.exitfirst for job in server.jobs)
+    server = Scripted(Run(1, failed=("test_1.py::test",)))
+    assert Runner(server, 60).judge(tests).outcome is Outcome.KILLED
 
 
 @pytest.mark.parametrize(("again", "outcome"), [(PASSED, Outcome.TIMEOUT), (STOPPED, Outcome.BROKEN)])
@@ -311,13 +335,14 @@ def test_a_timeout_counts_only_where_the_tests_end_without_the_mutant(
 ) -> None:
     (tmp_path / "a.py").write_text(FILES["a.py"], encoding="utf-8")
     report = Report(FILES)
-    command.judge([trial(LOOP, "test_a.py")], workplace.Workplace(tmp_path), Scripted(STOPPED, again), report)
+    worker = Worker(workplace.Workplace(tmp_path), scripted(STOPPED, again))
+    judge([trial(LOOP, "test_a.py")], [worker], report)
     assert report.counted == [("python", LOOP, outcome)]
 
 
 def test_tests_are_checked_without_a_mutant_under_a_time_limit() -> None:
     with pytest.raises(RuntimeError, match="pytest ended with None"):
-        Scripted(STOPPED).red(["test_a.py::test_f"])
+        scripted(STOPPED).red(["test_a.py::test_f"])
 
 
 def test_the_report_counts_and_lists_survivors(capsys: pytest.CaptureFixture[str]) -> None:
@@ -339,3 +364,4 @@ def test_the_report_counts_and_lists_survivors(capsys: pytest.CaptureFixture[str
 def test_without_options_a_sample_is_tried() -> None:
     assert command.options([]).sample == 20
     assert command.options(["--since", "main"]).sample is None
+    assert command.options(["--all"]).sample is None

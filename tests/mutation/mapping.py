@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Bring the line map up to date: run each test file that is new or changed once, and record what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from mutation import imports
+from mutation.imports import Module
+from mutation.jobs import Job, Run
+from mutation.linemap import LineMap, digest_of
+from mutation.running import Server
+from mutation.sources import AREAS
+
+FILE = Path("build", "mutation", "lines.json")
+NEAR = 2
+"""A test file is recorded again if a source that was not there before is so many imports away, or less."""
+LIMIT = 900.0
+"""Seconds that a test file may take while it is recorded."""
+HELPERS = ("tests/unit/", "tests/simulator_tests/", "tests/conftest.py")
+"""Test files are recorded again when one of these changes that they import."""
+
+
+def patterns() -> tuple[str, ...]:
+    """Return the patterns of the Python files whose lines are recorded."""
+    return tuple(pattern for area in AREAS.values() for pattern in area.files if pattern.endswith(".py"))
+
+
+def keys(test_files: Iterable[str], texts: Mapping[str, str], modules: Mapping[str, Module]) -> dict[str, str]:
+    """Return for each test file a text that changes when it must be recorded again.
+
+    Args:
+        test_files: the test files.
+        texts: the texts of the checkout, by path.
+        modules: what its Python files import.
+    """
+    found = {}
+    for test in test_files:
+        reached = imports.distances(test, modules)
+        own = [digest_of(texts[path]) for path in sorted(reached) if path.startswith(HELPERS)]
+        near = [path for path in sorted(reached) if path.startswith("plugins/") and reached[path] <= NEAR]
+        found[test] = digest_of("\n".join([*own, *near]))
+    return found
+
+
+def stale(line_map: LineMap, wanted: Mapping[str, str]) -> list[str]:
+    """Return the test files that must be recorded.
+
+    Args:
+        line_map: what is known.
+        wanted: the keys of the test files as they are now.
+    """
+    return [test for test, key in wanted.items() if test not in line_map.entries or line_map.entries[test].key != key]
+
+
+def record(test_file: str, server: Server) -> Run:
+    """Run a test file, and record what it does.
+
+    Args:
+        test_file: the test file.
+        server: runs the tests.
+    """
+    return server.run(Job((test_file,), limit=LIMIT, record=patterns()))
+
+
+def remark(run: Run) -> str:
+    """Return in a few words what was recorded.
+
+    Args:
+        run: the run of a test file.
+    """
+    counts = f"{len(run.by_test)} tests, {run.seconds:.1f} s"
+    if run.passed:
+        return counts
+    return f"{counts}; left out, because they fail without a mutant: {' '.join(run.failed) or run.output}"
