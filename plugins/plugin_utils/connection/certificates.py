@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The certificate of WinRM's HTTPS listener: what a node has, whether it is due, and the calls that renew it."""
+"""The certificate of WinRM's HTTPS listener: its state, its expiry, and the calls that renew it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ..wire.messages import Call, CallResult
 
 try:
     from cryptography import x509
-except ImportError:  # pypsrp and pywinrm bring it
+except ImportError:  # a dependency of pypsrp and pywinrm
     x509 = None  # type: ignore[assignment]
 
 STORE = "Cert:\\LocalMachine\\My"
 LISTENER = "winrm/config/Listener"
 FRIENDLY_NAME = "winkube.node WinRM HTTPS"
-"""By this name a later run finds the certificates that this module made."""
+"""Friendly name by which a later run finds the certificates that this module made."""
 _KEY_BITS = 3072
 _DNS_NAME = re.compile(r"(?=.{1,253}\Z)(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_-]{1,63})*\Z")
 
 
 class CertificateError(Exception):
-    """The certificate cannot be renewed; the text says why, and what to do."""
+    """The certificate cannot be renewed; the message has the reason and the remedy."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """A certificate of the machine's personal store."""
+    """A certificate in the machine's personal store."""
 
     thumbprint: str
     x509: x509.Certificate
@@ -39,12 +39,12 @@ class Certificate:
 
     @property
     def expires(self) -> datetime.datetime:
-        """When it ends, in UTC."""
+        """Expiry time (UTC)."""
         return self.x509.not_valid_after_utc
 
     @property
     def is_self_signed(self) -> bool:
-        """Whether no authority issued it."""
+        """Return whether the certificate is self-signed."""
         return self.x509.issuer == self.x509.subject
 
 
@@ -53,14 +53,14 @@ class HttpsListener:
     """The HTTPS listener of a node."""
 
     address: str
-    """What it listens on, as WinRM names it: `*`, or `IP:192.0.2.21`."""
+    """Its address in WinRM's notation: `*`, or `IP:192.0.2.21`."""
     certificate: Certificate
     others: tuple[Certificate, ...] = ()
-    """Certificates that this module made and that no listener uses: an earlier run was interrupted."""
+    """Unused certificates that interrupted runs of this module made."""
 
 
 def questions() -> tuple[Call, ...]:
-    """Asks for the listeners and for the certificates that they may use."""
+    """Return the calls that read the listeners and the certificates that they may use."""
     return (
         Call(
             id="listeners",
@@ -78,7 +78,7 @@ def questions() -> tuple[Call, ...]:
 
 
 def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
-    """Reads the answers to `questions`.
+    """Read the results of `questions`.
 
     Raises:
         CertificateError: there is no HTTPS listener with a certificate.
@@ -113,25 +113,25 @@ def _thumbprint(value: object) -> str:
 
 
 def is_due(certificate: Certificate, now: datetime.datetime, days: int) -> bool:
-    """Whether a certificate ends within this many days."""
+    """Return whether a certificate expires within a number of days."""
     return certificate.expires - now < datetime.timedelta(days=days)
 
 
 def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Certificate | None:
-    """The certificate that an interrupted run made, if it is good for longer than the one in use."""
+    """Return the certificate of an interrupted run, if it expires later than the one in use."""
     fresh = [each for each in listener.others if each.is_self_signed and not is_due(each, now, days)]
     longest = max(fresh, key=lambda each: each.expires, default=None)
     return longest if longest is not None and longest.expires > listener.certificate.expires else None
 
 
 def names_of(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """The DNS names and addresses that a renewed certificate gets: those it had, and more.
+    """Return the DNS names and addresses of a renewed certificate: the present ones and more.
 
-    What is neither is left out: the names come from the node, and become part of an extension's text.
+    Anything else is left out, because the names come from the node and become part of an extension's text.
 
     Args:
-        certificate: the one in use.
-        more: names or addresses by which the controller reaches the node.
+        certificate: the certificate in use.
+        more: names or addresses at which the controller reaches the node.
     """
     names: list[str] = []
     try:
@@ -153,16 +153,16 @@ def _is_address(name: str) -> bool:
 
 
 def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) -> Call:
-    """Makes a self-signed certificate for a server.
+    """Return the call that creates a self-signed server certificate.
 
-    -DnsName would make DNS names of addresses, which Python refuses for a connection by address. The text form of the
+    -DnsName would add addresses as DNS names, which Python refuses for connections by address. The text form of the
     extensions: learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension.
 
     Args:
         names: DNS names and addresses.
-        expires: when it ends, in UTC.
-        unique: becomes part of the subject. While a certificate and its successor are both trusted, OpenSSL finds a
-            self-signed certificate by its subject, and refuses it where the first one of that subject is another.
+        expires: expiry time (UTC).
+        unique: becomes part of the subject. OpenSSL looks up self-signed certificates by subject and checks only the
+            first match, so a certificate and its successor need different subjects while both are trusted.
     """
     parts = [f"{'IPAddress' if _is_address(name) else 'DNS'}={name}" for name in names]
     return Call(
@@ -176,7 +176,7 @@ def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) ->
             "KeyLength": _KEY_BITS,
             "KeyExportPolicy": "NonExportable",
             "NotAfter": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            # Server authentication, and the names.
+            # Server authentication and the names.
             "TextExtension": ["2.5.29.37={text}1.3.6.1.5.5.7.3.1", "2.5.29.17={text}" + "&".join(parts)],
         },
         select=("Thumbprint", "FriendlyName", "RawData"),
@@ -184,10 +184,10 @@ def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) ->
 
 
 def created(result: CallResult) -> Certificate:
-    """Reads the answer to `creation`.
+    """Read the result of `creation`.
 
     Raises:
-        CertificateError: it has no certificate.
+        CertificateError: the result contains no certificate.
     """
     found = _certificate(result.first) if result.output else None
     if found is None:
@@ -196,7 +196,7 @@ def created(result: CallResult) -> Certificate:
 
 
 def binding(listener: HttpsListener, thumbprint: str) -> Call:
-    """Has the listener use a certificate; connections that are open stay."""
+    """Return the call that assigns a certificate to the listener; open connections stay."""
     return Call(
         id="bind",
         command="Set-WSManInstance",
@@ -210,7 +210,7 @@ def binding(listener: HttpsListener, thumbprint: str) -> Call:
 
 
 def removal(thumbprints: t.Iterable[str]) -> tuple[Call, ...]:
-    """Deletes certificates with their private keys."""
+    """Return the calls that delete certificates with their private keys."""
     return tuple(
         Call(
             id=f"remove.{number}",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is wrong with a connection before it is used: no plugin for Windows, a missing library, no protection."""
+"""Check a connection before it is used: plugins without Windows support, missing libraries, no protection."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ import typing as t
 from .settings import ConnectionSettings
 
 ALLOW = "allow_insecure_connection"
-"""The variable by which a site accepts a connection that others can read."""
+"""The variable that accepts connections that others can read."""
 LIBRARIES = {"psrp": ("pypsrp", "pypsrp"), "winrm": ("winrm", "pywinrm")}
-"""Module that a connection plugin imports, and the package that has it, by plugin."""
+"""Python module that a connection plugin imports, and its package, by plugin."""
 AUTH_LIBRARIES = {
     ("psrp", "kerberos"): ("gssapi", "pypsrp[kerberos]"),
     ("psrp", "credssp"): ("requests_credssp", "pypsrp[credssp]"),
     ("winrm", "kerberos"): ("kerberos", "pywinrm[kerberos]"),
     ("winrm", "credssp"): ("requests_credssp", "pywinrm[credssp]"),
 }
-"""The same for ways to log on (the extras that pypsrp 0.9 and pywinrm 0.5 declare)."""
+"""The same by authentication method (the extras of pypsrp 0.9 and pywinrm 0.5)."""
 _SEALING = ("ntlm", "negotiate", "kerberos", "credssp")
-"""Ways to log on that agree on a key with the server, by which messages can be encrypted."""
+"""Authentication methods that establish a key for message encryption."""
 _NO_WINDOWS_SHELL = ("ssh", "smart", "paramiko", "paramiko_ssh", "local")
 
 
 def is_installed(module: str) -> bool:
-    """Whether a Python module can be imported on the controller."""
+    """Return whether a Python module can be imported on the controller."""
     return importlib.util.find_spec(module) is not None
 
 
 def unusable(settings: ConnectionSettings, installed: t.Callable[[str], bool] = is_installed) -> str | None:
-    """Why the connection cannot work at all.
+    """Return why the connection cannot work.
 
     Args:
-        settings: of the host.
-        installed: whether a Python module is installed.
+        settings: the host's connection settings.
+        installed: returns whether a Python module is installed.
 
     Returns:
-        One sentence that says what to set or to install; None where nothing is wrong.
+        One sentence that names what to set or install, or None.
     """
     if settings.plugin in _NO_WINDOWS_SHELL and settings.shell not in ("powershell", "cmd"):
         return (
@@ -63,17 +63,17 @@ def _libraries(settings: ConnectionSettings) -> t.Iterator[tuple[str, str]]:
 
 
 def insecure(settings: ConnectionSettings) -> str | None:
-    """How others could read or change what the run sends, or learn the password.
+    """Return how others could read or change the traffic, or learn the password.
 
-    NTLM proves the client's password and nothing of the server. Over HTTPS whose certificate is not checked, whoever
-    stands between the two can accept any logon and is sent everything. With message encryption the messages are
-    encrypted once more, with a key that only a server that knows the password can derive.
+    NTLM authenticates the client but not the server. With HTTPS and no certificate check, a man in the middle can
+    accept any logon and receives everything. Message encryption encrypts the messages with a key that only a server
+    that knows the password can derive.
 
     Args:
-        settings: of the host.
+        settings: the host's connection settings.
 
     Returns:
-        One sentence that says what to set; None where the connection is protected, or is none of psrp and winrm.
+        One sentence that names what to set; None if the connection is protected or is neither psrp nor winrm.
     """
     if settings.plugin not in LIBRARIES:
         return None
@@ -107,7 +107,7 @@ _VARIABLES = {
 
 
 def _means(settings: ConnectionSettings) -> str:
-    """How the host is logged on to, in words."""
+    """Return the authentication methods as text."""
     text = f"{' or '.join(settings.auth)} authentication"
     return text if settings.encryption == "auto" else f"{text} and message encryption {settings.encryption}"
 
@@ -115,15 +115,15 @@ def _means(settings: ConnectionSettings) -> str:
 def problem(
     settings: ConnectionSettings, *, allow_insecure: bool, installed: t.Callable[[str], bool] = is_installed
 ) -> str | None:
-    """Why a connection must not be used.
+    """Return why a connection must not be used.
 
     Args:
-        settings: of the host.
-        allow_insecure: whether the site accepts a connection that others can read.
-        installed: whether a Python module is installed.
+        settings: the host's connection settings.
+        allow_insecure: whether connections that others can read are accepted.
+        installed: returns whether a Python module is installed.
 
     Returns:
-        One sentence; None where it may be used.
+        One sentence, or None if it may be used.
     """
     if (reason := unusable(settings, installed)) is not None:
         return reason

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reads a host's connection settings from Ansible: from the plugin in use, or from variables before there is one."""
+"""Read a host's connection settings from its connection plugin, or from variables before there is a plugin."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .settings import WINRM_EXTRAS, ConnectionSettings, read_settings
 
 
 def settings_of_connection(connection: t.Any) -> ConnectionSettings:
-    """The settings of a connection plugin whose options are set.
+    """Return the settings of a connection plugin whose options are set.
 
     Args:
-        connection: of a running action.
+        connection: the connection of a running action.
     """
     options = connection.get_options()
     shell = str(getattr(connection._shell, "SHELL_FAMILY", ""))
@@ -26,21 +26,21 @@ def settings_of_connection(connection: t.Any) -> ConnectionSettings:
 def settings_of_host(
     default: str, variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], t.Any]
 ) -> ConnectionSettings:
-    """The settings that a host's variables will give its connection plugin, as Ansible's task executor resolves them.
+    """Return the settings that a host's variables give its connection plugin, as Ansible's task executor resolves them.
 
     Args:
-        default: the connection plugin of a host that names none: the task's.
-        variables: of the host, not templated.
+        default: the connection plugin of the task, for hosts that name none.
+        variables: variables of the host, not templated.
         template: templates a value.
     """
     name = str(template(variables.get("ansible_connection", default)) or default)
     shell = str(template(variables.get("ansible_shell_type", "")) or "")
-    # A built-in plugin's options are known by its short name; its definition has to be loaded before that.
+    # Options of a built-in plugin are found by its short name, after its definition is loaded.
     name = name.removeprefix("ansible.builtin.").removeprefix("ansible.legacy.")
     if connection_loader.get(name, class_only=True) is None:
         return ConnectionSettings(plugin=name, shell=shell)
     known = constants.config.get_plugin_vars("connection", name)
-    # Passwords are no concern of these checks.
+    # These checks need no passwords.
     given = {key: template(variables[key]) for key in known if key in variables and "pass" not in key}
     extras = {key: template(variables[key]) for key in WINRM_EXTRAS if key in variables}
     options = constants.config.get_plugin_options("connection", name, variables=given)

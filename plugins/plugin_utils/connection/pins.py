@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The file on the controller with the certificates of servers that a connection trusts, in PEM."""
+"""The controller's file of trusted server certificates in PEM."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import typing as t
 try:
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import Encoding
-except ImportError:  # pypsrp and pywinrm bring it
+except ImportError:  # a dependency of pypsrp and pywinrm
     x509 = None  # type: ignore[assignment]
 
 
 def read_pins(path: pathlib.Path) -> list[x509.Certificate]:
-    """The certificates of a file; none where there is no file.
+    """Return the certificates of a file; none if it does not exist.
 
     Raises:
         ValueError: the file is not PEM.
@@ -35,14 +35,14 @@ def read_pins(path: pathlib.Path) -> list[x509.Certificate]:
 def update_pins(
     path: pathlib.Path, *, add: t.Iterable[x509.Certificate] = (), remove: t.Iterable[x509.Certificate] = ()
 ) -> bool:
-    """Adds certificates to a file and removes others from it, in one step: no reader ever sees half of it.
+    """Add certificates to a file and remove others, atomically.
 
-    Several hosts may share a file, and Ansible works on many hosts at the same time: a lock lets one write at a time.
+    Several hosts may share a file, and Ansible works on many hosts at the same time, so writers use a lock.
 
     Args:
-        path: of the file; it and its folder are made if missing.
-        add: certificates that the file should have.
-        remove: certificates that it should not have.
+        path: path of the file; the file and its folder are created if missing.
+        add: certificates to add.
+        remove: certificates to remove.
 
     Returns:
         Whether the file changed.
@@ -65,8 +65,8 @@ def update_pins(
 
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> t.Iterator[None]:
-    """Holds a lock that all processes of this controller respect, in a file of its own: the other one is replaced."""
-    # Whoever may write to the folder may change the pins, and so has to be able to open this one.
+    """Hold a lock among all processes of this controller. The lock has its own file, because the other is replaced."""
+    # All users who may write to the folder may change the pins, so they must be able to open the lock file.
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -82,7 +82,7 @@ def _replace(path: pathlib.Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # Certificates are public, and other operators use the inventory as well.
+        # Certificates are public, and other operators may use the same inventory.
         pathlib.Path(name).chmod(0o644)
         pathlib.Path(name).replace(path)
     except BaseException:

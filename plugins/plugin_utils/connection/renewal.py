@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Renews the certificate of a node's HTTPS listener, so that the controller trusts the node at every moment.
+"""Renew the certificate of a node's HTTPS listener while the controller trusts the node at every moment.
 
-The order: make the new certificate, pin it beside the old one, have the listener use it, check that the controller
-trusts it, delete the old one on the node, unpin it. A run that ends in between leaves both pinned, and the next one
-goes on with the certificate that was made.
+The steps: create the new certificate, pin it in addition to the old one, assign it to the listener, check that the
+controller trusts it, delete the old one on the node, and unpin it. An interrupted run leaves both pinned, and the next
+run continues with the new certificate.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from .settings import ConnectionSettings
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RenewalPolicy:
-    """What a certificate should be like."""
+    """Requirements of the certificate."""
 
     days: int
-    """Renew it when it ends within this many days."""
+    """Renew it if it expires within this many days."""
     valid_days: int
-    """How long a new one is good for."""
+    """Validity of a new certificate in days."""
     names: tuple[str, ...] = ()
-    """More names and addresses for a new one."""
+    """Additional names and addresses for a new certificate."""
     force: bool = False
-    """Renew it whenever it ends."""
+    """Renew it regardless of its expiry."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,23 +42,23 @@ class Renewal:
     """What was done."""
 
     certificate: Certificate
-    """The one in use now."""
+    """The certificate in use."""
     renewed: bool = False
     pinned: bool = False
     """Whether the file of pins changed."""
     removed: tuple[str, ...] = ()
-    """Thumbprints of certificates that were deleted on the node."""
+    """Thumbprints of the certificates that were deleted on the node."""
     warnings: tuple[str, ...] = ()
 
 
 class Renewer:
-    """Works on one node.
+    """Renews the certificate of one node.
 
     Args:
         node: the node.
-        settings: of the connection to it.
+        settings: settings of the connection.
         pins: file of trusted certificates.
-        now: the controller's clock, in UTC.
+        now: time of the controller's clock (UTC).
     """
 
     def __init__(self, node: Node, settings: ConnectionSettings, pins: pathlib.Path, now: datetime.datetime) -> None:
@@ -68,7 +68,7 @@ class Renewer:
         self._now = now
 
     def look(self) -> HttpsListener:
-        """Asks for the listener and its certificate.
+        """Read the listener and its certificate.
 
         Raises:
             CertificateError: there is no such listener, or an authority issued the certificate.
@@ -83,20 +83,20 @@ class Renewer:
         return listener
 
     def is_due(self, listener: HttpsListener, policy: RenewalPolicy) -> bool:
-        """Whether the certificate has to be renewed."""
+        """Return whether the certificate must be renewed."""
         return policy.force or certificates.is_due(listener.certificate, self._now, policy.days)
 
     def keep(self, listener: HttpsListener) -> Renewal:
-        """Pins the certificate in use, and deletes what interrupted runs left."""
+        """Pin the certificate in use, and delete those that interrupted runs left."""
         pinned = update_pins(self._pins, add=[listener.certificate.x509])
         removed = self._remove(listener.others)
         return Renewal(certificate=listener.certificate, pinned=pinned, removed=removed)
 
     def renew(self, listener: HttpsListener, policy: RenewalPolicy) -> Renewal:
-        """Renews the certificate.
+        """Renew the certificate.
 
         Raises:
-            CertificateError: the new one is not trusted; the listener has its former one.
+            CertificateError: the new certificate is not trusted; the listener has the old one again.
         """
         old, new = (
             listener.certificate,
@@ -127,7 +127,7 @@ class Renewer:
             raise CertificateError(f"the listener does not take the certificate: {error}")
 
     def _check(self, listener: HttpsListener, new: Certificate) -> tuple[str, ...]:
-        """Makes sure that the next connection will be trusted, or puts the former certificate back."""
+        """Check that the next connection will be trusted, or restore the old certificate."""
         host, port = self._settings.host, self._settings.port
         try:
             reason = tls.verify(host, port, str(self._pins))
@@ -144,7 +144,7 @@ class Renewer:
         )
 
     def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:
-        """Deletes certificates on the node; returns the thumbprints of those that are gone."""
+        """Delete certificates on the node, and return the thumbprints of those that were deleted."""
         if not unneeded:
             return ()
         calls = certificates.removal(each.thumbprint for each in unneeded)

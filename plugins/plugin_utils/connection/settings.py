@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The options of the connection plugins winrm and psrp, in one form.
+"""The options of the connection plugins winrm and psrp in a common form.
 
 The defaults are those of the plugins themselves (ansible-core, plugins/connection/winrm.py and psrp.py).
 """
@@ -15,12 +15,12 @@ WINRM_EXTRAS = (
     "ansible_winrm_message_encryption",
     "ansible_winrm_ca_trust_path",
 )
-"""Variables that the plugin winrm hands to pywinrm without declaring them as options of its own."""
+"""Variables that the plugin winrm passes to pywinrm without declaring them as options."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConnectionSettings:
-    """How Ansible connects to one host."""
+    """Settings of the connection to one host."""
 
     plugin: str
     """Short name of the connection plugin: `psrp`, `winrm`, `ssh`, …"""
@@ -28,30 +28,30 @@ class ConnectionSettings:
     port: int = 5986
     https: bool = True
     auth: tuple[str, ...] = ()
-    """Ways to log on that the plugin tries, in order: `ntlm`, `kerberos`, `basic`, …"""
+    """Authentication methods that the plugin tries, in order: `ntlm`, `kerberos`, `basic`, …"""
     validates: bool = True
     """Whether the server's certificate is checked."""
     encryption: str = "auto"
-    """Message encryption inside the transport: `auto` (only without TLS), `always`, `never`."""
+    """Message encryption: `auto` (only without TLS), `always`, `never`."""
     ca_file: str = ""
-    """The file with the certificates that are trusted; empty: those of the system."""
+    """File of the trusted certificates; empty: those of the system."""
     shell: str = ""
-    """Type of the remote shell; only ssh can have one that is no PowerShell."""
+    """Type of the remote shell; only ssh supports shells other than PowerShell."""
 
 
 def read_settings(
     plugin: str, options: t.Mapping[str, t.Any], extras: t.Mapping[str, t.Any], shell: str = ""
 ) -> ConnectionSettings:
-    """Reads the options of a connection plugin.
+    """Read the options of a connection plugin.
 
     Args:
-        plugin: its name, with or without the collection's.
+        plugin: name of the plugin, with or without that of its collection.
         options: the plugin's options by name, as Ansible resolved them.
-        extras: variables of WINRM_EXTRAS that the host has.
+        extras: the host's variables of WINRM_EXTRAS.
         shell: type of the remote shell, for ssh.
 
     Returns:
-        The settings; of a plugin other than psrp and winrm only its name and the shell.
+        The settings; for plugins other than psrp and winrm only the name and the shell.
     """
     name = plugin.rpartition(".")[2]
     if name == "psrp":
@@ -86,7 +86,7 @@ def _winrm(options: t.Mapping[str, t.Any], extras: t.Mapping[str, t.Any]) -> Con
         host=str(options.get("remote_addr") or ""),
         port=port,
         https=https,
-        # What pywinrm calls ssl and plaintext is basic authentication, unless there is a client's certificate.
+        # pywinrm's ssl and plaintext mean basic authentication, unless there is a client certificate.
         auth=tuple("basic" if name in ("ssl", "plaintext") else name for name in transports or ["basic"]),
         validates=extras.get("ansible_winrm_server_cert_validation") != "ignore",
         encryption=str(extras.get("ansible_winrm_message_encryption") or "auto"),
@@ -95,7 +95,7 @@ def _winrm(options: t.Mapping[str, t.Any], extras: t.Mapping[str, t.Any]) -> Con
 
 
 def _scheme_and_port(scheme: t.Any, port: t.Any) -> tuple[bool, int]:
-    """Whether HTTPS is spoken, and to which port; both plugins take 5985 for HTTP, and any other port for HTTPS."""
+    """Return whether HTTPS is used, and the port; both plugins use HTTP on port 5985 and HTTPS on any other port."""
     number = int(port) if port is not None else None
     if scheme is None:
         return number != 5985, number or 5986

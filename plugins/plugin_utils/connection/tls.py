@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What certificate a server presents, by a TLS handshake without a logon."""
+"""Read a server's certificate with a TLS handshake, without authentication."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import ssl
 
 try:
     from cryptography import x509
-except ImportError:  # pypsrp and pywinrm bring it
+except ImportError:  # a dependency of pypsrp and pywinrm
     x509 = None  # type: ignore[assignment]
 
 
 def presented(host: str, port: int, *, seconds: float = 10.0) -> x509.Certificate:
-    """The certificate that a server presents; whether it is trusted is not checked.
+    """Return the certificate that a server presents, without checking whether it is trusted.
 
     Args:
         host: name or address.
-        port: of its HTTPS listener.
-        seconds: to wait for the server at most.
+        port: port of its HTTPS listener.
+        seconds: time limit.
 
     Raises:
-        OSError: no TLS server answers there.
+        OSError: no TLS server responded.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -38,19 +38,19 @@ def presented(host: str, port: int, *, seconds: float = 10.0) -> x509.Certificat
 
 
 def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str | None:
-    """Whether the server's certificate is trusted by a file of certificates, for the name it is reached by.
+    """Return whether a file of certificates trusts the server's certificate for the name that is used.
 
     Args:
         host: name or address.
-        port: of its HTTPS listener.
+        port: port of its HTTPS listener.
         ca_file: path of the trusted certificates in PEM.
-        seconds: to wait for the server at most.
+        seconds: time limit.
 
     Returns:
-        Why it is not trusted; None where it is.
+        Why it is not trusted, or None.
 
     Raises:
-        OSError: no TLS server answers there, such as when it is only reached through a proxy.
+        OSError: no TLS server responded, for example because it is reachable only through a proxy.
     """
     context = ssl.create_default_context(cafile=ca_file)
     try:

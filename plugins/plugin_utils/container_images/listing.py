@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images as users list them, as resources; and what came of them."""
+"""Turn users' lists of container images into resources, and report their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PASSED = (
     "runtime", "environment", "ctr", "crictl", "cri_endpoint", "docker", "docker_config", "store_dir", "parallel",
     "retries", "delay", "timeout",
 )  # fmt: skip
-"""Options of the module that are properties of all of its resources."""
+"""Options of the module that apply to all of its resources."""
 CERTS_D = "C:\\Program Files\\containerd\\certs.d"
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.-]+)?")
 
@@ -32,7 +32,7 @@ Resources = list[dict[str, t.Any]]
 
 
 class Refused(Exception):
-    """Options that cannot be; the text says which, and what would be accepted."""
+    """An option is not acceptable; the message names it and what would be accepted."""
 
 
 def resources(
@@ -42,16 +42,16 @@ def resources(
     pinned: bool = False,
     bundle: t.Mapping[str, t.Any] | None = None,
 ) -> Resources:
-    """Resources of type ContainerImage for a list.
+    """Return the ContainerImage resources of a list.
 
     Args:
         images: references, or mappings with `name` and more.
         defaults: properties of all of them, such as the runtime.
-        pinned: whether those are pinned that do not say it.
-        bundle: archives by reference, of a bundle for sites without a network.
+        pinned: default of the item's `pinned`.
+        bundle: archives in a bundle, by reference.
 
     Raises:
-        ValueError: an item is neither; the text says which.
+        ValueError: an item is neither; the message names it.
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
         raise ValueError(
@@ -81,7 +81,7 @@ def resources(
 
 
 def _likely(name: str) -> dict[str, int]:
-    """About what a container image downloads that every node has: nobody need be asked for it before the first run."""
+    """Approximate download size of an image that every node needs, so that the first run need not measure it."""
     size = _data()["likely_sizes"].get(repository(name))
     return {} if size is None else {"likely_size": size}
 
@@ -92,10 +92,10 @@ def _data() -> t.Mapping[str, t.Any]:
 
 
 def base_images(names: t.Sequence[str]) -> Resources:
-    """Microsoft's base images, each for the versions of Windows Server whose containers it is.
+    """Return Microsoft's base images with the versions of Windows Server that each one is for.
 
     Raises:
-        ValueError: a name is none of them.
+        ValueError: a name is unknown.
     """
     known = _data()["base"]
     found: Resources = []
@@ -115,8 +115,9 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
     """Return references of CoreDNS.
 
     Args:
-        versions: such as 1.12.1, with or without `v`.
-        repository: of the site: upstream publishes images for Linux only (data/container_images.json).
+        versions: versions such as 1.12.1, with or without `v`.
+        repository: the site's own repository, because upstream publishes images for Linux only
+            (data/container_images.json).
 
     Raises:
         ValueError: a version is not valid, or there are versions and no repository.
@@ -142,14 +143,14 @@ def results(
     outcome: ConvergenceOutcome,
     version: str | None,
 ) -> list[dict[str, t.Any]]:
-    """What came of each container image.
+    """Return the result for each container image.
 
     Args:
-        wanted: as they were wanted.
-        before: the store as it was first seen.
-        after: the store as it was last seen.
-        outcome: of the convergence.
-        version: of Windows Server; images for others are left out.
+        wanted: the requested images.
+        before: the first observation of the store.
+        after: the last observation of the store.
+        outcome: outcome of the convergence.
+        version: version of Windows Server; images for other versions are left out.
 
     Returns:
         Mappings with `reference`, `status`, `digest`, `size` and `msg`.
@@ -161,7 +162,7 @@ def results(
         if image.windows and version is not None and version not in image.windows:
             continue
         held = after.get(image.name)
-        # The text of a failure names the resource; it is the last thing that was tried with it.
+        # The failure message names the resource and describes the last attempt.
         said = next((text for text in outcome.failures if f" {image.title}:" in text), "")
         status = "absent" if image.state == "absent" else "present"
         if image.title in done:
@@ -196,10 +197,10 @@ def _digest(image: ContainerImage, held: StoredImage | None) -> str | None:
 
 
 def check(images: t.Sequence[ContainerImage]) -> None:
-    """Refuses lists that contradict themselves.
+    """Refuse contradictory lists.
 
     Raises:
-        ResourceError: one name is to mean two things.
+        ResourceError: one name would refer to two images.
     """
     owner: dict[str, str] = {}
     for image in images:
@@ -212,16 +213,17 @@ def check(images: t.Sequence[ContainerImage]) -> None:
 
 
 def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tuple[str, ...]:
-    """The names that stay: those of the list, with their aliases, and what else is named."""
+    """Return the names to keep: those of the list, their aliases, and other given names."""
     wanted = [name for image in images if image.state == "present" for name in (image.name, *image.aliases)]
     return tuple(dict.fromkeys([*wanted, *more]))
 
 
 def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
-    """The resources that the module's options ask for: files of registries, what is removed, container images.
+    """Return the resources of the module's options: registry files, removals, container images.
 
     Raises:
-        Refused, ResourceError: an option cannot be.
+        Refused: an option is not acceptable.
+        ResourceError: an option is not acceptable.
     """
     defaults = {name: options[name] for name in _PASSED if options[name] is not None}
     files: Resources
@@ -247,6 +249,6 @@ def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
 
 
 def store_of(options: t.Mapping[str, t.Any]) -> Store:
-    """The store that the module's options mean."""
+    """Return the store that the module's options select."""
     given = {name: options[name] for name in _PASSED if options[name] is not None}
     return ContainerImage(name="registry.k8s.io/pause:3.10.2", **given).store

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Whether all names in an archive stay inside the folder that it is unpacked into, asked of tar.exe before it unpacks.
+r"""Check with tar.exe, before unpacking, that all names in an archive stay inside the target folder.
 
 `tar -t` with a pattern ends with 1 where no name matches ("Not found in archive"), with 0 where one does; patterns are
 those of libarchive/archive_pathmatch.c (`*` matches slashes too, a leading `/` only absolute names).
@@ -16,11 +16,11 @@ PREFIX = "inside-"
 
 
 def calls(path: str, prefix: str = PREFIX) -> tuple[Call, ...]:
-    """The calls that fail where a name leads out: `..`, an absolute path, a drive.
+    """Return the calls that fail if a name leads outside: `..`, an absolute path, a drive.
 
     Args:
         path: Windows path of the archive.
-        prefix: before their ids.
+        prefix: prefix of their ids.
     """
     return tuple(
         Call(
@@ -36,12 +36,12 @@ def calls(path: str, prefix: str = PREFIX) -> tuple[Call, ...]:
 
 
 def readable(path: str, call_id: str) -> Call:
-    """The call that fails where an archive cannot be read to its end."""
+    """Return the call that fails if an archive is incomplete."""
     return Call(id=call_id, command="tar.exe", arguments=("-tf", path), output_limit=300, long=True)
 
 
 def words(result: CallResult) -> str:
-    """What a failure of `calls` means; empty where it is something else (no tar.exe)."""
+    """Return what a failure of `calls` means; empty if it has another cause (no tar.exe)."""
     if result.exit_code != 0:
         return ""
     names = ", ".join(result.stdout.split("\n")[:3]).strip(", \r")

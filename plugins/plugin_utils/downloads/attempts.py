@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that bring one file from the first of several sources that has it, verified, and what became of them."""
+"""The calls that download and verify one file from the first source that has it, and how to read their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import archive_members, curl
 from .curl_errors import describe_curl_error
 
 FETCHED = "fetched"
-"""The call that fails where no source served."""
+"""Id of the call that fails if no source delivered the file."""
 _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".zip": (4, "UEsDBA=="),
     ".gz": (3, "H4sI"),
@@ -22,12 +22,12 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".msi": (8, "0M8R4KGxGuE="),
     ".exe": (2, "TVo="),
 }
-"""How files of these names begin (bytes, in base64): https://en.wikipedia.org/wiki/List_of_file_signatures"""
+"""First bytes of files by extension (base64): https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DownloadSource:
-    """One source."""
+    """A source of the file."""
 
     url: str
     checksum_url: str = ""
@@ -36,23 +36,23 @@ class DownloadSource:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Download:
-    """What is to be brought, and how."""
+    """A requested download."""
 
     path: str
     """Windows path of the file."""
     places: tuple[DownloadSource, ...]
-    """In the order in which they are asked."""
+    """The sources in the order of use."""
     commit: t.Mapping[str, Json]
-    """Parameters of `@commit-file` that verify it, beside `path` and `destination`."""
+    """Parameters of `@commit-file` that verify the file."""
     verified: bool
-    """Whether anything but the form of its first bytes verifies it."""
+    """Whether something other than the first bytes verifies the file."""
     manifest: t.Mapping[str, Json] | None = None
-    """What to write beside it; `source` is added."""
+    """Record to write next to the file; `source` is added."""
     timeout: float = 3600.0
     parallel: int | None = None
     secret: bool = False
     version: curl.Version = ()
-    """curl's."""
+    """Version of curl."""
 
     @property
     def part(self) -> str:
@@ -61,22 +61,22 @@ class Download:
 
     @property
     def checksum(self) -> str:
-        """Where the publisher's checksum file is kept."""
+        """Path of the publisher's checksum file."""
         return f"{self.path}.checksum"
 
 
 def calls(wanted: Download, *, broken: bool) -> t.Iterator[Call]:
-    """The attempts in order: each source while none before it served, then the last one anew if it broke off.
+    """Return the attempts in order: each source until one delivers, then the last one again if it was interrupted.
 
     Args:
-        wanted: what to bring.
-        broken: a part of it is there: the first source is asked to go on from there, and then anew.
+        wanted: the requested download.
+        broken: whether an unfinished download exists: the first source resumes it, and then starts again.
     """
     attempts = [wanted.places[0], *wanted.places] if broken and wanted.verified else [*wanted.places]
     done: tuple[str, ...] = ()
     for index, place in enumerate(attempts):
         if index or (broken and not wanted.verified):
-            # What is left may be of another file, and not every server can continue.
+            # The unfinished download may be of another file, and not every server supports resuming.
             yield dataclasses.replace(discard(wanted.part, f"discard-{index}"), unless=done)
         yield from _attempt(wanted, place, str(index), done)
         done = (*done, f"verify-{index}")
@@ -91,7 +91,7 @@ def calls(wanted: Download, *, broken: bool) -> t.Iterator[Call]:
         id=FETCHED,
         command="@read-file",
         parameters={"paths": [wanted.path]},
-        # Fails wherever it runs: it is skipped, and so succeeds, where a source served.
+        # This call always fails if it runs; it is skipped, which counts as success, if a source delivered the file.
         until={"type": "verified"},
         select=("exists",),
         unless=(*done, "verify-again"),
@@ -99,13 +99,13 @@ def calls(wanted: Download, *, broken: bool) -> t.Iterator[Call]:
 
 
 def room(wanted: Download, there: int) -> DiskSpace:
-    """What a file takes; the second source is asked only where the first does not tell.
+    """Return the calls that read the size of a file; the second source is used only if the first does not report it.
 
     Args:
-        wanted: what to bring.
-        there: bytes of it that are on the disk already.
+        wanted: the requested download.
+        there: bytes that are on the disk already.
     """
-    # The machine's environment may name a proxy that this very run takes away, after it was measured.
+    # The machine's environment may name a proxy that this run removes later.
     first, *others = (
         curl.ask(
             f"size-{index}",
@@ -125,11 +125,11 @@ def room(wanted: Download, there: int) -> DiskSpace:
 
 
 def _attempt(wanted: Download, place: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
-    """One source: its checksum file, the file, and the verdict."""
+    """Return the calls for one source: its checksum file, the file, and the verification."""
     needs: tuple[str, ...] = ()
     if place.checksum_url:
         fetched = f"{wanted.checksum}.part"
-        # It is small, and what a broken run left of it may be another version's: it is not continued.
+        # It is small, and an unfinished one may belong to another version, so it is not resumed.
         yield _download(wanted, place, f"sum-{label}", place.checksum_url, fetched, needs, done, resume=False)
         keep: dict[str, Json] = {"path": fetched, "destination": wanted.checksum}
         yield _commit(f"keep-{label}", keep, (f"sum-{label}",), done)
@@ -159,13 +159,16 @@ def _attempt(wanted: Download, place: DownloadSource, label: str, done: tuple[st
         verify["manifest"] = {**wanted.manifest, "source": curl.redacted(place.url)}
     yield _commit(f"verify-{label}", verify, needs, done)
     if needs != (f"download-{label}",):
-        # What came whole and did not pass the last check is of no use to a later attempt, as what broke off would be.
+        # A complete file that failed the last check is useless to a later attempt, unlike an unfinished one.
         refused = discard(wanted.part, f"refused-{label}", (f"download-{label}",))
         yield dataclasses.replace(refused, unless=(*done, *needs))
 
 
 def _archive_checks(wanted: Download, label: str) -> tuple[Call, ...]:
-    """Whether an archive is whole and leads nowhere else. A list of a zip costs nothing, one of a tar.gz reads all."""
+    """Return the calls that check that an archive is complete and stays in its folder.
+
+    Listing a zip is cheap; listing a tar.gz reads all of it.
+    """
     path = wanted.path.lower()
     if not path.endswith(archive_members.FORMATS) or (wanted.verified and not path.endswith(".zip")):
         return ()
@@ -213,11 +216,11 @@ def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], d
 
 
 def explain(wanted: Download, results: t.Mapping[str, CallResult]) -> str:
-    """Why no source served, source by source; signatures are not shown.
+    """Return why each source failed, without signatures.
 
     Args:
-        wanted: what was to be brought.
-        results: of `calls`, by their ids.
+        wanted: the requested download.
+        results: results of `calls`, by id.
     """
     found = [
         f"{curl.redacted(place.url)}: {why}"
@@ -228,11 +231,11 @@ def explain(wanted: Download, results: t.Mapping[str, CallResult]) -> str:
 
 
 def brought(wanted: Download, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
-    """What came: hash, size and the source (without its signature); None where nothing did.
+    """Return hash, size and source (without its signature) of the downloaded file; None if there is none.
 
     Args:
-        wanted: what was to be brought.
-        results: of `calls`, by their ids.
+        wanted: the requested download.
+        results: results of `calls`, by id.
     """
     for label, place in _labelled(wanted, results):
         verify = results.get(f"verify-{label}")
@@ -242,15 +245,15 @@ def brought(wanted: Download, results: t.Mapping[str, CallResult]) -> dict[str, 
 
 
 def _labelled(wanted: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
-    """The attempts that were made, by what is behind their calls' ids."""
-    # The first source has two attempts where a part of the file was there.
+    """Return the attempts that were made, by the suffix of their calls' ids."""
+    # The first source has two attempts if there was an unfinished download.
     first = [wanted.places[0]] if f"verify-{len(wanted.places)}" in results else []
     numbered = [(str(index), place) for index, place in enumerate([*first, *wanted.places])]
     return [*numbered, ("again", wanted.places[-1])]
 
 
 def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRoute) -> str:
-    """What went wrong with one attempt; empty where it was not made, or went well."""
+    """Return why one attempt failed; empty if it succeeded or was not made."""
     for step, about in (("sum", "its checksum file: "), ("keep", "its checksum file: "), ("download", "")):
         result = results.get(f"{step}-{label}")
         if result is not None and result.error is not None:
@@ -274,10 +277,10 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
 
 
 def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
-    """curl's own words, with the status where it tells one."""
+    """Return curl's error message, with the HTTP status if there is one."""
     code = result.exit_code or 0
     if code == 47 and route.headers:
-        # Which curl it was is not known here; from 7.83 on such headers do not go along.
+        # The version of curl is unknown here; since 7.83 it does not forward such headers.
         maybe = f"{describe_curl_error(code)}, or " if route.only_credentials else ""
         return f"{maybe}the site redirects; its headers are for it alone (curl {code})"
     status = result.stdout.partition(" ")[0]

@@ -12,13 +12,13 @@ _LENGTHS = {"SHA256": 64, "SHA512": 128}
 
 
 def checksum_in(content: str, name: str, algorithm: str) -> str | None:
-    r"""The hash that a checksum file gives for a name; `@commit-file` reads it by the same rules (`_CallVerbs.psm1`).
+    r"""Return the hash that a checksum file has for a name; `@commit-file` uses the same rules (`_CallVerbs.psm1`).
 
     Either the file holds a bare hash and nothing else, or lines `HASH  NAME` (`*NAME` for binary), of which the first
     one counts whose name, behind its last `/` or `\\`, is the wanted one; case does not matter, as in Windows' names.
     """
     line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
-    # .NET knows no further ends of lines.
+    # .NET recognises no other line ends.
     lines = [text for text in re.split(r"[\r\n]+", content.removeprefix("\ufeff")) if text.strip(" \t")]
     found = [match for match in map(line.fullmatch, lines) if match]
     for match in found:
@@ -32,10 +32,10 @@ def _is_hash(word: str, length: int) -> bool:
 
 
 def digest(algorithm: str, given: str) -> str:
-    """A digest as users write it (`sha256:…`), bare and in lower case.
+    """Return a digest (`sha256:…`) without its prefix and in lower case.
 
     Raises:
-        ResourceError: it is none.
+        ResourceError: it is malformed.
     """
     bare = given.strip().removeprefix(f"{algorithm}:")
     length = _LENGTHS[algorithm.upper()]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The exit codes of curl.exe in words.
+"""The exit codes of curl.exe as text.
 
 Source: https://curl.se/libcurl/c/libcurl-errors.html
 """
@@ -29,6 +29,6 @@ _CURL: t.Mapping[int, str] = {
 
 
 def describe_curl_error(code: int) -> str:
-    """Why a download failed."""
+    """Return why a download failed."""
     known = _CURL.get(code)
     return f"{known} (curl {code})" if known else f"curl ended with {code}"

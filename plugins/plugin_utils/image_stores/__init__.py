@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where container runtimes keep their images: begin with store.py."""
+"""The image stores of container runtimes: start at store.py."""

@@ -1,9 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Archives of container images: where one that fits the node's Windows comes from, and how it gets into the store.
+"""Archives of container images: find the one for the node's Windows, and import it into the store.
 
-An archive that is fetched for an import is gone after it: a cache of them would take the
-disk twice.
+A downloaded archive is removed after its import, because a cache of archives would need the disk space twice.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _BUILDS: t.Mapping[int, str] = {17763: "2019", 20348: "2022", 25398: "23H2", 261
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageArchive:
-    """An archive that the node can download."""
+    """A downloadable archive."""
 
     url: str = dataclasses.field(metadata={"help": "Where it is; `file:` URLs are files on the node.", "secret": True})
     sha256: str = dataclasses.field(metadata={"help": "Its SHA-256."})
@@ -45,31 +44,31 @@ class ImageArchive:
 
 
 def question() -> Call:
-    """Which Windows this is."""
+    """The node's version of Windows."""
     values = [{"path": _KEY, "name": "CurrentBuild"}]
     return Call(id="windows", command="@read-registry", parameters={"values": values}, on_error="continue")
 
 
 def build_of(result: CallResult | None) -> int | None:
-    """The node's build of Windows, such as 20348."""
+    """The node's Windows build, such as 20348."""
     found = result.first if result is not None and result.ok else None
     text = str(found.get("value") or "") if isinstance(found, dict) else ""
     return int(text) if text.isdigit() else None
 
 
 def fitting(archives: t.Sequence[ImageArchive], build: int | None) -> ImageArchive | None:
-    """The first archive that holds what this Windows runs."""
+    """Return the first archive with an image that this Windows can run."""
     older = [known for known in _BUILDS if build is not None and known <= build]
     version = _BUILDS[max(older)] if older else ""
     return next((archive for archive in archives if not archive.windows or version in archive.windows), None)
 
 
 def fetched(archive: ImageArchive, store: Store, how: TransferOptions, name: str) -> tuple[Call, ...]:
-    """Calls that download an archive, verify it, import it, and remove it."""
-    # By its content and its container image: two images that come from one archive must not remove it from each other.
+    """Return the calls that download, verify, import and remove an archive."""
+    # The name depends on content and image: images in one archive must not remove each other's file.
     key = hashlib.sha256(f"{archive.sha256.lower()} {name}".encode()).hexdigest()[:24]
     path = f"{FOLDER}\\{key}.tar"
-    # A file: URL is this machine's, and nobody's proxy has it.
+    # A file: URL refers to this machine, so no proxy is used.
     route = curl.DownloadRoute(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
     download = curl.download("download", archive.url, f"{path}.part", route, timeout=how.timeout)
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}

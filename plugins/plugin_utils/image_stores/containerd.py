@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's store of container images, in the namespace that the kubelet sees.
+"""containerd's image store, in the namespace that the kubelet uses.
 
-Pulls go through CRI (`crictl pull`): containerd then reads certs.d, uses its service's
-proxies and drops layers that it has unpacked (discard_unpacked_layers). `ctr images pull` ignores that setting, and
-reads certs.d only if told to by --hosts-dir (containerd docs/hosts.md; cmd/ctr/commands/images/pull.go): golden images
-would be half as large again. All that CRI has no word for is ctr's: list, check, tag, label, import, remove.
+Pulls use CRI (`crictl pull`), because containerd then reads certs.d, uses the proxies of its service and drops unpacked
+layers (discard_unpacked_layers). `ctr images pull` ignores that setting and reads certs.d only with --hosts-dir
+(containerd docs/hosts.md; cmd/ctr/commands/images/pull.go); golden images would be half as large again. ctr does what
+CRI does not offer: list, check, tag, label, import, remove.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from ..wire.messages import Call, CallResult, Results
 from .store import DIGEST, LISTING, Store, StoredImage, TransferOptions, size_of
 
 PINNED = "io.cri-containerd.pinned=pinned"
-"""The kubelet's garbage collection spares it (containerd internal/cri/labels)."""
+"""Label that protects an image from the kubelet's garbage collection (containerd internal/cri/labels)."""
 _MANAGED = "io.cri-containerd.image=managed"
-"""What CRI sets on every container image that it sees."""
+"""Label that CRI sets on every image that it manages."""
 _NAMESPACE = "k8s.io"
 _PART = re.compile(r"(\S+) @(sha256:[0-9a-f]{64}) \((\d+) bytes\)")
 SIZES = "winkube-sizes"
-"""The namespace in which registries are asked for sizes; it stays, and no container is ever in it."""
+"""The namespace for reading sizes from registries; it is never removed and never has containers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ContainerdStore(Store):
-    """containerd's store."""
+    """The image store of containerd."""
 
     ctr: str
     crictl: str
     endpoint: str
-    """Of CRI: npipe:////./pipe/containerd-containerd."""
+    """CRI endpoint: npipe:////./pipe/containerd-containerd."""
     path: str
     hosts_dir: str | None = None
-    """For ctr's own requests: containerd itself knows its folder."""
+    """Folder of hosts.toml files for ctr's own requests; containerd has its own setting."""
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def look(self) -> tuple[Call, ...]:
-        # `list` has the labels, `check` knows what is unpacked: a pull that was cut may leave a name behind.
+        # `list` has the labels, and `check` shows what is unpacked: an interrupted pull may leave a name.
         return (self._question("images", "images", "list"), self._question("check", "images", "check"))
 
     def read(self, seen: Results) -> dict[str, StoredImage]:
@@ -52,7 +52,7 @@ class ContainerdStore(Store):
         for line in result.stdout.splitlines() if result is not None and result.ok else ():
             words = line.split()
             place = next((index for index, word in enumerate(words) if DIGEST.fullmatch(word)), 0)
-            # The first word may be a digest, too: CRI names every container image by the digest of its configuration.
+            # The first word may also be a digest: CRI names every image by the digest of its configuration.
             place = 2 if place == 0 and len(words) > 2 and DIGEST.fullmatch(words[2]) else place
             if place:
                 size = size_of(*words[place + 1 : place + 3]) if len(words) > place + 2 else None
@@ -75,7 +75,7 @@ class ContainerdStore(Store):
         listed, told = seen.get("containers"), seen.get("ps")
         if listed is None or told is None or not (listed.ok and told.ok):
             return None
-        # ctr lists sandboxes, too, by the name of their pause image; CRI tells what a name meant when it was started.
+        # ctr also lists sandboxes, by the name of their pause image; CRI reports what the name meant at their start.
         names = {words[1] for line in listed.stdout.splitlines()[1:] if len(words := line.split()) > 1}
         try:
             for container in json.loads(told.stdout or "{}").get("containers") or ():
@@ -89,14 +89,14 @@ class ContainerdStore(Store):
         return _patient(self._cri("pull", "pull", reference), how)
 
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
-        # Only `import --local` can drop layers that it has unpacked, and only since 1.7; 1.6 has the plain form.
+        # Only `import --local` can drop unpacked layers, and only since 1.7; 1.6 has the plain form.
         lean = self._ctr("load-lean", "images", "import", "--local", "--discard-unpacked-layers", path)
         lean = dataclasses.replace(lean, timeout=how.timeout, long=True, parallel=how.parallel, on_error="continue")
         plain = dataclasses.replace(lean, id="load", arguments=("-n", _NAMESPACE, "images", "import", path))
         return lean, dataclasses.replace(plain, unless=("load-lean",), on_error="stop", parallel=None)
 
     def check(self, reference: str) -> tuple[Call, ...]:
-        # Labelling is the one command of all versions that fails where there is no such name and changes nothing else.
+        # Labelling is the only command of all versions that fails for an unknown name and changes nothing else.
         return (self._ctr("check", "images", "label", reference, _MANAGED),)
 
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
@@ -106,7 +106,7 @@ class ContainerdStore(Store):
         return (self._ctr("pin", "images", "label", reference, PINNED),)
 
     def remove(self, names: t.Sequence[str]) -> tuple[Call, ...]:
-        # --sync: the room is free when the call has ended.
+        # --sync: the disk space is free when the call ends.
         return (self._ctr("remove", "images", "remove", "--sync", *names),)
 
     def push(self, reference: str, how: TransferOptions) -> Call:
@@ -115,14 +115,15 @@ class ContainerdStore(Store):
         return _patient(dataclasses.replace(call, environment=dict(self.environment)), how)
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
-        # In a namespace of its own: nothing that was only asked for may look as if it were in the kubelet's store. Not
-        # `remove --sync`: that collects garbage at once, and what a pull that was cut would go on from is garbage, too
-        # (containerd core/metadata: an ingest lives as long as its pull's lease, or until the next collection).
+        # A separate namespace keeps these names out of the kubelet's store. `remove --sync` is not used, because it
+        # collects garbage at once, including what an interrupted pull would resume (containerd core/metadata: an ingest
+        # lives as
+        # long as its pull's lease, or until the next collection).
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
         asked = (
             ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), ()),
             ("size", ("images", "list", f"name=={reference}"), ("fetch",)),
-            # Since 2.0; older ones have no such command, and tell the whole size only.
+            # Since 2.0; older versions have no such command and report only the total size.
             ("layers", ("images", "inspect", reference), ("fetch",)),
             ("forget", ("images", "remove", reference), ("size",)),
         )
@@ -147,7 +148,7 @@ class ContainerdStore(Store):
         told = seen.get("layers")
         manifests = _tree(told.stdout) if told is not None and told.ok else []
         if len(manifests) > 1:
-            # Later versions of Windows run containers of older ones: which of them it takes, the size says.
+            # Newer versions of Windows run containers of older ones; the size shows which one is used.
             whole = self.read_size(seen, build)
             manifests.sort(key=lambda layers: abs(sum(layers.values()) - (whole or 0)))
         return manifests[0] if manifests else {}
@@ -177,10 +178,10 @@ def _patient(call: Call, how: TransferOptions) -> Call:
 
 
 def _tree(text: str) -> list[dict[str, int]]:
-    """The layers (digest to bytes) of each manifest that `ctr images inspect` found in the store.
+    """Return the layers (bytes by digest) of each manifest that `ctr images inspect` found in the store.
 
-    A line of its tree is `TYPE @DIGEST (N bytes)`; what is below an entry for another platform is not there
-    (containerd pkg/display/manifest_printer.go).
+    A line of its tree is `TYPE @DIGEST (N bytes)`; entries for other platforms have no children (containerd
+    pkg/display/manifest_printer.go).
     """
     manifests: list[dict[str, int]] = []
     for kind, digest, size in _PART.findall(text):
@@ -192,9 +193,9 @@ def _tree(text: str) -> list[dict[str, int]]:
 
 
 def _unpacked(result: CallResult | None) -> dict[str, bool]:
-    """The names that `ctr images check` knows, and whether each is unpacked for this node.
+    """Return the names that `ctr images check` lists, and whether each is unpacked for this node.
 
-    It fails if it cannot tell that of one of them, after it has printed the table.
+    The command fails, after it has printed the table, if it cannot check one of them.
     """
     lines = result.stdout.splitlines() if result is not None else []
     return {

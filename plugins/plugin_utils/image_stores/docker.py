@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker's store of container images, by docker.exe.
+"""Docker's image store, through docker.exe.
 
 Sources: docs.docker.com/reference/cli/docker/image/ls, …/image/pull, …/manifest/inspect.
-Docker has no pins: the kubelet spares only its own pause image there.
+Docker has no pins: the kubelet's garbage collection spares only its own pause image.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NONE = "<none>"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DockerStore(Store):
-    """Docker's store."""
+    """The image store of Docker."""
 
     docker: str
     path: str
@@ -74,7 +74,7 @@ class DockerStore(Store):
         return (self._docker("check", "image", "inspect", "--format", "{{.Id}}", reference),)
 
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
-        # One name at a time is all that `docker tag` takes.
+        # `docker tag` accepts only one name at a time.
         return tuple(
             self._docker(call_id if len(names) == 1 else f"{call_id}-{number}", "tag", reference, name)
             for number, name in enumerate(names)
@@ -84,12 +84,12 @@ class DockerStore(Store):
         return ()
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        # Names by digest go with the last tag: after that Docker says that there is no such image.
+        # Names by digest are removed with the last tag; Docker then reports that there is no such image.
         tagged = {images[name].identity for name in names if "@" not in name}
         return [name for name in names if "@" not in name or images[name].identity not in tagged]
 
     def remove(self, names: t.Sequence[str]) -> tuple[Call, ...]:
-        # Without --force: Docker itself refuses what a container uses.
+        # Without --force, Docker refuses to remove images that containers use.
         return (self._docker("remove", "rmi", *names),)
 
     def push(self, reference: str, how: TransferOptions) -> Call:
@@ -140,7 +140,7 @@ class DockerStore(Store):
 
 
 def _rows(result: CallResult | None) -> list[dict[str, t.Any]] | None:
-    """One JSON object per line; None where Docker did not answer."""
+    """Return one JSON object per line, or None if Docker did not respond."""
     if result is None or not result.ok:
         return None
     rows = []
@@ -155,7 +155,7 @@ def _rows(result: CallResult | None) -> list[dict[str, t.Any]] | None:
 
 
 def _whole(repository: str) -> str:
-    """Docker leaves out its own registry: `nginx` is `docker.io/library/nginx`."""
+    """Return the full name. Docker omits its own registry: `nginx` is `docker.io/library/nginx`."""
     host, slash, dummy = repository.partition("/")
     if not slash:
         return f"docker.io/library/{repository}"

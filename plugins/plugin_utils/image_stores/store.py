@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a runtime's store of container images is asked and told: containerd's and Docker's are two such stores.
+"""The interface of a runtime's image store, which containerd and Docker implement.
 
-The two share nothing: what one pulled, the other does not see.
+The two stores share nothing: an image in one is not visible in the other.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ REFERENCE = re.compile(
 )
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 LISTING = 4_000_000
-"""Characters: a listing that is cut is no listing."""
+"""Maximum length of a listing in characters, large enough that none is truncated."""
 
 _UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 UNPACKED = 2.5
-"""How many bytes a compressed byte of a Windows layer takes when it is unpacked: of ltsc2022, windows/servercore is
-about 2 GB in its manifest and 5 GB in `docker image ls`, windows/nanoserver 120 MB and 300 MB."""
+"""Ratio of unpacked to compressed size of Windows layers: for ltsc2022, windows/servercore has about 2 GB in its
+manifest and 5 GB in `docker image ls`, windows/nanoserver 120 MB and 300 MB."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StoredImage:
-    """One name in a store."""
+    """A name in a store."""
 
     identity: str
-    """What all names of one container image share: the digest that they mean (containerd), an id (Docker)."""
+    """What all names of an image share: the digest (containerd) or the id (Docker)."""
     digests: frozenset[str] = frozenset()
-    """Digests that registries know it by; empty if it came from an archive or a build into Docker."""
+    """Digests of the image in registries; empty for images from an archive or a build in Docker."""
     labels: frozenset[str] = frozenset()
-    """`name=value`, of the name (containerd)."""
+    """Labels of the name (containerd), as `name=value`."""
     size: int | None = None
-    """Bytes, as the store tells it."""
+    """Size in bytes, as the store reports it."""
     complete: bool = True
-    """Whether all of it is there and unpacked."""
+    """Whether the image is complete and unpacked."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransferOptions:
-    """How something is pulled or pushed."""
+    """Options of a pull or push."""
 
     retries: int = 3
     delay: float = 10.0
@@ -56,99 +56,99 @@ class TransferOptions:
 
 
 class Store(abc.ABC):
-    """A runtime's store of container images. Pure: it makes calls and reads their results."""
+    """A runtime's image store: makes calls and reads their results (no I/O)."""
 
     path: str
-    """A folder on the volume that fills."""
+    """A folder on the volume that stores the images."""
 
     @abc.abstractmethod
     def look(self) -> tuple[Call, ...]:
-        """The calls that list what is there: the same for all container images, so that the engine asks once."""
+        """Return the calls that list the store; they are the same for all images, so the engine sends them once."""
 
     @abc.abstractmethod
     def read(self, seen: Results) -> dict[str, StoredImage]:
-        """The names in the store, by reference; none where the runtime does not answer, or does not exist yet."""
+        """Return the names in the store, by reference; none if the runtime does not respond or does not exist yet."""
 
     @abc.abstractmethod
     def look_for_use(self) -> tuple[Call, ...]:
-        """The calls that tell what containers use."""
+        """Return the calls that list what containers use."""
 
     @abc.abstractmethod
     def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
-        """Identities that containers use, running or not; None where that could not be found out."""
+        """Return the identities that containers use, running or not; None if unknown."""
 
     @abc.abstractmethod
     def pull(self, reference: str, how: TransferOptions) -> Call:
-        """Call `pull`."""
+        """Return the call `pull`."""
 
     @abc.abstractmethod
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
-        """Calls that bring an archive on the node into the store; the last one is `load`."""
+        """Return the calls that import an archive on the node; the last one is `load`."""
 
     @abc.abstractmethod
     def check(self, reference: str) -> tuple[Call, ...]:
-        """Calls that fail unless the store has this name."""
+        """Return the calls that fail unless the store has this name."""
 
     @abc.abstractmethod
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
-        """Calls that give further names, also where these meant something else."""
+        """Return the calls that add names, even if these refer to other images now."""
 
     @abc.abstractmethod
     def pin(self, reference: str) -> tuple[Call, ...]:
-        """Calls that keep it from the kubelet's garbage collection; none where the runtime has no such thing."""
+        """Return the calls that protect an image from the kubelet's garbage collection; none if unsupported."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:  # noqa: ARG002 - for Docker
-        """Which of the names have to be taken away so that all of them go."""
+        """Return the names whose removal removes all of the names."""
         return list(names)
 
     @abc.abstractmethod
     def remove(self, names: t.Sequence[str]) -> tuple[Call, ...]:
-        """Calls that take names away, and what nobody else needs with them."""
+        """Return the calls that remove names, and the content that no other name uses."""
 
     @abc.abstractmethod
     def push(self, reference: str, how: TransferOptions) -> Call:
-        """Call `push`."""
+        """Return the call `push`."""
 
     @abc.abstractmethod
     def ask_size(self, reference: str) -> tuple[Call, ...]:
-        """Calls that ask the registry how large a container image is, without fetching its layers."""
+        """Return the calls that read the size of an image from the registry, without its layers."""
 
     @abc.abstractmethod
     def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:
-        """Bytes to download, or None where the registry did not say."""
+        """Return the bytes to download, or None if unknown."""
 
     @abc.abstractmethod
     def read_layers(self, seen: t.Mapping[str, CallResult], build: int | None) -> t.Mapping[str, int]:
-        """The same, layer by layer: bytes by digest; empty where only the whole is known, or nothing."""
+        """Return the bytes of each layer, by digest; empty if only the total or nothing is known."""
 
 
 def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
-    """All names of one container image."""
+    """Return all names of an image."""
     return sorted(name for name, held in images.items() if held.identity == identity)
 
 
 def is_whole(reference: str) -> bool:
-    """Whether it is a reference with registry, repository, and tag or digest."""
+    """Return whether a text is a reference with registry, repository, and tag or digest."""
     match = REFERENCE.fullmatch(reference)
     host = reference.partition("/")[0]
     return bool(match and (match["tag"] or match["digest"]) and ("." in host or ":" in host or host == "localhost"))
 
 
 def repository(reference: str) -> str:
-    """A reference without tag and digest."""
+    """Return a reference without tag and digest."""
     match = REFERENCE.fullmatch(reference)
     return match["name"] if match else reference
 
 
 def size_of(number: str, unit: str) -> int | None:
-    """Bytes of `98.3`, `MiB`, as the runtimes print sizes."""
+    """Return the bytes of a printed size such as `98.3`, `MiB`."""
     try:
         return int(float(number) * _UNITS[unit])
     except (KeyError, ValueError):
         return None
 
 
-# What runtimes say, and what it means for whoever wrote the list: containerd core/remotes/docker, moby distribution.
+# Error messages of runtimes and their meaning: containerd core/remotes/docker, moby distribution.
 _MEANINGS = (
     (
         r"no match for platform|no matching manifest|does not match the (specified|host) platform",
@@ -174,5 +174,5 @@ _MEANINGS = (
 
 
 def meaning(said: str) -> str | None:
-    """What a runtime's message means, in one plain sentence; None where that is not known."""
+    """Return the meaning of a runtime's error message in one sentence, or None if unknown."""
     return next((text for pattern, text in _MEANINGS if re.search(pattern, said, re.IGNORECASE)), None)

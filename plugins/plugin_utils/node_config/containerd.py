@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Containerd's configuration for Windows, in the form that its version reads (2, 3 or 4)."""
+"""Containerd's configuration for Windows, in the format of its version (2, 3 or 4)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..values.versions import DATA, Version, containerd_line
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ContainerdConfig:
-    """What a node's containerd is told; everything else stays at its defaults."""
+    """Settings of containerd; all others keep their defaults."""
 
     sandbox_image: str
-    """Reference of the pause image; set always, since containerd 1.6 to 2.2 default to older ones."""
+    """Reference of the pause image; always set, because containerd 1.6 to 2.2 use older defaults."""
     cni_bin_dir: str
     cni_conf_dir: str
     registry_config_dir: str
@@ -25,17 +25,17 @@ class ContainerdConfig:
     root: str
     state: str
     discard_unpacked_layers: bool = True
-    """Drop the compressed layers once unpacked: saves gigabytes in an image."""
+    """Drop compressed layers once they are unpacked, which saves gigabytes in an image."""
 
 
 _NOT_LITERAL = re.compile(r"['\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def literal(value: str) -> str:
-    """A TOML literal string.
+    """Return a TOML literal string.
 
     Raises:
-        ValueError: it holds a quote or a control character, which a literal string cannot (toml.io, v1.0.0: String).
+        ValueError: it contains a quote or a control character, which literal strings cannot (toml.io, v1.0.0: String).
     """
     if _NOT_LITERAL.search(value):
         raise ValueError(f"{value!r} cannot stand in containerd's configuration: no quotes or control characters")
@@ -43,14 +43,14 @@ def literal(value: str) -> str:
 
 
 def render(version: str, settings: ContainerdConfig) -> str:
-    """Containerd's `config.toml`.
+    """Return containerd's `config.toml`.
 
     Args:
         version: containerd's version, such as `2.3.7`.
-        settings: what to set.
+        settings: the settings.
 
     Raises:
-        ValueError: the version is not known, or a setting cannot be written.
+        ValueError: the version is unknown, or a setting cannot be written.
     """
     parsed = Version.parse(version)
     line = containerd_line(parsed)

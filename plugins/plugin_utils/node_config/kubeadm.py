@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What kubeadm is told to make a Windows machine a node, and how it is run there."""
+"""The configuration with which kubeadm joins a Windows machine, and the batch that runs it."""
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ from ..windows.sddl import CLOSED, SHARED
 from ..wire.messages import Call, Input, Json, Observation
 
 CONFIGURATION = "C:\\ProgramData\\winkube\\join.yaml"
-"""Holds the token while kubeadm runs; removed in the same batch whatever happens."""
+"""Configuration file with the token; the batch that runs kubeadm always removes it."""
 DISCOVERY = "C:\\ProgramData\\winkube\\discovery.conf"
-"""A kubeconfig without credentials: where the cluster is, while kubeadm runs."""
+"""A kubeconfig without credentials that locates the cluster while kubeadm runs."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
-"""The same file for kubeadm, on the drive that it runs on. Of a whole path it takes the `C:` for the scheme of a URL,
-and refuses it (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
+"""The path of the same file for kubeadm, without the drive: kubeadm would read `C:` as the scheme of a URL and refuse
+it (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
 PRIVATE = "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 """SDDL: SYSTEM and Administrators only."""
 _PRIVATE_FOLDERS = ("C:\\etc\\kubernetes", "C:\\var\\lib\\kubelet\\pki")
-"""What kubeadm and the kubelet keep the token and the node's key in. Images of earlier versions left them open."""
+"""Folders in which kubeadm and the kubelet keep the token and the node's key. Older images left them open."""
 _BOOTSTRAP = "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"
 _KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
 _KEY = "C:\\var\\lib\\kubelet\\pki\\kubelet-client.key.tmp"
-"""The key for which a kubelet has no certificate yet. It would ask with it again, and find its former request, which
-was made with a token of another run (kubernetes/kubernetes, pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
+"""The key for which a kubelet has no certificate yet. The kubelet would use it again and find its former request, made
+with another run's token (kubernetes/kubernetes, pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = "C:\\etc\\kubernetes\\pki\\ca.crt"
 LEFTOVERS = (CONFIGURATION, _BOOTSTRAP)
-"""Files with the token that stay where a machine goes down inside kubeadm; the role node_join keeps them away."""
+"""Files with the token that stay if a machine goes down while kubeadm runs; the role node_join removes them."""
 CRI_SOCKET = "npipe:////./pipe/containerd-containerd"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Join:
-    """One node's way into a cluster."""
+    """The settings of a join."""
 
     api_server: str
-    """`host:port` of the control plane endpoint."""
+    """Control plane endpoint, `host:port`."""
     token: str
     ca_cert_hashes: tuple[str, ...]
     """`sha256:…` of the cluster CA's public key."""
     discovery_file: bool = False
-    """Whether kubeadm finds the cluster by the file DISCOVERY, not by the ConfigMap cluster-info at `api_server`.
-    It goes on at the endpoint that this file, or this ConfigMap, names (cmd/kubeadm/app/discovery)."""
+    """Whether kubeadm finds the cluster by the file DISCOVERY instead of the ConfigMap cluster-info at `api_server`.
+    It then uses the endpoint that the file or the ConfigMap names (cmd/kubeadm/app/discovery)."""
     node_name: str
     cri_socket: str = CRI_SOCKET
     kubelet_extra_args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     taints: tuple[t.Mapping[str, str], ...] = ()
     ignore_preflight_errors: tuple[str, ...] = ()
     timeouts: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """kubeadm's timeouts by name (v1beta4); `discovery` alone exists in v1beta3."""
+    """kubeadm's timeouts by name (v1beta4); v1beta3 has only `discovery`."""
 
 
 def join_configuration(kubernetes_version: str, join: Join) -> str:
-    """JoinConfiguration as YAML, v1beta3 or v1beta4 by kubeadm's version.
+    """Return the JoinConfiguration as YAML, v1beta3 or v1beta4 depending on kubeadm's version.
 
-    v1beta4 writes extra arguments as a list and has timeouts of its own; v1beta3 has a map and one timeout.
+    v1beta4 has a list of extra arguments and several timeouts; v1beta3 has a map and one timeout.
 
     Raises:
-        ValueError: the version is not known.
+        ValueError: the version is unknown.
     """
     api = kubeadm_api(Version.parse(kubernetes_version))
     registration: dict[str, t.Any] = {"name": join.node_name, "criSocket": join.cri_socket}
@@ -73,7 +73,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
             if api == "v1beta3"
             else [{"name": name, "value": value} for name, value in join.kubelet_extra_args.items()]
         )
-    # An absent list of taints means none for a worker; an empty one says so.
+    # A missing list of taints means none for a worker; an empty list is explicit.
     registration["taints"] = [dict(taint) for taint in join.taints]
     if join.ignore_preflight_errors:
         registration["ignorePreflightErrors"] = list(join.ignore_preflight_errors)
@@ -93,7 +93,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
 
 
 def _discovery(join: Join) -> dict[str, t.Any]:
-    """How kubeadm finds and trusts the cluster."""
+    """Return the discovery section: how kubeadm finds and trusts the cluster."""
     if join.discovery_file:
         return {"file": {"kubeConfigPath": _DISCOVERY_PATH}, "tlsBootstrapToken": join.token}
     return {
@@ -108,18 +108,18 @@ def _discovery(join: Join) -> dict[str, t.Any]:
 def join_calls(
     configuration: str, kubeadm: str, timeout: float, discovery: str = "", *, again: bool = False
 ) -> tuple[Call, ...]:
-    """The batch that joins a machine, once: it stops at its first barrier where the machine has joined already.
+    """Return the batch that joins a machine once; it stops at its first barrier if the machine has joined already.
 
-    A join that an interrupted run has left behind is ended first: its token is gone, and two would be in each other's
-    way. What a join that stopped half-way left (kubeadm refuses to go on over it) is removed.
+    A join that an interrupted run left running is ended first: its token is gone, and two joins would collide. The
+    files of an incomplete join are removed, because kubeadm refuses to continue with them.
 
     Args:
-        configuration: JoinConfiguration as YAML; secret.
+        configuration: the JoinConfiguration as YAML; secret.
         kubeadm: Windows path of kubeadm.exe.
-        timeout: seconds that kubeadm may take.
-        discovery: kubeconfig that says where the cluster is; empty: the configuration does.
-        again: whether the same token was tried before. The kubelet keeps its key then, and finds its own request: a
-            second key of one token would look like an attacker's, and neither would get a certificate.
+        timeout: time limit of kubeadm in seconds.
+        discovery: kubeconfig that locates the cluster; empty: the configuration does.
+        again: whether the same token was used before. The kubelet then keeps its key and finds its own request; a
+            second key with one token would look like an attacker's, and neither would get a certificate.
     """
     leftovers: dict[str, Json] = {"paths": [_BOOTSTRAP, _CA, *([] if again else [_KEY])]}
     return (
@@ -134,7 +134,7 @@ def join_calls(
             input=Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path"),
             select=(),
         ),
-        # Where it is missing, as Windows makes it: volumes of pods lie below.
+        # Created with Windows' default access list, because volumes of pods are below it.
         make_closed("C:\\var\\lib\\kubelet", SHARED, "kubelet-folder", existing="leave"),
         *(make_closed(folder, CLOSED, f"close-{number}") for number, folder in enumerate(_PRIVATE_FOLDERS)),
         Call(
@@ -161,10 +161,10 @@ def join_calls(
 
 
 def _end_former() -> tuple[Call, ...]:
-    """Ends a kubeadm that is still at work, with the kubelet that it started, which waits for a certificate.
+    """Return the calls that end a running kubeadm and the kubelet that it started, which waits for a certificate.
 
-    It goes on when the former batch has removed its configuration file, which ours has too. kubeadm refuses to begin
-    while a kubelet has its port.
+    They wait until the former batch has removed its configuration file, whose path ours shares. kubeadm refuses to
+    start while a kubelet uses its port.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")
@@ -185,7 +185,7 @@ def _end_former() -> tuple[Call, ...]:
             select=(),
             on_error="continue",
         ),
-        # One that stays was left by a machine that went down.
+        # If the file stays, the machine went down during a join.
         Call(
             id="former-ended",
             command="@read-file",
@@ -200,18 +200,18 @@ def _end_former() -> tuple[Call, ...]:
 
 
 def _write_discovery(content: str) -> Call:
-    """Writes the kubeconfig that says where the cluster is."""
+    """Return the call that writes the kubeconfig that locates the cluster."""
     parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": PRIVATE}
     return Call(id="discovery", command="@write-file", parameters=parameters)
 
 
 def had_joined(seen: Observation) -> bool:
-    """Whether the machine had joined before the batch."""
+    """Return whether the machine had joined before the batch."""
     return seen.stopped is not None and seen.stopped.id == "stop-if-joined"
 
 
 def join_problem(seen: Observation) -> str | None:
-    """Why the join failed, in kubeadm's words, or None."""
+    """Return why the join failed, in kubeadm's words, or None."""
     if had_joined(seen) or seen.stopped is None:
         return None
     result = seen.calls.get(seen.stopped.id)

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which flags a version of the kubelet takes (data/kubelet_flags.json). Pure but for reading our own file.
+"""The flags that a version of the kubelet accepts (data/kubelet_flags.json).
 
-A kubelet does not start with a flag that it does not know, and kubeadm's file of flags
-outlives the kubelet that it was written for: `kubeadm join` of 1.34 leaves `--pod-infra-container-image` there, which
-the kubelet of 1.35 no longer has (kubernetes/kubernetes#133779).
+A kubelet does not start with an unknown flag, and kubeadm's file of flags outlives the kubelet for which it was
+written: `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no longer has
+(kubernetes/kubernetes#133779).
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from ..values.versions import DATA, Version, within
 
 
 class Flags(t.NamedTuple):
-    """Flags of a file, parted by whether a kubelet takes them."""
+    """Flags that a kubelet accepts, and flags that it does not."""
 
     kept: list[str]
     dropped: list[str]
 
 
 def part(flags: t.Sequence[str], version: str) -> Flags:
-    """Parts flags into those that the kubelet of a version takes, and those that would keep it from starting.
+    """Separate the flags that a kubelet accepts from those that would prevent its start.
 
     Args:
         flags: words of a command line, such as `--node-ip=10.0.0.5`, or `--node-ip` and `10.0.0.5`.
-        version: of Kubernetes, such as 1.36.2.
+        version: version of Kubernetes, such as 1.36.2.
 
     Raises:
-        ValueError: the version is none.
+        ValueError: the version is malformed.
     """
     minor = Version.parse(version).minor_version
     found = Flags([], [])
@@ -51,18 +51,18 @@ def _data() -> t.Mapping[str, t.Any]:
 
 def _takes(minor: str, name: str) -> bool:
     data = _data()
-    # The kubelet takes underscores for hyphens (k8s.io/component-base/cli/flag, WordSepNormalizeFunc).
+    # The kubelet reads underscores as hyphens (k8s.io/component-base/cli/flag, WordSepNormalizeFunc).
     name = name.replace("_", "-")
     if name in data["always"]:
         return True
     span = data["some"].get(name)
     measured = sorted(data["measured"], key=_number)
     if span is None:
-        # A kubelet newer than those that were measured may have flags that none of them had.
+        # A kubelet that is newer than the recorded ones may have new flags.
         return _number(minor) > _number(measured[-1])
     if minor in measured:
         return within(minor, span)
-    # Nobody ran this one: what a neighbour takes, it may take.
+    # This version was not recorded: accept the flags of its neighbours.
     lower = [other for other in measured if _number(other) < _number(minor)][-1:]
     upper = [other for other in measured if _number(other) > _number(minor)][:1]
     return any(within(neighbour, span) for neighbour in (*lower, *upper))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which addresses a node reaches without its proxy."""
+"""The addresses that a node reaches without its proxy."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import typing as t
 
 
 def no_proxy(given: str | t.Iterable[str], *more: str | t.Iterable[str] | None) -> str:
-    """The user's exceptions, then the cluster's own addresses, each once, in order.
+    """Return the user's exceptions and the cluster's addresses, in order and without duplicates.
 
     Args:
-        given: `no_proxy` as the user wrote it: comma-separated, or a list.
+        given: the user's `no_proxy`: comma-separated text or a list.
         more: further entries (CIDRs, addresses, host names, domains), each one text, a list, or None.
 
     Returns:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a node reaches registries: mirrors, authorities, credentials, as containerd's or Docker's own files. Pure.
+"""Registry settings of a node (mirrors, authorities, credentials) as containerd's or Docker's files (no I/O).
 
 Sources: containerd docs/hosts.md (hosts.toml; on Windows HOST:5000's folder is HOST_5000_);
 moby registry/config_windows.go (certs.d below ProgramData, the colon left out); docs.docker.com/reference/cli/docker/
@@ -21,7 +21,7 @@ from ..values.shown import shown
 from .containerd import literal
 
 PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
-"""For SYSTEM and Administrators: the runtimes run as SYSTEM."""
+"""Access for SYSTEM and Administrators only; the runtimes run as SYSTEM."""
 DOCKER_CERTS = "C:\\ProgramData\\docker\\certs.d"
 DOCKER_CONFIG = "C:\\ProgramData\\winkube\\docker"
 BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
@@ -30,7 +30,7 @@ _HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
-"""Of `_default` without a server: each registry's own."""
+"""The server of `_default` if none is given: that of each registry."""
 _HUB = "https://index.docker.io/v1/"
 
 Files = list[dict[str, t.Any]]
@@ -38,11 +38,11 @@ Files = list[dict[str, t.Any]]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryServer:
-    """One server that may be asked: a registry itself, or a mirror of it."""
+    """A server: a registry or its mirror."""
 
     url: str
     ca: tuple[str, ...] = ()
-    """Certificates as PEM text, or paths of them on the node."""
+    """Certificates as PEM text, or their paths on the node."""
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     capabilities: tuple[str, ...] = ()
     skip_verify: bool = False
@@ -51,7 +51,7 @@ class RegistryServer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryConfig:
-    """A registry, as names of container images name it, and where it is really asked."""
+    """A registry host in image names, with its server and mirrors."""
 
     host: str
     server: RegistryServer
@@ -59,23 +59,23 @@ class RegistryConfig:
 
     @property
     def secret(self) -> bool:
-        """Whether headers are sent: credentials are in them."""
+        """Whether headers are sent, which contain credentials."""
         return any(place.headers for place in (self.server, *self.mirrors))
 
 
 class RegistryError(ValueError):
-    """What cannot be in a site's `registries`: says where, and what would be accepted; never a secret."""
+    """An entry of `registries` is not acceptable; the message has its place and what is accepted, but no secret."""
 
 
 def read(registries: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
-    """Checks registries as users write them.
+    """Read and check the user's registries.
 
     Args:
         registries: by host: mappings with `server`, `mirrors` (URLs, or mappings with `url`), and for each server `ca`,
             `username`, `password`, `headers`, `capabilities`, `skip_verify`, `override_path`.
 
     Raises:
-        RegistryError: the first thing that cannot be.
+        RegistryError: an entry is not acceptable.
     """
     if not isinstance(registries, t.Mapping):
         raise RegistryError("registries: wanted a mapping of hosts, such as registry.example:5000, to their settings")
@@ -83,13 +83,13 @@ def read(registries: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
 
 
 def hosts_toml(registry: RegistryConfig) -> str:
-    """containerd's hosts.toml for a registry.
+    """Return containerd's hosts.toml for a registry.
 
     Raises:
         RegistryError: a value cannot be written.
     """
     try:
-        # Without it, all others are asked at their own address where no mirror has it (docs/hosts.md).
+        # Without a server, containerd falls back to each registry's own address (docs/hosts.md).
         own = [] if registry.server.url == _ANY else [f"server = {literal(registry.server.url)}"]
         lines = [*own, *_settings(registry.server)]
         if registry.server.headers:
@@ -100,13 +100,13 @@ def hosts_toml(registry: RegistryConfig) -> str:
             if mirror.headers:
                 lines += [f"[{table}.header]", *_headers(mirror)]
     except ValueError:
-        # Without its cause, which tells the value: ansible-core 2.19 appends causes to messages.
+        # Without its cause, which contains the value: ansible-core 2.19 appends causes to messages.
         raise RegistryError(f"registries.{registry.host}: a value has a quote or a control character") from None
     return "\n".join(lines) + "\n"
 
 
 def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """Resources of type File: what containerd finds below its `config_path`."""
+    """Return the File resources below containerd's `config_path`."""
     files: Files = []
     for registry in registries:
         place = f"{folder}\\{_folder(registry.host)}"
@@ -119,7 +119,7 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
 
 
 def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Resources of type File: private authorities for dockerd, credentials for docker.exe.
+    """Return the File resources with private authorities for dockerd and credentials for docker.exe.
 
     Raises:
         RegistryError: Docker has no such setting.
@@ -146,14 +146,14 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
 
 
 def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
-    """Resources of type File: buildkitd.toml, and credentials for buildctl.exe.
+    """Return the File resources of buildkitd.toml and of credentials for buildctl.exe.
 
-    BuildKit reads none of containerd's files (moby/buildkit docs/buildkitd.toml.md); certificates lie beside these.
+    BuildKit reads none of containerd's files (moby/buildkit docs/buildkitd.toml.md).
 
     Args:
-        registries: as read.
+        registries: the registries.
         folder: containerd's `config_path`.
-        config_dir: of Docker's config.json, which buildctl reads (DOCKER_CONFIG).
+        config_dir: folder of Docker's config.json, which buildctl reads (DOCKER_CONFIG).
     """
     try:
         text = _buildkitd_toml(registries, folder)
@@ -164,7 +164,7 @@ def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_d
 
 
 def _buildkitd_toml(registries: t.Sequence[RegistryConfig], folder: str) -> str:
-    # What is built has to be where the kubelet looks.
+    # Built images must be in the kubelet's namespace.
     lines = ["[worker.containerd]", "  namespace = 'k8s.io'"]
     tables: dict[str, list[str]] = {}
     for registry in registries:
@@ -196,21 +196,21 @@ def _bare(url: str) -> str:
 
 
 def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """The resource that removes folders of containerd's registries that a site's list had and has no more."""
+    """Return the resource that removes the folders of registries that are no longer in the list."""
     keep = sorted({_folder(registry.host) for registry in registries})
     return [{"type": "UnlistedRegistries", "name": folder, "keep": keep}]
 
 
 def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
-    """The same for Docker, which trusts the authority of a registry as long as it lies there."""
+    """Return the same for Docker, which trusts a registry's authority as long as its file exists."""
     keep = sorted({_docker_folder(registry.host) for registry in registries if registry.server.ca})
     return [{"type": "UnlistedRegistries", "name": DOCKER_CERTS, "keep": keep}]
 
 
 def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Resources of type File: Docker's config.json is taken away where a site's registries have no credentials (more).
+    """Return the resources that remove Docker's config.json if no registry has credentials.
 
-    For a site's whole description only, and in the collection's own folder only: another may be somebody else's.
+    Only in the collection's own folder, because other folders may belong to other software.
     """
     if _auths(registries) or config_dir.rstrip("\\").casefold() != DOCKER_CONFIG.casefold():
         return []
@@ -218,7 +218,7 @@ def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_C
 
 
 def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
-    """Docker's config.json with the credentials of registries, where there are any."""
+    """Return Docker's config.json with the credentials of registries, if there are any."""
     logins = _auths(registries)
     if not logins:
         return []
@@ -228,7 +228,7 @@ def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
 
 
 def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
-    """Credentials by registry, as Docker's config.json has them."""
+    """Return credentials by registry, in the form of Docker's config.json."""
     return {
         _HUB if registry.host == "docker.io" else registry.host: {"auth": value.removeprefix("Basic ")}
         for registry in registries
@@ -238,7 +238,7 @@ def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
 
 
 def docker_settings(registries: t.Sequence[RegistryConfig]) -> dict[str, list[str]]:
-    """Keys of daemon.json: `registry-mirrors` (of docker.io), `insecure-registries`; those that are not empty."""
+    """Return the keys of daemon.json that are not empty: `registry-mirrors` (of docker.io), `insecure-registries`."""
     mirrors = [mirror.url for registry in registries for mirror in registry.mirrors if registry.host == "docker.io"]
     insecure = [
         registry.host
@@ -278,7 +278,7 @@ def _registry(host: str, given: t.Any) -> RegistryConfig:
     return RegistryConfig(
         host=host,
         server=server,
-        # Mirrors are not pushed to, and are trusted with names only because somebody lists them here.
+        # Mirrors never receive pushes, and are trusted to resolve names only because the user lists them here.
         mirrors=tuple(
             dataclasses.replace(mirror, capabilities=mirror.capabilities or ("pull", "resolve")) for mirror in found
         ),
@@ -365,7 +365,7 @@ def _settings(place: RegistryServer) -> list[str]:
         [f"capabilities = [{', '.join(literal(name) for name in place.capabilities)}]"] if place.capabilities else []
     )
     if place.ca:
-        # Beside hosts.toml, or where the node has it.
+        # Next to hosts.toml, or at the given path on the node.
         names = [_ca_name(text) if _PEM in text else text for text in place.ca]
         lines.append(f"ca = [{', '.join(literal(name) for name in names)}]")
     lines += ["skip_verify = true"] if place.skip_verify else []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is wrong with a host's variables about artifacts, and what nothing verifies, before any node is touched."""
+"""Check a host's variables about artifacts, and find unverified downloads, before any node is touched."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _LISTS: t.Mapping[str, str] = {
     "sdn_plugin_versions": "sdn-plugins",
     "azure_vnet_versions": "azure-vnet",
 }
-"""Variables of AKS Engine's names, and the kind that each lists."""
+"""Variables with the names of AKS Engine, and the kind that each one lists."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What is not accepted.
+    """Return the values that are not acceptable.
 
     Args:
-        values: templated values of the roles' options, as far as they are set.
+        values: templated values of the roles' options that are set.
     """
     found: dict[str, Problem] = {}
     for name, sources in values.items():
@@ -45,24 +45,24 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
-    """What nothing verifies: a sentence each, the same for all hosts.
+    """Return a warning for each unverified download; they are the same for all hosts.
 
     Args:
-        values: as for `problems`, of which there are none.
-        roles: roles whose artifacts are downloaded.
+        values: as in `problems`, which found none.
+        roles: the roles whose artifacts are downloaded.
     """
     listed = cache.unverified(cached(values)) if "image_cache" in roles else []
     return [*map(str, verification.of_roles(values, roles)), *listed]
 
 
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
-    """What nothing verifies, where `artifact_verify: strict` refuses it.
+    """Return the unverified downloads that `artifact_verify: strict` refuses.
 
-    A bundle's signed index vouches for what is in the bundle; what is not in there is refused when the bundle is known.
+    The signed index of a bundle verifies the bundle's files; other files are refused once the bundle is known.
 
     Args:
-        values: as for `warnings`.
-        roles: as for `warnings`.
+        values: as in `warnings`.
+        roles: as in `warnings`.
     """
     if _verify(values) != verification.STRICT or values.get("node_prepare_bundle_dir"):
         return []
@@ -73,17 +73,17 @@ def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Pro
 
 
 def _verify(values: t.Mapping[str, t.Any]) -> object:
-    """`artifact_verify`, one choice for all roles."""
+    """Return `artifact_verify`, which all roles share."""
     sources = [given for name, given in values.items() if name.endswith("_artifact_sources")]
     given = [one["verify"] for one in sources if isinstance(one, t.Mapping) and "verify" in one]
     return given[0] if given else verification.WARN
 
 
 def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """The resources of the role image_cache's artifacts.
+    """Return the resources of the role image_cache's artifacts.
 
     Raises:
-        ArtifactError: a list is none.
+        ArtifactError: a list is not acceptable.
     """
     given = values.get("image_cache_artifact_sources") or {}
     sources = {**given, "mirror": values.get("image_cache_artifact_mirror") or ""}
@@ -120,17 +120,17 @@ def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[
 
 
 def _check_signers(given: object) -> None:
-    """Checks the signers of all kinds.
+    """Check the signers of all kinds.
 
     Raises:
-        ArtifactError: some are none, or a kind is unknown.
+        ArtifactError: an entry is not acceptable, or a kind is unknown.
     """
     for kind in given if isinstance(given, t.Mapping) else ("",):
         catalogue.signers(given, str(kind))
 
 
 def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """One folder for all roles, so one message."""
+    """Check the cache folder once, because all roles share it."""
     for name, given in values.items():
         if name.endswith("_artifact_cache"):
             try:
@@ -140,7 +140,7 @@ def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """What replaces or pins the artifacts that roles install."""
+    """Check the URLs and checksums that replace or pin the artifacts of roles."""
     for kind in catalogue.catalogue().values():
         if not kind.variables:
             continue
@@ -154,7 +154,7 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
             yield _problem(error)
         version = f"{kind.variables}_version"
         only, dummy, wanted = kind.only.partition("=")
-        # An empty one is the cluster's, which is asked later, or is refused with the versions that go together.
+        # An empty version is read from the cluster later, or is refused with the check of compatible versions.
         if values.get(version) not in (None, "") and (not only or str(values.get(only)) in wanted.split(",")):
             try:
                 catalogue.checked_version(values[version], version)

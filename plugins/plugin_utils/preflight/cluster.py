@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What of a host's variables does not fit the cluster that it joins. Pure."""
+"""Compare a host's variables with the cluster that it joins (no I/O)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .variables import NETWORKS, Problem, version_problems
 _VERSION = "kubernetes_node_version (from kube_version)"
 _BACKEND = "cni_flannel_backend (from flannel_backend_type)"
 WINDOWS_VXLAN = {"VNI": 4096, "Port": 4789}
-"""What flannel's vxlan needs on every node where one runs Windows (flannel, Documentation/backends.md, VXLAN)."""
+"""Settings of flannel's vxlan that clusters with Windows nodes need (flannel, Documentation/backends.md, VXLAN)."""
 _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
-"""Of flannel on Linux, where its configuration does not say (the same page; the port is the Linux kernel's)."""
+"""Defaults of flannel on Linux (the same page; the port is the Linux kernel's default)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostVariables:
-    """What a host's variables say."""
+    """The host's variables that are compared."""
 
     kubernetes: str
     """Version of Kubernetes; empty: unknown."""
@@ -29,23 +29,23 @@ class HostVariables:
     containerd: str
     cni_plugin: str
     backend: str
-    """Of flannel."""
+    """The backend of flannel."""
     pods: str
     services: str
     api_server: str
-    """`HOST:PORT` that replaces the cluster's own endpoint; empty: none."""
+    """`HOST:PORT` that replaces the cluster's own endpoint, or an empty string."""
     hosts: t.Mapping[str, str]
-    """Addresses by name, that the node's hosts file gets."""
+    """Addresses by name for the node's hosts file."""
     address: str
-    """Where Ansible reaches the node."""
+    """The address at which Ansible reaches the node."""
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What is wrong with a host's variables for this cluster.
+    """Return the problems of a host's variables with this cluster.
 
     Args:
         node: the host.
-        cluster: what the module cluster_info returned.
+        cluster: the result of cluster_info.
     """
     found = version_skew(node, str(cluster.get("kubernetes_version") or ""))
     if node.cni_plugin == "flannel":
@@ -55,11 +55,11 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> list[str]:
-    """What of the cluster will do harm on Windows nodes, and what helps.
+    """Return warnings about settings of the cluster that harm Windows nodes, with remedies.
 
     Args:
-        cluster: what the module cluster_info returned.
-        bound: namespaces whose DaemonSets the run itself binds to Linux.
+        cluster: the result of cluster_info.
+        bound: namespaces whose DaemonSets the run binds to Linux.
     """
     unbound = [f"{one['namespace']}/{one['name']}" for one in cluster.get("unbound_daemon_sets") or ()]
     names = sorted(name for name in unbound if name.split("/")[0] not in bound)
@@ -77,12 +77,12 @@ def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> l
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:
-    """What nodes' exceptions to a proxy lack where nobody says the cluster's networks.
+    """Return a warning if the proxy exceptions lack the cluster's networks, because nothing defines them.
 
     Args:
-        proxy: of the node; empty: none.
-        given: networks that the inventory says.
-        kubeconfig: by which the cluster is asked; empty: it is not.
+        proxy: the node's proxy, or an empty string.
+        given: networks that the inventory defines.
+        kubeconfig: kubeconfig for reading them from the cluster, or an empty string.
     """
     if not proxy or kubeconfig or len(given) == len(NETWORKS):
         return []
@@ -91,7 +91,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
 
 
 def version_skew(node: HostVariables, server: str) -> list[Problem]:
-    """What is wrong with the node's version of Kubernetes beside the API server's."""
+    """Return problems of the node's Kubernetes version with that of the API server."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:
@@ -100,7 +100,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
     skew = skew_problem(kubelet, api)
     if skew is not None:
         return [Problem(_VERSION, node.kubernetes, skew)]
-    # The version may be the cluster's, which nobody has checked before.
+    # The version may come from the cluster, so it has not been checked before.
     if node.runtime == "containerd":
         return version_problems(node.kubernetes, node.containerd)
     span = supported()["kubernetes"]
@@ -110,7 +110,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
 
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Networks of pods and services that are not the cluster's; one that the cluster does not tell is not compared."""
+    """Return pod and service networks that differ from the cluster's; networks that it does not report are skipped."""
     found = []
     for variable, given, key in (
         ("cni_pods_subnet (from kube_pods_subnet)", node.pods, "pod_subnet"),
@@ -124,11 +124,11 @@ def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def flannel_backend(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What is wrong with the node's flannel beside that of the Linux nodes.
+    """Return problems of the node's flannel settings with those of the Linux nodes.
 
     Args:
         node: the host.
-        flannel: `config_map` and `net_conf` of cluster_info; empty: the cluster has no flannel on Linux.
+        flannel: `config_map` and `net_conf` of cluster_info; empty if the cluster has no flannel on Linux.
     """
     if not flannel:
         return []
@@ -151,7 +151,7 @@ def flannel_backend(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list
 
 
 def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
-    """Settings of vxlan that Windows nodes cannot take part in."""
+    """Return vxlan settings that Windows nodes do not support."""
     wrong = {name: backend.get(name) or default for name, default in _VXLAN_DEFAULTS.items()}
     if wrong == WINDOWS_VXLAN:
         return []
@@ -166,7 +166,7 @@ def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
 
 
 def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -> list[Problem]:
-    """The pods' network, where flannel's is another one than the node's."""
+    """Return a problem if flannel's pod network differs from the node's."""
     network = str(conf.get("Network") or "")
     if not network or network == node.pods:
         return []
@@ -175,11 +175,11 @@ def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -
 
 
 def endpoint(node: HostVariables, told: str) -> list[Problem]:
-    """What is wrong with the control plane's endpoint as the node would use it.
+    """Return problems of the control plane endpoint that the node would use.
 
     Args:
         node: the host.
-        told: the cluster's own, `HOST:PORT` of the ConfigMap cluster-info.
+        told: the cluster's own endpoint, `HOST:PORT` in the ConfigMap cluster-info.
     """
     if node.api_server and not split_endpoint(node.api_server)[1]:
         return [Problem("node_join_api_server", node.api_server, "expected HOST:PORT such as k8s.example.com:6443")]
@@ -199,7 +199,7 @@ def endpoint(node: HostVariables, told: str) -> list[Problem]:
 
 
 def split_endpoint(text: str) -> tuple[str, int | None]:
-    """Host and port of `HOST:PORT`; the port is None where the text is not of that form."""
+    """Return host and port of `HOST:PORT`; the port is None if the text has another form."""
     host, colon, port = text.strip().rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or "/" in host or (":" in host and not bracketed):
@@ -209,7 +209,7 @@ def split_endpoint(text: str) -> tuple[str, int | None]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address leads back to the machine itself."""
+    """Return whether a name or address refers to the machine itself."""
     text = host.strip().strip("[]").lower().rstrip(".")
     try:
         address = ipaddress.ip_address(text)
@@ -219,11 +219,11 @@ def is_loopback(host: str) -> bool:
 
 
 def name_to_resolve(api_server: str, hosts: t.Mapping[str, str]) -> str:
-    """The endpoint's name, where the node has to resolve it itself; empty for an address or a name of its hosts file.
+    """Return the endpoint's name if the node must resolve it; empty for an address or a name in its hosts file.
 
     Args:
         api_server: `HOST:PORT`.
-        hosts: addresses by name, that the node's hosts file gets.
+        hosts: addresses by name for the node's hosts file.
     """
     name = split_endpoint(api_server)[0]
     try:

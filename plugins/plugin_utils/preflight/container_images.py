@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is wrong with a host's variables about container images and registries, before any node is touched.
+"""Check a host's variables about container images and registries before any node is touched.
 
-The filters that read these variables refuse the same, but where a filter fails in a role's
-own variables, ansible-core 2.19 tells neither which variable it was nor why.
+The filters that read these variables refuse the same values. But if a filter fails in a role's own variables,
+ansible-core 2.19 names neither the variable nor the reason.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _DOCKER = ("docker", "moby")
 
 @dataclasses.dataclass(frozen=True)
 class _Said(Problem):
-    """A problem whose value must not be shown, or is part of what is said."""
+    """A problem whose value is secret, or is part of the message already."""
 
     def __str__(self) -> str:
         return f"{self.variable}: {self.accepted}"
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What is not accepted.
+    """Return the values that are not acceptable.
 
     Args:
-        values: templated values of the roles' options, as far as they are set.
+        values: templated values of the roles' options that are set.
     """
     docker = values.get("container_runtime") in _DOCKER
     return [
@@ -59,8 +59,8 @@ def _reference_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]:
-    """Each item by itself: one that is wrong does not hide the next one."""
-    # What is no list was refused with its type.
+    """Check each item separately, so that one error does not hide the next."""
+    # A value that is not a list has been refused already.
     for index, item in enumerate(items if isinstance(items, list) else ()):
         where = f"{name}[{index}]"
         try:
@@ -75,7 +75,7 @@ def _resource_problems(where: str, found: t.Sequence[t.Mapping[str, t.Any]]) -> 
     try:
         load(found)
     except ResourceError as error:
-        # `resources[0] (ContainerImage NAME).digest`: the name is the item's own.
+        # `resources[0] (ContainerImage NAME).digest`: the name is that of the item.
         key = error.where.rpartition(").")[2]
         yield Problem(where if key in ("name", error.where) else f"{where}.{key}", error.value, error.accepted)
 
@@ -119,12 +119,12 @@ def _parallel_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
-    """Each registry by itself; what is said never holds a password."""
+    """Check each registry separately; messages never contain a password."""
     for host, settings in (given if isinstance(given, dict) else {}).items():
         try:
             found = registries.read({host: settings})
             if docker:
-                # Mirrors are refused elsewhere, with what to do instead.
+                # Another check refuses mirrors, with a remedy.
                 registries.docker_files([dataclasses.replace(one, mirrors=()) for one in found])
             else:
                 registries.containerd_files(found, listing.CERTS_D)

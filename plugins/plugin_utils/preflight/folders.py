@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""What is wrong with the paths of folders and files on nodes, told before any node is touched.
+r"""Check the paths of folders and files on nodes before any node is touched.
 
-One of them stands on a command line of cmd.exe (the DaemonSet of kube-proxy makes a junction), others in the machine's
-PATH: characters that mean something there are refused everywhere.
+One of these paths is on a command line of cmd.exe (the DaemonSet of kube-proxy makes a junction), others are in the
+machine's PATH. So characters with a meaning there are refused in all of them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _EXPECTED = (
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Paths that cannot be used.
+    """Return the paths that cannot be used.
 
     Args:
-        values: templated values of all roles' options. Empty ones, and those that are no text, are left to others.
+        values: templated values of all roles' options. Other checks handle empty values and values of other types.
     """
     return [
         Problem(name, value, _EXPECTED)
@@ -39,5 +39,5 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def is_path(path: str) -> bool:
-    """Whether this is a whole Windows path of which no program takes a part for something else."""
+    """Return whether this is an absolute Windows path without characters that programs interpret."""
     return bool(_PATH.fullmatch(path)) and ".." not in re.split(r"[\\/]", path)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is wrong with the variables of an image, told before the machine is prepared for hours. Pure."""
+"""Check the variables of an image before its preparation, which takes hours (no I/O)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ROLE = "sysprep"
 def problems(
     variables: t.Container[str], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]
 ) -> list[Problem]:
-    """Proxies whose password the image would carry.
+    """Return proxies whose password the image would contain.
 
     Args:
-        variables: names of all of a host; those that the role sets for itself are there where the play makes an image.
-        values: templated values of the roles' options, as far as they are set.
+        variables: names of all variables of a host; they include the role's own variables if the play makes an image.
+        values: templated values of the roles' options that are set.
         known_roles: the roles.
     """
     makes_image = any(name in variables for role in known_roles if role.name == ROLE for name in role.own)

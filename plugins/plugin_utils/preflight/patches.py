@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is wrong with a host's variables about patches, told before any node is touched; looks for files here."""
+"""Check a host's variables about patches before any node is touched; looks for files on the controller."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ VARIABLES = (
     "windows_patches_allowed_signers",
     "node_prepare_bundle_dir",
 )
-"""What is looked at."""
+"""The variables that are checked."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What is not accepted.
+    """Return the values that are not acceptable.
 
     Args:
-        values: templated values of the roles' options, as far as they are set.
+        values: templated values of the roles' options that are set.
     """
     found: list[Problem] = []
     source = str(values.get("windows_patches_source") or "")
@@ -49,18 +49,18 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
-    """Each entry with where it stands. What is no list at all is told by the argument specification."""
+    """Return each entry with its place. The argument specification refuses values that are not lists."""
     for name in (_PUBLIC, _PRIVATE):
         entries = values.get(name) or []
         if isinstance(entries, str) and name == _PUBLIC:
-            # As the role reads it (-e windows_patches_public=KB1,KB2).
+            # The role also accepts a text (-e windows_patches_public=KB1,KB2).
             entries = [text for part in entries.split(",") if (text := part.strip())]
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             yield f"{name}[{index}]", entry
 
 
 def _elsewhere(entry: t.Any, source: str, anywhere: bool) -> t.Any:
-    """The entry with a URL in place of files that are looked for later: beside the playbook, or in a bundle."""
+    """Return the entry with URLs in place of files that are found later, next to the playbook or in a bundle."""
     if not isinstance(entry, t.Mapping):
         return entry
     changed = dict(entry)

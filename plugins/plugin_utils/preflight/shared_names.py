@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Misspelt names of the variables that several roles or the playbooks share, such as `kube_version`.
+"""Find misspelt names of the variables that roles and playbooks share, such as `kube_version`.
 
-They have no role's prefix, so most unknown names are somebody else's: only those very close to one of ours are taken
-for misspelt. Pure but for reading our own files.
+They have no role prefix, so most unknown names belong to other software. Only names very close to one of ours count as
+misspelt. The only I/O is reading the collection's own files.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ _READ = (
     re.compile(r"(?<![.\w'])([a-z]\w+)\s*\|\s*default\("),
     re.compile(r"(?<![.\w'])([a-z]\w+) is (?:not )?defined"),
 )
-"""How roles and playbooks read a variable that may be missing."""
+"""The forms in which roles and playbooks read a variable that may be undefined."""
 _BY_PLUGINS = (ALLOW, "bundle_address")
-"""What plugins read by themselves."""
+"""Variables that plugins read directly."""
 _WORD = re.compile(r"\b[a-z]\w+")
 _SHORTEST = 7
-"""Characters of a name from which on a likeness says anything."""
+"""Minimum length of a name for a comparison."""
 _REFUSED, _WARNED = 0.9, 0.85
-"""Likeness (difflib's ratio) from which on a name is refused, and from which on it is only reported."""
+"""Similarity (difflib's ratio) above which a name is refused, and above which it is reported."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SharedNames:
-    """What is known of names without a role's prefix."""
+    """Known names without a role prefix."""
 
     ours: tuple[str, ...]
-    """Variables that users set."""
+    """Variables that users may set."""
     others: frozenset[str]
-    """Every other word of our own files, and kubespray's variables that are like ours: none of them is misspelt."""
+    """All other words in our files, and kubespray's variables that resemble ours: these are not misspelt."""
 
 
 @functools.cache
 def shared_names() -> SharedNames:
-    """The names that roles and playbooks read, taken from their files."""
+    """Return the names that roles and playbooks read, taken from their files."""
     folders = (checks.ROLES.glob("*/*/**/*.yml"), checks.ROLES.glob("*/*/*.yml"), _PLAYBOOKS.glob("*.yml"))
     texts = [path.read_text(encoding="utf-8") for paths in folders for path in paths if path.parent.name != "meta"]
     prefixes = tuple(role.name + "_" for role in checks.roles())
@@ -59,13 +59,13 @@ def shared_names() -> SharedNames:
 
 
 def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], list[str]]:
-    """Names that are almost one of the shared variables.
+    """Return names that are almost those of shared variables.
 
     Args:
-        variables: all of a host, not templated; a value that may be a secret is not shown.
+        variables: all variables of a host, not templated; values that may be secret are not printed.
 
     Returns:
-        Names that are refused, and warnings about names that are a little less like ours.
+        The refused names, and warnings about names that resemble ours less closely.
     """
     known = shared_names()
     problems, warnings = [], []
@@ -85,5 +85,5 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
 
 
 def _nearest(name: str) -> str | None:
-    """The shared variable that a name is most like; None where it is like none."""
+    """Return the shared variable that a name resembles most, or None."""
     return next(iter(difflib.get_close_matches(name, shared_names().ours, n=1, cutoff=_WARNED)), None)

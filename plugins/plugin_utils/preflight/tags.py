@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The tags that a playbook knows: Ansible itself takes an unknown one for a choice of nothing, and succeeds.
+"""Find the tags of a playbook. Ansible itself runs nothing for an unknown tag and succeeds.
 
-They are read from the files that the playbook is made of, so there is no second list.
+The tags are read from the playbook's files, so there is no second list.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import typing as t
 from ansible.module_utils.common.yaml import yaml_load
 
 SPECIAL = frozenset({"all", "always", "never", "tagged", "untagged"})
-"""Tags that mean something to Ansible in every playbook."""
+"""Tags with a special meaning to Ansible."""
 _ROLES = ("import_role", "include_role")
 _TASKS = ("import_tasks", "include_tasks")
 _PARTS = ("block", "rescue", "always", "pre_tasks", "tasks", "post_tasks", "handlers")
@@ -23,8 +23,8 @@ def known(playbook: pathlib.Path, roles: pathlib.Path) -> frozenset[str]:
     """Return all tags of a playbook, of its roles, and of the task files that they import or include.
 
     Args:
-        playbook: Its file.
-        roles: The folder of the roles; a role is found there by the last part of its name.
+        playbook: the playbook's file.
+        roles: the folder of the roles, which are found there by the last part of their names.
     """
     found: set[str] = set()
     _read(playbook, roles, found, set())
@@ -46,7 +46,7 @@ def _take(
     found: set[str],
     seen: set[pathlib.Path],
 ) -> None:
-    """Take the tags of a play, a block or a task, and of what it imports or includes."""
+    """Collect the tags of a play, a block or a task, and of what it imports or includes."""
     found.update(as_list(entry.get("tags")))
     for part in _PARTS:
         for inner in entry.get(part) or ():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is wrong with a host's variables, told before any node is touched. Pure but for reading our own files."""
+"""Check a host's variables before any node is touched. The only I/O is reading the collection's own files."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 ROLES = pathlib.Path(__file__).parents[3] / "roles"
 NETBIOS_LENGTH = 15
-"""Windows cuts a computer's NetBIOS name here; two nodes that share so many characters collide silently."""
+"""Windows truncates NetBIOS names to this length; two nodes with the same beginning collide silently."""
 _SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 _PLAIN = re.compile(r"v?[\d.]{1,20}|true|false|yes|no", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?(\w+)(?:'|\s*\|\s*default)")
-"""The shared variable that a default reads first."""
+"""Finds the shared variable that a default reads first."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One variable that is not accepted."""
+    """A variable with an unacceptable value."""
 
     variable: str
     value: object
@@ -50,11 +50,11 @@ NO_VERSION = Problem(
     "expected MAJOR.MINOR.PATCH such as 1.37.1; without kube_version there has to be a cluster to ask, in a playbook "
     "that takes a kubeconfig (site.yml, join_nodes.yml, plan.yml)",
 )
-"""Nobody says which version of Kubernetes, and there is no cluster to ask."""
+"""Return the problem that no Kubernetes version is set and there is no cluster to read it from."""
 
 
 def misspelt_value(name: str, value: object) -> object:
-    """The value of a variable that nobody knows, as it may be shown: it may be meant for a secret one."""
+    """Return the value of an unknown variable for a message; it may be a secret under a misspelt name."""
     if _SECRET.search(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value)):
         return AsItIs(f"(hidden: a {kind(value)})")
     return value
@@ -62,17 +62,17 @@ def misspelt_value(name: str, value: object) -> object:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Role:
-    """What a role takes and sets."""
+    """The variables of a role."""
 
     name: str
     options: t.Mapping[str, t.Mapping[str, t.Any]]
-    """Its argument spec's options."""
+    """Options of its argument specification."""
     own: frozenset[str]
-    """Variables that the role sets for itself."""
+    """Variables that the role itself sets."""
     sources: t.Mapping[str, str]
-    """Shared variable that an option's default reads, by option."""
+    """The shared variable that an option's default reads, by option."""
     defaults: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """Not templated."""
+    """Defaults, not templated."""
 
 
 def _yaml(path: pathlib.Path) -> t.Any:
@@ -80,7 +80,7 @@ def _yaml(path: pathlib.Path) -> t.Any:
 
 
 def _registered(tasks: t.Any) -> t.Iterator[str]:
-    """Names that tasks register, those in blocks included."""
+    """Return the names that tasks register, including tasks in blocks."""
     for task in tasks or ():
         if "register" in task:
             yield task["register"]
@@ -90,7 +90,7 @@ def _registered(tasks: t.Any) -> t.Iterator[str]:
 
 @functools.cache
 def roles() -> tuple[Role, ...]:
-    """All roles of the collection."""
+    """Return all roles of the collection."""
     found = []
     for folder in sorted(path for path in ROLES.iterdir() if path.is_dir()):
         specs = (_yaml(folder / "meta" / "argument_specs.yml") or {}).get("argument_specs") or {}
@@ -107,10 +107,10 @@ def roles() -> tuple[Role, ...]:
 
 
 def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Variables that carry a role's prefix and are none of its own: mistyped, or of another version.
+    """Return variables with a role's prefix that the role does not have: misspelt, or from another version.
 
     Args:
-        variables: all of a host, not templated; a value that may be a secret is not shown.
+        variables: all variables of a host, not templated; values that may be secret are not printed.
         known_roles: the roles to check.
     """
     options = {name for role in known_roles for name in role.options}
@@ -128,10 +128,10 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
 
 
 def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Variables whose value the role's argument spec refuses.
+    """Return variables whose value the role's argument specification refuses.
 
     Args:
-        values: templated values of those options that are set.
+        values: templated values of the options that are set.
         known_roles: the roles to check.
     """
     problems = []
@@ -142,7 +142,7 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
             spec = {
                 key: value for key, value in option.items() if key not in ("description", "required", "version_added")
             }
-            # Ansible would make mappings of `a=b`, and the roles do not.
+            # Ansible would convert `a=b` to a mapping; the roles do not.
             text = isinstance(values[name], str) and option.get("elements") == "dict"
             if text or ArgumentSpecValidator({name: spec}).validate({name: values[name]}).error_messages:
                 source = f" (from {role.sources[name]})" if name in role.sources else ""
@@ -156,14 +156,14 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
 
 
 def _given(value: object, option: t.Mapping[str, t.Any]) -> object:
-    """The value for a message: of a text that should be something else, and may be all of a secret, only that it is."""
+    """Return the value for a message; a text in place of another type may be a secret and is not printed."""
     if isinstance(value, str) and (option.get("no_log") or option.get("type") in ("dict", "list")):
         return AsItIs(f"(hidden: a {kind(value)})")
     return value
 
 
 _HINTS = {"cni_plugin": "; cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it"}
-"""What to do about a value, by option."""
+"""Remedies by option."""
 
 
 def _accepted(option: t.Mapping[str, t.Any]) -> str:
@@ -174,7 +174,7 @@ def _accepted(option: t.Mapping[str, t.Any]) -> str:
 
 
 def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
-    """What is wrong with the versions of Kubernetes and containerd, alone or together."""
+    """Return problems of the versions of Kubernetes and containerd, alone or in combination."""
     parsed: list[Version] = []
     for variable, value in (
         ("kubernetes_node_version (from kube_version)", kubernetes),
@@ -195,12 +195,12 @@ _HOST_PROCESS = ("cni_flannel_image", "cni_kube_proxy_image")
 
 
 def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What is wrong with the variables of a node that runs Docker.
+    """Return problems of the variables of a node that runs Docker.
 
     Args:
         runtime: docker or moby.
         kubernetes: version of Kubernetes.
-        values: templated values of the roles' options, as far as they are set.
+        values: templated values of the roles' options that are set.
     """
     problems = []
     engine = f"container_runtime_{runtime}_version"
@@ -235,7 +235,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Mirrors that Docker would never ask: it has them for Docker Hub only (docs.docker.com: Mirror the library)."""
+    """Return mirrors that Docker ignores: it mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []
@@ -252,12 +252,12 @@ NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
 def networks_given(
     variables: t.Mapping[str, object], known_roles: t.Sequence[Role], ask: t.Callable[[str], object]
 ) -> set[str]:
-    """Which of the networks the inventory says; the others are the cluster's, which nobody has asked yet.
+    """Return which networks the inventory defines; the others are read from the cluster later.
 
     Args:
-        variables: all of a host, not templated.
+        variables: all variables of a host, not templated.
         known_roles: the roles.
-        ask: the value of a variable of the cluster's; empty where nobody has it.
+        ask: returns a variable of the cluster; empty if it is not defined.
     """
     given = set()
     for role in known_roles:
@@ -270,12 +270,12 @@ def networks_given(
 def network_problems(
     values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], given: t.Collection[str] = NETWORKS
 ) -> list[Problem]:
-    """Networks of pods and services that are none, or that overlap.
+    """Return pod and service networks that are malformed or overlap.
 
     Args:
-        values: templated values of the roles' options, as far as they are set.
-        known_roles: the roles, which say where a value comes from.
-        given: which networks are known already; others are fallbacks, and no reason to refuse a network.
+        values: templated values of the roles' options that are set.
+        known_roles: the roles, which show where a value comes from.
+        given: the networks that are known already; fallbacks are no reason to refuse a network.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
     found: dict[str, list[_Network]] = {}
@@ -287,7 +287,7 @@ def network_problems(
             accepted = f"accepted is a network in CIDR notation{_nearest(str(values[name]))}"
             problems.append(Problem(name + sources.get(name, ""), str(values[name]), accepted))
     pods, services = (found.get(name, []) if name in given else [] for name in NETWORKS)
-    # Where another tool brings the network, it is its own business.
+    # If another tool installs the network, its settings are not checked here.
     if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
         both = f"{values[NETWORKS[0]]} and {values[NETWORKS[1]]}"
         problems.append(Problem(", ".join(NETWORKS), both, "they overlap; accepted are networks apart"))
@@ -295,10 +295,10 @@ def network_problems(
 
 
 def _network(text: str) -> _Network:
-    """A network in CIDR notation.
+    """Return a network in CIDR notation.
 
     Raises:
-        ValueError: it is none. Python takes an address without a prefix length for a network of one address.
+        ValueError: it is malformed. Python reads an address without a prefix length as a network of one address.
     """
     if "/" not in text:
         raise ValueError(text)
@@ -306,7 +306,7 @@ def _network(text: str) -> _Network:
 
 
 def _nearest(text: str) -> str:
-    """A network as an example: the one that an address with a prefix length is in, if the text is one."""
+    """Return an example network: that of the given address with prefix length, if it is one."""
     example: object = "10.244.0.0/16"
     if "/" in text:
         with contextlib.suppress(ValueError):
@@ -315,7 +315,7 @@ def _nearest(text: str) -> str:
 
 
 def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
-    """Host names that are none, or that Windows cannot tell apart.
+    """Return host names that are malformed, or that Windows cannot distinguish.
 
     Args:
         names: `kubernetes_node_hostname` by inventory host.
@@ -353,17 +353,17 @@ _KUBECONFIG_NEEDED = {
 
 
 def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "node_join") -> list[Problem]:
-    """What is wrong with the path of the kubeconfig.
+    """Return problems of the path of the kubeconfig.
 
     Args:
-        path: the role's variable ROLE_kubeconfig; empty: none.
-        joins: whether it is needed: nodes are going to join a cluster, or to be drained.
-        missing: whether it is a file of the controller's, and there is none.
-        role: whose it is.
+        path: the role's variable ROLE_kubeconfig, or an empty string.
+        joins: whether it is needed, because nodes will join a cluster or be drained.
+        missing: whether the file does not exist on the controller.
+        role: the role.
     """
     where = f"{role}_kubeconfig (from kubeconfig, or KUBECONFIG in the environment)"
     if ":" in path:
-        # kubectl takes the first file's current context (kubernetes.io: Organizing Cluster Access Using kubeconfig
+        # kubectl uses the first file's current context (kubernetes.io: Organizing Cluster Access Using kubeconfig
         # Files), the Python client the last one's (kubernetes-client/python, KubeConfigMerger.load_config).
         accepted = (
             "accepted is the path of one file, since kubectl and the Python client do not agree on which of "
@@ -379,12 +379,12 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
 
 
 def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What is wrong with how many nodes are worked on at a time.
+    """Return problems of the number of nodes that are worked on at a time.
 
-    Ansible takes 0 and negative numbers for all nodes at once, and ends with a traceback at what is no number.
+    Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback at anything but a number.
 
     Args:
-        values: templated values of the roles' options, as far as they are set.
+        values: templated values of the roles' options that are set.
     """
     problems = []
     serial, failed = values.get("node_maintenance_serial", 1), values.get("node_maintenance_max_failed", 0)

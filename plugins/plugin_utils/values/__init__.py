@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Values on their way to people: what a terminal may be sent, and what a message may show."""
+"""Values in messages and on the terminal: errors, redaction, versions."""

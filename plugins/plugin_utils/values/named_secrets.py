@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Secrets found by name: `password: x`, `"token": ["x"]`, `--secret x`, `{"name": "DB_PASSWORD", "value": "x"}`."""
+"""Redact secrets by name: `password: x`, `"token": ["x"]`, `--secret x`, `{"name": "DB_PASSWORD", "value": "x"}`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLANK = "***"
 VALUE_NAMES = frozenset(
     {"value", "val", "values", "data", "stringdata", "content", "text", "plaintext", "raw", "string", "current"}
 )
-"""Members that hold the secret itself, in lower case: `{"secret": {"value": …}}`; others tell about it (secretName)."""
+"""Keys of the secret itself, in lower case: `{"secret": {"value": …}}`; other keys describe it (secretName)."""
 
 # In lower case.
 _WORDS = re.compile(
@@ -20,30 +20,30 @@ _WORDS = re.compile(
     r"|key-data|certificate-key|credentials?|(?<![a-z])auth(?![\w.-])|(?<![a-z])sig(?![\w.-])"
     r"|(?<![a-z])(?:db|user|admin|root|my|proxy)?pass(?![a-z])"
 )
-# What is named so tells of a secret and is none: --token-file, tokenTTL, secretName, token-ca-cert-hash; a line of
-# source code in klog's head: token_manager.go:121].
+# Names that describe a secret but do not contain it: --token-file, tokenTTL, secretName, token-ca-cert-hash; a line of
+# source code in klog's header: token_manager.go:121].
 _HARMLESS = re.compile(
     r"(?i)[\w.-]*(?:files?|paths?|dir|folder|names?|namespaces?|ttl|hash|urls?|types?|versions?|seconds|count"
     r"|expir\w*|requests?|reviews?|controller|mode|provider|helpers?|plugins?|enabled|webhook|kind|\.go)"
 )
 _NOTHING = frozenset({"true", "false", "null", "nil", "<nil>", "", "[]", "{}", BLANK})
 
-# Behind a secret word: the rest of the name, a closing quote in JSON, in JSON within JSON …, and a sign.
+# After a secret word: the rest of the name, a closing quote in JSON or in JSON within JSON, and a separator.
 _REST = re.compile(r"[\w.-]{0,40}")
 _SIGN = re.compile(r"""\\{0,7}["']?\]?[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}""")
 _FLAG = re.compile(r"(?:^|\s)--?[\w-]{0,30}\Z")
 _FLAGGED = re.compile(r"[ \t]{1,8}(?!-)")
-# Kubernetes' env in JSON, YAML, as Go and protobuf print it; XML; what PowerShell lists.
+# Kubernetes' env in JSON, in YAML, and as Go and protobuf print it; XML; PowerShell's lists.
 _PAIRED = re.compile(r"""(?i)\\{0,7}["']?\s{0,40}[,;]?\s{0,40}\\{0,7}["']?val(?:ue)?\\{0,7}["']?\s{0,16}[:=]\s{0,16}""")
 _PAIRED_BEFORE = re.compile(
     r"""(?i)val(?:ue)?\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["']([^"'\\\r\n]{1,500})\\{0,7}["']\s{0,80},\s{0,80}"""
     r"""\\{0,7}["']?(?:name|key)\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["'][\w.-]{0,40}\Z"""
 )
 _BEFORE = 900
-"""Characters that a pair's value may stand before its name."""
+"""Maximum distance of a value before its name, in characters."""
 _CLOSING = {
     '"': re.compile(r"""(?<!\\)(\\*)"|[\r\n]"""),
-    # In shells nothing escapes inside of these.
+    # In shells, nothing is escaped inside these quotes.
     "'": re.compile(r"(?<!\\)(\\*)'|[\r\n]"),
 }
 _OPENING = re.compile(r"""\\{0,7}["']""")
@@ -61,7 +61,7 @@ _FOLLOWING_LINE = re.compile(r"\r?\n([ \t]*)([^\r\n]*)")
 _YAML_KEY = re.compile(r"(?:- +)?[\w.\"'-]+:(?:\s|\Z)")
 _MARGIN = re.compile(r"[ \t]*(?:-[ \t]+)?")
 _MOST_OF_A_BLOCK = 20_000
-# Settings begin a line: all of it is the value then, up to what looks like another one.
+# If a setting begins the line, its value extends to the next setting.
 _BEGINS_LINE = re.compile(
     r"""(?i)(?:^|[\r\n])[ \t]*(?:[-;#*][ \t]+|(?:export|setx?|env)[ \t]+|\$(?:env:)?)?["']?[\w.-]{0,40}\Z"""
 )
@@ -71,7 +71,7 @@ _IN_COLUMNS = re.compile(r"(?:^|[\r\n])[A-Z0-9_]{0,80}\Z")
 
 
 class _Span(t.NamedTuple):
-    """A value that is a secret."""
+    """A secret value."""
 
     start: int
     end: int
@@ -79,18 +79,18 @@ class _Span(t.NamedTuple):
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a value under this name is a secret."""
+    """Return whether the value of this name is a secret."""
     return bool(_WORDS.search(name.lower())) and _HARMLESS.fullmatch(name) is None
 
 
 def is_open(text: str) -> bool:
-    """Whether the value of a name in the last three lines may stand in the next ones."""
+    """Return whether the value of a name in the last three lines may follow in the next lines."""
     lines = text.splitlines()[-3:]
     return any(_WORDS.search(_lower(line)) for line in lines)
 
 
 def without_named(text: str) -> str:
-    """The text without the values of what is named like a secret."""
+    """Return the text without the values of secret names."""
     parts: list[str] = []
     last = 0
     lower = _lower(text)
@@ -107,16 +107,16 @@ def without_named(text: str) -> str:
 def _lower(text: str) -> str:
     lower = text.lower()
     if len(lower) != len(text):
-        # Some letters have a longer lower case; they are in no word that is looked for.
+        # The lower case of some letters is longer; none of them is in a secret word.
         lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
     return lower
 
 
 def _values(text: str, lower: str, word: re.Match[str]) -> t.Sequence[_Span]:
-    """Where the value of a name stands, by the secret word in the name."""
+    """Return where the value of a name is, given the secret word in the name."""
     rest = t.cast("re.Match[str]", _REST.match(text, word.end()))
     end = rest.end()
-    # Before the value is looked at: that of a harmless name may be long, and have more names in it.
+    # Check the name before the value: that of a harmless name may be long and contain other names.
     if _REST.match(text, end, end + 1)[0] or _HARMLESS.fullmatch(word[0] + rest[0]):  # type: ignore[index]
         return ()
     if sign := _SIGN.match(text, end):
@@ -163,12 +163,12 @@ def _value(text: str, sign: re.Match[str], *, whole_line: bool, begins_line: boo
 
 
 def _is_json(sign: re.Match[str]) -> bool:
-    """Whether the name before it was quoted."""
+    """Return whether the name is quoted."""
     return sign[0].lstrip("\\")[:1] in ('"', "'")
 
 
 def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: bool) -> t.Sequence[_Span]:
-    """A value below its name: JSON that was printed for people, or YAML."""
+    """Return a value below its name: indented JSON, or YAML."""
     if _is_json(sign) and _OPENING.match(text, gap.end()):
         return _quoted(text, gap.end())
     line = _LINE.match(text, gap.end())
@@ -178,7 +178,7 @@ def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: 
 
 
 def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
-    """The lines below a name that are indented deeper."""
+    """Return the lines below a name that are indented deeper."""
     margin = t.cast("re.Match[str]", _MARGIN.match(text, text.rfind("\n", 0, name) + 1))
     width, end = len(margin[0]), start
     while end - start < _MOST_OF_A_BLOCK and (line := _FOLLOWING_LINE.match(text, end)):
@@ -189,7 +189,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, found: re.Match[str]) -> t.Sequence[_Span]:
-    """Values of an object under a secret name, `{"value": "x"}`; what only tells about it stays."""
+    """Return the secret values of an object under a secret name, `{"value": "x"}`; descriptions stay."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, found.start(1), found.end(1)):
         if _OPENING.match(text, member.end()):
@@ -200,14 +200,14 @@ def _members(text: str, found: re.Match[str]) -> t.Sequence[_Span]:
 
 
 def _quoted(text: str, start: int) -> t.Sequence[_Span]:
-    """A value in quotes, also in JSON within JSON; without its end as far as the line goes."""
+    """Return a quoted value, also in JSON within JSON; an unterminated one extends to the end of the line."""
     opening = t.cast("re.Match[str]", _OPENING.match(text, start))
     escapes, end = len(opening[0]) - 1, len(text)
     for closing in _CLOSING[opening[0][-1]].finditer(text, opening.end()):
         if closing[1] is None:
             end = closing.start()
             break
-        # Before a quote of the text itself stands one backslash more at each level, and all of those doubled.
+        # A quote in the text has one more backslash at each level, and all of them are doubled.
         if (len(closing[1]) - escapes) % (2 * (escapes + 1)) == 0:
             end = closing.end() - 1 - min(escapes, len(closing[1]))
             break

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Secrets in texts that are collected: blanked, with the rest left as it is.
+"""Redact secrets in collected texts, and leave the rest unchanged.
 
-Rather too much than too little: a blanked word costs a reader little. Forms of secrets: kubernetes.io (bootstrap
+In doubt a word is redacted, because that costs a reader little. Forms of secrets: kubernetes.io (bootstrap
 tokens, `[a-z0-9]{6}.[a-z0-9]{16}`; client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468 (PEM), RFC
 3986 (user information in URLs), RFC 7235 (Authorization), containerd's docs/hosts.md and docs/cri/registry.md (auth,
 identitytoken).
@@ -19,14 +19,14 @@ from .named_secrets import BLANK, VALUE_NAMES, is_open, is_secret_name, without_
 __all__ = ["BLANK", "LONGEST_KEY", "LONGEST_LINE", "Redaction"]
 
 LONGEST_LINE = 1024 * 1024
-"""In bytes. A longer line is no log's: it is left out as a whole, since a secret could lie across any cut."""
+"""Maximum length of a line in bytes. Longer lines are left out, because a secret could be split at any cut."""
 LONGEST_KEY = 20_000
-"""In characters: of a private key in PEM."""
+"""Maximum length of a private key in PEM, in characters."""
 _BLOCK = 1024 * 1024
 _TAIL = 2048
-"""Characters at the end of a block that are looked at: a value may stand a few lines below its name."""
+"""Characters at the end of a block that are checked again: a value may be a few lines below its name."""
 _HEAD = 4096
-"""Bytes by which the encoding is told."""
+"""Number of bytes that determine the encoding."""
 
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _KEY_ENDS = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
@@ -34,22 +34,22 @@ _LIKE_A_KEY = re.compile(r"[\sA-Za-z0-9+/=\\:,.|>-]*")
 
 
 class _Form(t.NamedTuple):
-    """How a kind of secret looks.
+    """The form of a kind of secret.
 
-    Each takes time in proportion to the text: no match begins inside of the open repetition of another one, and what
-    may begin anywhere is bounded. A test holds them against texts of their own beginnings.
+    Matching takes linear time: no match begins inside an open repetition of another one, and patterns that can begin
+    anywhere are bounded. A test checks this with texts that repeat the beginnings of the patterns.
     """
 
     hints: tuple[str, ...]
-    """In lower case: where none of them is, the pattern need not be tried."""
+    """Words in lower case; the pattern is skipped if the text contains none of them."""
     pattern: re.Pattern[str]
     blank: str = BLANK
 
 
 _FORMS = (
-    # Keys and certificates as kubeconfigs have them: PEM in base64.
+    # Keys and certificates in kubeconfigs: PEM in base64.
     _Form(("ls0tls1crudjti",), re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/=_-]+")),
-    # https://user:pass/word@host, unless what follows the : is a port, and the path has an @ (as in credentials.py).
+    # https://user:pass/word@host, unless a port follows the colon and the path has an @ (as in credentials.py).
     _Form(
         ("@",),
         re.compile(r"(?<=://)[^/?#\s\"'<>@:\[]{1,64}:(?!\d{1,5}(?:[/?#,\s]|\Z))[^\s\"'<>]{1,512}@(?!sha256:)"),
@@ -57,7 +57,7 @@ _FORMS = (
     ),
     # https://user:password@host
     _Form(("@",), re.compile(r"(?<=://)[^/\s\"'<>]{1,512}@"), f"{BLANK}@"),
-    # user:password@host:port, as proxies are written without a scheme.
+    # user:password@host:port, a proxy without a scheme.
     _Form(
         ("@",),
         re.compile(r"(?<![^\s=\"';,(])[^\s:@/\"'=;,()]{1,64}:[^\s@/\"';,()]{1,256}@(?=[\w.-]{1,253}:\d)"),
@@ -91,7 +91,7 @@ _FORMS = (
             r"|\bdckr_pat_[A-Za-z0-9_-]{16,}|\bglpat-[A-Za-z0-9_-]{16,}"
         ),
     ),
-    # Answer files are not collected; where one is quoted. Its passwords have elements of their own inside.
+    # Answer files are not collected, but may be quoted. Their passwords have nested elements.
     _Form(
         ("password>",),
         re.compile(r"(?is)<((?:Administrator)?Password)>(?:(?!<(?:Administrator)?Password>).){0,2000}?</\1>"),
@@ -113,7 +113,7 @@ _FORMS = (
         ),
         rf"\1{BLANK}",
     ),
-    # Passwords that programs take without naming them: docker login; crictl, ctr, curl; plink, schtasks; net; .netrc.
+    # Passwords without a name on command lines: docker login; crictl, ctr, curl; plink, schtasks; net; .netrc.
     _Form(
         (" -p",),
         re.compile(r"(?i)(\b(?:login\b[^\r\n]{0,200}?|sshpass)[ \t]-p[ =]?)(?![\s-])\S{1,512}"),
@@ -146,26 +146,26 @@ _FORMS = (
         rf"\1{BLANK}",
     ),
 )
-# A bootstrap token, and what is far quicker to look for.
+# A bootstrap token, and a faster search for candidates.
 _BOOTSTRAP = re.compile(r"(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])")
 _BOOTSTRAP_END = re.compile(r"\.[a-z0-9]{16}(?![\w.-])")
 
 
 class Redaction:
-    """Blanks secrets.
+    """Redacts secrets.
 
     Args:
-        known: secrets that are known by themselves, such as the password of the connection.
+        known: known secrets, such as the password of the connection.
     """
 
     def __init__(self, known: t.Iterable[str] = ()) -> None:
-        # Short ones are found in too many words.
+        # Short secrets would match parts of too many words.
         words = {form for word in known if len(word) >= 6 for form in (word, urllib.parse.quote(word, safe=""))}
         longest_first = sorted(words, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, longest_first))) if words else None
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
+        """Return the text without secrets."""
         if self._known:
             text = self._known.sub(BLANK, text)
         lower = text.lower()
@@ -179,7 +179,7 @@ class Redaction:
         return without_named(text)
 
     def value(self, value: t.Any) -> t.Any:
-        """A value of JSON without secrets: in texts, and under names that sound secret."""
+        """Return a JSON value without secrets, in texts and under secret names."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, t.Mapping):
@@ -190,13 +190,13 @@ class Redaction:
         return value
 
     def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
-        """A member of a mapping; `named`: another member says that its value is a secret, as Kubernetes' env does."""
+        """Redact a member of a mapping; `named`: another member marks the value as a secret, as in Kubernetes' env."""
         if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
             return self._all_secret(item)
         return self.value(item)
 
     def _all_secret(self, value: t.Any) -> t.Any:
-        """What stands under a name that sounds secret. Kubernetes' own `secret: {secretName: x}` stays."""
+        """Redact the value of a secret name. Kubernetes' own `secret: {secretName: x}` stays."""
         if isinstance(value, str):
             return BLANK if value else value
         if isinstance(value, t.Mapping):
@@ -209,16 +209,16 @@ class Redaction:
         return value
 
     def stream(self, source: t.BinaryIO, target: t.BinaryIO) -> bool:
-        """Copies a text without its secrets, in memory that does not grow with it.
+        """Copy a text without its secrets, in constant memory.
 
-        UTF-16, as Windows PowerShell writes it, becomes UTF-8. Bytes that are no UTF-8 stay as they are.
+        UTF-16, which Windows PowerShell writes, becomes UTF-8. Bytes that are not UTF-8 stay as they are.
 
         Args:
-            source: at its beginning.
-            target: is written to.
+            source: the text, read from its beginning.
+            target: receives the copy.
 
         Returns:
-            Whether it is a text; of anything else nothing is written.
+            Whether it is a text; otherwise nothing is written.
         """
         head = source.read(min(_HEAD, _BLOCK))
         encoding = _encoding(head)
@@ -236,7 +236,7 @@ class Redaction:
 
 
 def _settled(text: str) -> tuple[str, str]:
-    """The text up to where a secret may begin whose end is not yet there, and the rest: a key, or a name's value."""
+    """Split the text where a secret may begin that is not complete yet: a key, or a name's value."""
     start = max((match.start() for match in _KEY_BEGINS.finditer(text)), default=-1)
     if start >= 0 and len(text) - start <= LONGEST_KEY and not _KEY_ENDS.search(text, start):
         return text[:start], text[start:]
@@ -249,11 +249,11 @@ def _settled(text: str) -> tuple[str, str]:
 
 
 def _without_keys(text: str) -> str:
-    """The text without private keys in PEM, on one line (JSON) or many; one without end as far as it looks like one."""
+    """Return the text without private keys in PEM, on one line (JSON) or many, including incomplete ones."""
     parts: list[str] = []
     last = 0
     while begin := _KEY_BEGINS.search(text, last):
-        # Where the next one begins this one has no end.
+        # The next key begins, so this one is incomplete.
         following = _KEY_BEGINS.search(text, begin.end(), begin.end() + LONGEST_KEY)
         limit = following.start() if following else begin.end() + LONGEST_KEY
         end = _KEY_ENDS.search(text, begin.end(), limit) or _LIKE_A_KEY.match(text, begin.end(), limit)
@@ -263,14 +263,14 @@ def _without_keys(text: str) -> str:
 
 
 def _encoding(head: bytes) -> str | None:
-    """How a text is encoded, by its beginning; None where it is none."""
+    """Return the encoding of a text, detected from its beginning; None if it is not a text."""
     if head[:2] == b"\xff\xfe":
         return "utf-16-le"
     if head[:2] == b"\xfe\xff":
         return "utf-16-be"
     if b"\0" not in head:
         return "utf-8"
-    # UTF-16 without a mark, such as the end of a longer file: of plain English every second byte is zero.
+    # UTF-16 without a byte order mark, such as the end of a longer file: in English every second byte is zero.
     odd, even = head[1::2], head[::2]
     if odd.count(0) > 0.8 * len(odd) and even.count(0) < 0.2 * len(even):
         return "utf-16-le"
@@ -278,7 +278,7 @@ def _encoding(head: bytes) -> str | None:
 
 
 def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
-    """The text in pieces of whole lines; its beginning was read before."""
+    """Yield the text in blocks of whole lines; its beginning has been read already."""
     newline = "\n".encode(encoding)
     while data := source.read(_BLOCK):
         data = rest + data
@@ -293,7 +293,7 @@ def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
 
 
 def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
-    """Reads to the end of a line; what was read of the next one."""
+    """Read to the end of a line, and return the part of the next line that was read."""
     while data := source.read(_BLOCK):
         end = _after(data, newline, data.find)
         if end:
@@ -302,9 +302,9 @@ def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
 
 
 def _after(data: bytes, newline: bytes, find: t.Callable[..., int]) -> int:
-    """Where the line after the first, or last, end of a line begins; 0 where there is none."""
+    """Return where the line after the first or last line end begins; 0 if there is none."""
     width, position = len(newline), find(newline)
-    # In UTF-16 the bytes of two neighbours may look like one.
+    # In UTF-16, bytes of two adjacent characters may look like a line end.
     while position >= 0 and position % width:
         position = find(newline, position + 1) if find == data.find else find(newline, 0, position + width - 1)
     return position + width if position >= 0 else 0

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A refused value as a message may show it: never the secret parts. Pure.
+"""Describe a refused value for a message without its secret parts (no I/O).
 
-What a list or mapping holds is not shown: a password may stand in any of it, and its type and keys say what is wrong.
+The content of lists and mappings is not printed, because any of it may be a password; type and keys show the error.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _NO_SECRETS = Redaction()
 
 
 class AsItIs(str):
-    """A text that is a description already: shown without quotes."""
+    """A text that is a description, printed without quotes."""
 
     __slots__ = ()
 
 
 def shown(value: object) -> str:
-    """The value for a message.
+    """Return the value as text for a message.
 
     >>> shown({"username": "me", "password": "secret"})
     "a mapping with the keys 'username', 'password'"
 
     Args:
-        value: as the user gave it.
+        value: the user's value.
 
     Returns:
-        A number as it is; a text in quotes, without what looks like a secret; of anything else what it is.
+        A number as it is; a text in quotes, without anything that looks like a secret; otherwise a description.
     """
     if isinstance(value, AsItIs):
         return str(value)
@@ -59,10 +59,10 @@ def shown(value: object) -> str:
 
 
 def kind(value: object) -> str:
-    """What a value is, and nothing of it.
+    """Return a description of a value without its content.
 
     Args:
-        value: any value of YAML.
+        value: any YAML value.
     """
     names: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, "true or false"),
@@ -76,7 +76,7 @@ def kind(value: object) -> str:
 
 
 def text_without_secrets(text: str) -> str:
-    """A text without credentials, queries of URLs, and what a log would be freed of; safe to print."""
+    """Return a text without credentials, queries of URLs and other secrets, safe to print."""
     return printable(_NO_SECRETS.text(_QUERY.sub("?(hidden)", without_credentials(text))))
 
 

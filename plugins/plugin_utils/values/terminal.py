@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The one place that sends lines to the terminal."""
+"""Print lines on the terminal; no other module does."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .printable import printable
 
 
 def show(line: str) -> None:
-    """Shows a line to whoever runs Ansible, whatever nodes put into it."""
+    """Print a line, which may contain text from nodes."""
     Display().display(printable(line))
 
 
 def show_details(text: str, host: str) -> None:
-    """Shows what only a search for errors needs: at -vvv."""
+    """Print a line at -vvv."""
     Display().vvv(printable(text), host=host)

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""User and password in URLs: found, and left out of what is shown. Pure.
+"""Find and remove user and password in URLs (no I/O).
 
-A log's text, where anything may stand, has patterns of its own: logs/redaction.py.
+Logs, which may contain anything, have their own patterns: redaction.py.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ HIDDEN = "(hidden)"
 
 _PORT = r"(?!\d{1,5}(?:[/?#,]|$))"
 _USER = re.compile(
-    # Up to the last @: people write passwords as they are, not percent-encoded (RFC 3986, 3.2.1), with a / as well.
-    # Rather too much than too little; but what looks like a port is one, and the @ is in the path.
+    # Up to the last @: users often do not percent-encode passwords (RFC 3986, 3.2.1), which may even contain a slash.
+    # In doubt the text is removed; but if a port follows the host, the @ belongs to the path.
     rf"(?:(?<=://)[^/?#\s:@\[]*:{_PORT}\S+"
-    # A user alone, such as a token.
+    # A user without a password, such as a token.
     r"|(?<=://)[^/?#\s]+"
-    # Such as a proxy's, written without its scheme; no path of Windows, and no container image by its digest.
+    # A proxy without a scheme; not a Windows path, and not a container image with a digest.
     r"|^(?=[^/@\s:]+:)(?![A-Za-z]:\\)[^/\s]+)@(?!sha256:)"
 )
 
 
 def has_credentials(text: str) -> bool:
-    """Whether there is a user in a URL."""
+    """Return whether a URL contains a user."""
     return bool(_USER.search(text))
 
 
 def without_credentials(text: str, instead: str = HIDDEN) -> str:
-    """The same text, with something else for the user and password of a URL.
+    """Return the text with user and password of URLs replaced.
 
     >>> without_credentials("http://user:p@ss/word@proxy:3128")
     'http://(hidden)@proxy:3128'
@@ -39,11 +39,11 @@ def without_credentials(text: str, instead: str = HIDDEN) -> str:
 
 
 def each_text(value: t.Any, change: t.Callable[[str], str]) -> t.Any:
-    """A value of JSON with all of its texts changed, names in mappings included.
+    """Return a JSON value with all of its texts changed, including keys.
 
     Args:
-        value: it.
-        change: makes the new text of an old one.
+        value: a JSON value.
+        change: returns the new text for an old one.
     """
     if isinstance(value, str):
         return change(value)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Versions of Kubernetes, containerd and Docker, and which go together (data/supported_versions.json)."""
+"""Versions of Kubernetes, containerd and Docker, and their compatibility (data/supported_versions.json)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?")
 
 
 class Version(t.NamedTuple):
-    """A release, as its publishers number it."""
+    """A release version."""
 
     major: int
     minor: int
@@ -25,10 +25,10 @@ class Version(t.NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Reads `1.37.1` or `v1.37.1`.
+        """Parse `1.37.1` or `v1.37.1`.
 
         Raises:
-            ValueError: the text is no full version; the message says what would be.
+            ValueError: the text is not a full version.
         """
         match = _VERSION.fullmatch(str(text).strip())
         if not match:
@@ -47,12 +47,12 @@ class Version(t.NamedTuple):
 
 @functools.cache
 def supported() -> t.Mapping[str, t.Any]:
-    """The table of versions that this collection knows."""
+    """Return the table of known versions."""
     return t.cast("t.Mapping[str, t.Any]", json.loads((DATA / "supported_versions.json").read_text(encoding="utf-8")))
 
 
 def within(minor: str, span: t.Mapping[str, str]) -> bool:
-    """Whether a minor such as `1.37` lies in a span with `oldest` and `newest`, both included."""
+    """Return whether a minor such as `1.37` is between `oldest` and `newest` (inclusive)."""
 
     def key(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split("."))
@@ -61,7 +61,7 @@ def within(minor: str, span: t.Mapping[str, str]) -> bool:
 
 
 def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
-    """The row of the table that a containerd version belongs to, or None if it is not known."""
+    """Return the row of the table for a containerd version, or None if unknown."""
     for line in supported()["containerd"]:
         if version.minor_version in line["minors"]:
             return t.cast("t.Mapping[str, t.Any]", line)
@@ -69,7 +69,7 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
 
 
 def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
-    """Why this Kubernetes does not run on this containerd, with what would; None if it does."""
+    """Return why this Kubernetes does not support this containerd, and which versions it supports; None if it does."""
     table = supported()
     if not within(kubernetes.minor_version, table["kubernetes"]):
         span = table["kubernetes"]
@@ -88,7 +88,7 @@ def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
 
 
 def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> str | None:
-    """Why this Kubernetes does not run on this Docker through this cri-dockerd, with what would; None if it does."""
+    """Return why this Kubernetes does not support this Docker and cri-dockerd; None if it does."""
     table = supported()
     span = table["kubernetes"]
     if (kubernetes.major, kubernetes.minor) < (1, 24):
@@ -106,9 +106,9 @@ def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> st
 
 
 def skew_problem(kubelet: Version, server: Version) -> str | None:
-    """Why Kubernetes' version skew policy forbids a kubelet beside an API server, with what it allows; None if it does.
+    """Return why Kubernetes' version skew policy forbids a kubelet with an API server; None if it allows it.
 
-    Patch releases do not matter to the policy.
+    The policy ignores patch releases.
 
     Args:
         kubelet: version of Kubernetes on the node.
@@ -127,10 +127,10 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
 
 
 def kubeadm_api(kubernetes: Version) -> str:
-    """The version of kubeadm's configuration API to write for a kubeadm (contracts: v1beta4 from 1.31).
+    """Return the version of kubeadm's configuration API for a kubeadm (v1beta4 since 1.31).
 
     Raises:
-        ValueError: no known API version fits.
+        ValueError: no known API version matches.
     """
     for row in supported()["kubeadm_api"]:
         if within(kubernetes.minor_version, row):
