@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role cni: the CNI plugins, and flannel's programs; and what flannel and the plugins read."""
+"""The resources of role cni: the CNI plugins, the programs of flannel, and their configuration."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .variables import Variables
 
 ROLE = "cni"
 NOTE = "C:\\ProgramData\\winkube\\cni.json"
-"""What the node has noted of its network. Where it differs from what it will note, the former network has to go."""
+"""The node's record of its network. If it differs from the new record, the former network must be removed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PodNetwork:
-    """The network of the cluster's pods, as the variables `cni_*` say."""
+    """The pod network that the variables `cni_*` describe."""
 
     plugin: str
     flannel_backend: str
     pods_subnet: str
     services_subnet: str
     is_docker: bool
-    """Docker runs no HostProcess containers: flanneld and kube-proxy are services of the node there."""
+    """Whether the runtime is Docker, which has no HostProcess containers: flanneld and kube-proxy are then services."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> PodNetwork:
-        """Reads the role's variables, and the runtime, which is one choice of the whole site.
+        """Read the role's variables and the runtime, which all roles share.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
             The network.
@@ -44,22 +44,22 @@ class PodNetwork:
 
     @property
     def is_flannel(self) -> bool:
-        """Whether the collection sets the network up."""
+        """Whether the collection installs the network."""
         return self.plugin == "flannel"
 
     @property
     def is_overlay(self) -> bool:
-        """Whether packets between nodes are wrapped (VXLAN)."""
+        """Whether packets between nodes are encapsulated (VXLAN)."""
         return self.is_flannel and self.flannel_backend == "vxlan"
 
     @property
     def has_services(self) -> bool:
-        """Whether flanneld and kube-proxy are services of the node, and not pods."""
+        """Whether flanneld and kube-proxy are services instead of pods."""
         return self.is_docker and self.is_flannel
 
     @property
     def name(self) -> str:
-        """Its name on the node; that of VXLAN has the network's number in it."""
+        """Name of the HNS network; a VXLAN network has its number in the name."""
         return "cbr0" if self.flannel_backend == "host-gw" else "flannel.4096"
 
 
@@ -84,56 +84,56 @@ class CniSettings:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> CniSettings:
-        """Reads the role's variables.
+        """Read the role's variables.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
             The settings.
         """
-        # The role has one variable for the proxy, since it has downloads only.
+        # The role has one proxy variable, because it only needs it for downloads.
         proxy = Proxy.for_downloads(variables, prefix)
         return variables.fields(cls, prefix, downloads=variables.fields(Downloads, prefix, proxy=proxy))
 
 
 def resources(settings: CniSettings) -> list[Resource]:
-    """Returns what a node's network needs before the node joins.
+    """Return the resources that a node's network needs before the node joins.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
 
     Raises:
-        ArtifactError: a variable has a value that cannot be.
+        ArtifactError: a variable is not acceptable.
     """
     return [*_folders(settings), *_plugins(settings), *(_flannel(settings) if settings.network.is_flannel else [])]
 
 
 def net_conf(network: PodNetwork) -> dict[str, t.Any]:
-    """Returns flannel's net-conf.json (flannel Documentation/configuration.md and Documentation/backends.md).
+    """Return flannel's net-conf.json (flannel Documentation/configuration.md and Documentation/backends.md).
 
     Args:
-        network: of the pods.
+        network: the pod network.
     """
     backend: dict[str, t.Any] = {"Name": network.name, "Type": "host-gw"}
     if network.flannel_backend != "host-gw":
-        # On Windows VXLAN has these values only (flannel Documentation/backends.md).
+        # Windows supports only these values for VXLAN (flannel Documentation/backends.md).
         backend = {"Name": network.name, "Type": "vxlan", "VNI": 4096, "Port": 4789}
     return {"Network": network.pods_subnet, "Backend": backend}
 
 
 def cni_conf(network: PodNetwork) -> dict[str, t.Any]:
-    """Returns the configuration of flannel's CNI plugin.
+    """Return the configuration of flannel's CNI plugin.
 
-    Docker gives its containers no HCN namespace, which version 2 of the plugins' API expects: there the policies have
-    HNS' older form (containernetworking/plugins win-bridge/sample-v1.conf and win-overlay/sample.conf).
+    Docker's containers have no HCN namespace, which version 2 of the plugins' API requires. With Docker, the policies
+    use the older form of HNS (containernetworking/plugins win-bridge/sample-v1.conf and win-overlay/sample.conf).
 
     Args:
-        network: of the pods.
+        network: the pod network.
     """
     local = [network.pods_subnet, network.services_subnet]
     service = network.services_subnet
@@ -160,10 +160,10 @@ def cni_conf(network: PodNetwork) -> dict[str, t.Any]:
 
 
 def identity(network: PodNetwork) -> dict[str, str]:
-    """Returns what tells a node's network from another: when it changes, the former one has to go.
+    """Return the identity of a node's network; if it changes, the former network must be removed.
 
     Args:
-        network: of the pods.
+        network: the pod network.
     """
     if not network.is_flannel:
         return {"plugin": network.plugin, "backend": "", "network": ""}
@@ -171,24 +171,24 @@ def identity(network: PodNetwork) -> dict[str, str]:
 
 
 def noted(network: PodNetwork) -> Resource:
-    """Returns the note of a node's network.
+    """Return the resource that records a node's network.
 
     Args:
-        network: of the pods.
+        network: the pod network.
 
     Returns:
         A resource of type File.
     """
-    # Where flannel and kube-proxy are services, that has to be known when the node gets another runtime.
+    # Record that flannel and kube-proxy are services, for the case that the node gets another runtime.
     note: dict[str, t.Any] = {**identity(network), **({"services": True} if network.has_services else {})}
     return {"type": "File", "name": NOTE, "content": as_line(note)}
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
-    """Returns all that other tasks read of a network: its name, its configuration, its identity and its note.
+    """Return what other tasks need of a network: name, configuration, identity and record.
 
     Args:
-        network: of the pods.
+        network: the pod network.
     """
     return {
         "name": network.name,
@@ -200,16 +200,16 @@ def described(network: PodNetwork) -> dict[str, t.Any]:
 
 
 def as_line(value: t.Mapping[str, t.Any]) -> str:
-    """Returns JSON on one line, with its keys in order.
+    """Return JSON on one line with sorted keys.
 
     Args:
-        value: as JSON knows it.
+        value: plain JSON data.
     """
     return json.dumps(value, sort_keys=True) + "\n"
 
 
 def _folders(settings: CniSettings) -> list[Resource]:
-    """Closed before anything is written there: the plugins find their network in them, and the addresses in use."""
+    """Folders of networks and used addresses, which are restricted before anything is written there."""
     network = settings.network
     programs = [settings.bin_dir, settings.conf_dir, *([settings.flannel_dir] if network.is_flannel else [])]
     state = ["C:\\run\\flannel", "C:\\var\\lib\\cni", *(["C:\\etc\\kube-flannel"] if network.is_docker else [])]
@@ -224,7 +224,7 @@ def _plugins(settings: CniSettings) -> list[Resource]:
         "cni-plugins", settings.plugins_version, url=settings.plugins_url, sha256=settings.plugins_sha256
     )
     programs = ["host-local.exe", "win-bridge.exe", "win-overlay.exe"]
-    # Every new pod's network is made by them: a node gets others while it is drained.
+    # They set up the network of every new pod, so they are replaced only while the node is drained.
     archive = unpacked(
         artifact, "CNI plugins", destination=settings.bin_dir, members=programs, check=programs, disturbs=True
     )

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role container_runtime: the choice of the runtime, and what both runtimes have in common."""
+"""The resources of role container_runtime: selects the runtime, and adds what both runtimes need."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ ROLE = "container_runtime"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Folders:
-    """What the roles that prepare both runtimes name alike."""
+    """Settings that both runtimes share."""
 
     cni_bin_dir: str
     cni_conf_dir: str
 
 
 def of_host(variables: Variables) -> list[Resource]:
-    """Returns the resources of the runtime that the host has, read from its variables.
+    """Return the resources of the host's runtime, read from its variables.
 
     Args:
-        variables: of the host.
+        variables: the host's variables.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
     """
     folders = variables.read(Folders, ROLE)
     cni = [folders.cni_bin_dir, folders.cni_conf_dir]
@@ -43,12 +43,12 @@ def of_host(variables: Variables) -> list[Resource]:
         programs, logs = [found.install_dir], found.log_folders
         own, chosen, other = containerd.resources(found), "containerd", "cri-dockerd"
     return [
-        # First: it refuses to switch a node that has joined.
+        # This comes first, because it refuses to switch the runtime of a joined node.
         {"type": "NodeRuntime", "name": chosen},
-        # An image may have brought the other runtime along, or the machine was reset. Docker's engine itself may be
-        # there for something else, such as building container images.
+        # The image may contain the other runtime, or the machine was reset. Docker's engine may serve another purpose,
+        # such as building container images.
         {"type": "Service", "name": other, "if_exists": True, "state": "stopped", "start_mode": "disabled"},
-        # What runs as SYSTEM, or decides what does, is closed before anything is written there.
+        # Folders of programs that run as SYSTEM and of their settings are restricted before anything is written there.
         *closed([*programs, *cni], users="read", disturbs=True),
         *log_folders(*logs, only_below="C:\\var\\log"),
         *own,

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd as the node's container runtime."""
+"""The resources of containerd as the node's container runtime."""
 
 from __future__ import annotations
 
@@ -38,26 +38,28 @@ class ContainerdSettings:
 
     @property
     def log_folders(self) -> list[str]:
-        """The folder of its log. containerd does not make it, and does not start without it."""
+        """Folder of the log. containerd does not create it, and does not start without it."""
         return [ntpath.dirname(self.log_file)] if self.log_file else []
 
     @property
     def registry_config_dir(self) -> str:
-        """The folder with a folder for each registry."""
+        """Folder with one folder per registry."""
         return f"{self.install_dir}\\certs.d"
 
 
 def resources(settings: ContainerdSettings) -> list[Resource]:
-    """Returns what containerd needs. The service comes last: it starts when all that it reads is there.
+    """Return the resources of containerd. The service comes last, when all of its files exist.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
 
     Raises:
-        RegistryError, ArtifactError, ValueError: a variable has a value that cannot be.
+        RegistryError: a registry is not acceptable.
+        ArtifactError: a download is not acceptable.
+        ValueError: another variable is not acceptable.
     """
     artifact = settings.downloads.artifact(
         "containerd", settings.containerd_version, url=settings.containerd_url, sha256=settings.containerd_sha256
@@ -67,7 +69,8 @@ def resources(settings: ContainerdSettings) -> list[Resource]:
         *_exclusions(settings),
         artifact,
         crictl,
-        # By name, so that each is moved into place: running pods lock their shims, and tar.exe cannot write over them.
+        # Listed by name, so that each file is moved into place: running pods lock their shims, and tar.exe cannot
+        # overwrite them.
         unpacked(
             artifact,
             f"{settings.install_dir}\\bin",
@@ -91,7 +94,7 @@ def resources(settings: ContainerdSettings) -> list[Resource]:
 
 
 class HasCrictl(t.Protocol):
-    """The settings of a runtime that crictl looks at."""
+    """Settings of a runtime that uses crictl."""
 
     @property
     def crictl_version(self) -> str:
@@ -111,10 +114,10 @@ class HasCrictl(t.Protocol):
 
 
 def crictl_artifact(settings: HasCrictl) -> Resource:
-    """Returns the resource that downloads crictl.
+    """Return the resource that downloads crictl.
 
     Args:
-        settings: which version, and where it comes from.
+        settings: version and source.
 
     Returns:
         A resource of type Artifact.
@@ -125,7 +128,7 @@ def crictl_artifact(settings: HasCrictl) -> Resource:
 
 
 def unpacked_crictl(artifact: Resource, install_dir: str) -> Resource:
-    """Returns the resource that unpacks crictl.
+    """Return the resource that unpacks crictl.
 
     Args:
         artifact: the resource that downloads it.
@@ -138,12 +141,12 @@ def unpacked_crictl(artifact: Resource, install_dir: str) -> Resource:
 
 
 def environment(programs: str, install_dir: str, pipe: str) -> list[Resource]:
-    """Returns the environment by which people find the runtime's programs, and crictl the runtime.
+    """Return the environment in which users find the runtime's programs and crictl finds the runtime.
 
     Args:
-        programs: the folder of the runtime's own programs.
+        programs: folder of the runtime's own programs.
         install_dir: containerd's folder, in which crictl lies.
-        pipe: the runtime's endpoint.
+        pipe: endpoint of the runtime.
 
     Returns:
         Resources of type Environment.
@@ -155,12 +158,14 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[Resource]:
 
 
 def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, wanted: bool) -> list[Resource]:
-    """Returns what Defender does not scan. Before anything is unpacked: scanning slows image layers several times.
+    """Return Defender's exclusions.
+
+    They come before anything is unpacked, because scanning slows image layers down several times.
 
     Args:
         paths: folders.
         processes: file names of programs.
-        wanted: whether the site wants them.
+        wanted: whether exclusions are enabled.
 
     Returns:
         A resource of type DefenderExclusion, or none.
@@ -205,10 +210,10 @@ def _service(settings: ContainerdSettings) -> Resource:
         "description": "Container runtime",
         "path": f"{settings.install_dir}\\bin\\containerd.exe",
         "arguments": ["--run-service", "--config", _config_path(settings), *log],
-        # WinRM is there before the runtime, and the network before both.
+        # WinRM must start before the runtime, and the network before both.
         "start_mode": "auto",
         "environment": proxy.environment,
-        # A proxy's password is in the service's environment.
+        # The service's environment may contain a proxy password.
         "no_log": proxy.has_password,
         "recovery": recovery(),
         "state": "running",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker's engine as the node's container runtime: dockerd is a service; nssm runs cri-dockerd, which is none."""
+"""The resources of Docker as the node's container runtime: dockerd is a service, and nssm runs cri-dockerd."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from .services import ADMINISTRATORS_ONLY, CRI_DOCKERD_PIPE, recovery
 from .variables import Variables
 
 STOPS = ("flanneld", "kube-proxy", "kubelet", "cri-dockerd", "docker")
-"""Services that are stopped before dockerd.exe is replaced: those that depend on others come first."""
+"""Services to stop before dockerd.exe is replaced, dependent services first."""
 _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\docker"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Which build of Docker's engine, and where it comes from."""
+    """The build of Docker's engine and its source."""
 
     kind: str
-    """`moby`: as Docker publishes it; `docker`: Mirantis' build of it."""
+    """`moby`: Docker's own build; `docker`: the build of Mirantis."""
     version: str
     url: str
     sha256: str
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> Engine:
-        """Reads the variables of the build that `container_runtime` names.
+        """Read the variables of the build that `container_runtime` names.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
             The build.
@@ -83,21 +83,23 @@ class DockerSettings:
 
     @property
     def configuration_file(self) -> str:
-        """The file that dockerd reads."""
+        """Path of daemon.json."""
         return f"{self.docker_data_dir}\\config\\daemon.json"
 
 
 def resources(settings: DockerSettings) -> list[Resource]:
-    """Returns what Docker's engine and cri-dockerd need.
+    """Return the resources of Docker's engine and cri-dockerd.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
 
     Raises:
-        RegistryError, ArtifactError, ValueError: a variable has a value that cannot be.
+        RegistryError: a registry is not acceptable.
+        ArtifactError: a download is not acceptable.
+        ValueError: another variable is not acceptable.
     """
     return [
         *closed([ntpath.dirname(settings.configuration_file)]),
@@ -117,7 +119,7 @@ def resources(settings: DockerSettings) -> list[Resource]:
             "description": "Docker Engine as the kubelet's container runtime",
             "path": nssm_program(settings.nssm_dir),
             "start_mode": "auto",
-            # It ends where dockerd does not answer.
+            # It exits if dockerd does not respond.
             "dependencies": ["docker"],
             "recovery": recovery(),
             "state": "running",
@@ -126,7 +128,7 @@ def resources(settings: DockerSettings) -> list[Resource]:
 
 
 def nssm_program(nssm_dir: str) -> str:
-    """Returns the Windows path of nssm.exe.
+    """Return the Windows path of nssm.exe.
 
     Args:
         nssm_dir: `container_runtime_nssm_dir`.
@@ -135,7 +137,7 @@ def nssm_program(nssm_dir: str) -> str:
 
 
 def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
-    """Returns daemon.json.
+    """Return the content of daemon.json.
 
     docs.docker.com: dockerd, "Daemon configuration file" (on Windows); "Daemon proxy configuration" (23.0 and later).
 
@@ -143,10 +145,10 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
         settings: the role's variables.
 
     Returns:
-        Its content; what the site sets in `container_runtime_docker_daemon` wins.
+        The content; `container_runtime_docker_daemon` overrides it.
 
     Raises:
-        RegistryError: Docker has no such setting.
+        RegistryError: Docker does not support a registry setting.
     """
     proxy = settings.downloads.proxy
     urls = {"http-proxy": proxy.http_proxy, "https-proxy": proxy.https_proxy, "no-proxy": proxy.no_proxy}
@@ -161,9 +163,9 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
 
 
 def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
-    """Returns cri-dockerd's command line.
+    """Return cri-dockerd's command line.
 
-    Its defaults for CNI are other folders (Mirantis/cri-dockerd cmd/cri/options/options.go).
+    Its default CNI folders differ (Mirantis/cri-dockerd cmd/cri/options/options.go).
 
     Args:
         settings: the role's variables.
@@ -191,7 +193,7 @@ def _files(settings: DockerSettings) -> list[Resource]:
             "type": "File",
             "name": settings.configuration_file,
             "content": json.dumps(daemon_configuration(settings), indent=2, sort_keys=True) + "\n",
-            # A proxy's password may be in it.
+            # It may contain a proxy password.
             "acl": ADMINISTRATORS_ONLY,
             "no_log": proxy.has_password,
             "restarts": ["docker"],
@@ -244,7 +246,7 @@ def _programs(settings: DockerSettings) -> list[Resource]:
 
 
 def _docker_service(settings: DockerSettings) -> list[Resource]:
-    """What `dockerd --register-service` makes (moby cmd/dockerd/service_windows.go): the service, its events' texts."""
+    """Return the service and event source of `dockerd --register-service` (moby cmd/dockerd/service_windows.go)."""
     program = f"{settings.docker_dir}\\dockerd.exe"
     source = {"type": "Registry", "key": _EVENT_SOURCE}
     return [

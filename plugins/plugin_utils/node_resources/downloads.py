@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Downloads that several roles have: where artifacts come from, through which proxy, and their archives unpacked."""
+"""Downloads of roles: sources of artifacts, proxies, and unpacked archives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..artifacts import locations
 from .variables import Variables
 
 Resource = dict[str, t.Any]
-"""One resource as node_state takes it: `type`, `name` and the properties of the type."""
+"""A resource of node_state: `type`, `name` and the properties of the type."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,15 +23,15 @@ class Proxy:
     https_proxy: str
     """URL, or empty."""
     no_proxy: str = ""
-    """Addresses that are reached without it, with commas between them."""
+    """Comma-separated addresses that are reached without the proxy."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> Proxy:
-        """Reads a role's variables.
+        """Read a role's variables.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
             The proxy.
@@ -40,11 +40,11 @@ class Proxy:
 
     @classmethod
     def for_downloads(cls, variables: Variables, prefix: str) -> Proxy:
-        """Reads the variables PREFIX_proxy and PREFIX_no_proxy of a role that has downloads only.
+        """Read the variables PREFIX_proxy and PREFIX_no_proxy of a role that only downloads.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
             The proxy.
@@ -53,7 +53,7 @@ class Proxy:
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Returns it with its exceptions. Without a proxy they are not read: they are costly to find out."""
+        """Return the proxy with its exceptions. Without a proxy they are not read, because that is expensive."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")
@@ -62,17 +62,17 @@ class Proxy:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is a proxy."""
+        """Return whether there is a proxy."""
         return bool(self.http_proxy or self.https_proxy)
 
     @property
     def has_password(self) -> bool:
-        """Whether a proxy's URL holds credentials."""
+        """Whether a proxy URL contains credentials."""
         return "@" in self.http_proxy + self.https_proxy
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables by which Go programs know their proxy."""
+        """The environment variables from which Go programs read their proxy."""
         if not self.is_set:
             return {}
         return {"HTTP_PROXY": self.http_proxy, "HTTPS_PROXY": self.https_proxy, "NO_PROXY": self.no_proxy}
@@ -80,7 +80,7 @@ class Proxy:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Downloads:
-    """Where a role's artifacts come from, and where they lie on the node."""
+    """Sources of a role's artifacts, and their folder on the node."""
 
     artifact_cache: str
     artifact_mirror: str
@@ -89,19 +89,19 @@ class Downloads:
     proxy: Proxy
 
     def artifact(self, kind: str, version: str, *, url: str = "", sha256: str = "") -> Resource:
-        """Returns the resource of type Artifact for one version.
+        """Return the Artifact resource of one version.
 
         Args:
-            kind: of the catalogue, such as `containerd`.
-            version: its version.
-            url: replaces the publisher's; empty: the publisher's.
-            sha256: pins the file; empty: not pinned.
+            kind: a kind of the catalogue, such as `containerd`.
+            version: the version.
+            url: replaces the publisher's URL; empty: the publisher's.
+            sha256: expected SHA-256 of the file; empty: not pinned.
 
         Returns:
             The resource.
 
         Raises:
-            ArtifactError: one of these cannot be.
+            ArtifactError: a value is not acceptable.
         """
         return locations.resource(
             kind,
@@ -117,12 +117,12 @@ class Downloads:
 
 
 def unpacked(artifact: Resource, name: str, *, members: t.Sequence[str], **properties: t.Any) -> Resource:
-    """Returns the resource of type Archive that unpacks an artifact.
+    """Return the Archive resource that unpacks an artifact.
 
     Args:
-        artifact: the resource of type Artifact.
-        name: of the resource: the folder, where `properties` has no `destination`.
-        members: of the archive that are unpacked, by name.
+        artifact: the Artifact resource.
+        name: name of the resource, which is the folder unless `properties` has a `destination`.
+        members: members of the archive to unpack.
         properties: further properties of the resource.
 
     Returns:

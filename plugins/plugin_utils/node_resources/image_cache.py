@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role image_cache: artifacts in the node's cache, container images in its runtime's store."""
+"""The resources of role image_cache: artifacts in the node's cache, container images in the runtime's store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .variables import Variables
 
 ROLE = "image_cache"
 PAUSE = "registry.k8s.io/pause:3.10.2"
-"""Of role container_runtime's default; that role need not be there."""
+"""The default of role container_runtime, which a play need not contain."""
 PAUSE_DOCKERFILE = """\
 ARG BASE
 ARG PAUSE
@@ -26,9 +26,9 @@ COPY --from=upstream /pause.exe /pause.exe
 USER ContainerUser
 ENTRYPOINT ["/pause.exe"]
 """
-"""Upstream's (kubernetes/kubernetes build/pause/Dockerfile_windows) is pause.exe on Nano Server. The program itself
-fits every build of Windows, and is taken from upstream's image. Only an administrator may write to C:\\ there
-(moby/buildkit#4731)."""
+"""The Dockerfile of pause. Upstream's image (kubernetes/kubernetes build/pause/Dockerfile_windows) is pause.exe on Nano
+Server. The program runs on every build of Windows and is copied from upstream's image. Only an administrator may write
+to C:\\ in Nano Server (moby/buildkit#4731)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,11 +48,11 @@ class ArtifactCacheSettings:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ArtifactCacheSettings:
-        """Reads the role's variables.
+        """Read the role's variables.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
             The settings.
@@ -63,7 +63,7 @@ class ArtifactCacheSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StoreSettings:
-    """The variables `image_cache_*` that all resources of container images have in common."""
+    """The variables `image_cache_*` that all container image resources share."""
 
     runtime: str
     ctr: str
@@ -77,7 +77,7 @@ class StoreSettings:
 
     @property
     def properties(self) -> dict[str, t.Any]:
-        """The properties of resources of container images."""
+        """Return the properties of container image resources."""
         return {
             "runtime": self.runtime,
             "ctr": self.ctr,
@@ -117,11 +117,11 @@ class ImageSettings:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ImageSettings:
-        """Reads the role's variables, and two of role container_runtime, which need not be there.
+        """Read the role's variables, and two optional ones of role container_runtime.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
             The settings.
@@ -132,17 +132,17 @@ class ImageSettings:
 
 
 def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> list[Resource]:
-    """Returns the versions of artifacts that lie in the node's cache.
+    """Return the resources of the artifacts in the node's cache.
 
     Args:
         settings: the role's variables.
-        installed: files of the cache that the other roles install: they stay when all others go.
+        installed: files of the cache that other roles install; they are never pruned.
 
     Returns:
-        Resources of type Artifact, and one of type ArtifactCache where others go.
+        Artifact resources, and an ArtifactCache resource if other versions are removed.
 
     Raises:
-        ArtifactError: one of the versions cannot be.
+        ArtifactError: a version is not acceptable.
     """
     by_kind: dict[str, list[t.Any]] = {
         "kubernetes": [*settings.kube_node_versions],
@@ -171,20 +171,20 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
 
 
 def images(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
-    """Returns the container images that the node's runtime holds, pulled or built.
+    """Return the resources of the container images in the runtime's store, pulled or built.
 
     Args:
         settings: the role's variables.
-        downloads: where BuildKit comes from.
+        downloads: source of BuildKit.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
 
     Raises:
-        ValueError: an image or a registry cannot be.
+        ValueError: an image or a registry is not acceptable.
     """
     pulled, built = _pulled(settings), _built(settings)
-    # containerd builds nothing: BuildKit does, and puts what it built where the kubelet looks.
+    # containerd does not build images; BuildKit does, into the kubelet's namespace.
     needs_buildkit = settings.store.runtime == "containerd" and bool(built)
     return [
         *([_unused(settings, pulled, built)] if settings.prune_images else []),
@@ -211,7 +211,7 @@ def _pulled(settings: ImageSettings) -> list[Resource]:
 
 
 def _built(settings: ImageSettings) -> list[Resource]:
-    """What is built on the node: pause for an Insider build of Windows, and the site's own test images."""
+    """Return the images that the node builds: pause for an Insider build of Windows, and the site's test images."""
     pause = {
         "name": settings.pause,
         "build_args": {"BASE": settings.nano_server_name, "PAUSE": settings.pause_source},
@@ -248,7 +248,8 @@ def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
             "display_name": "Buildkitd",
             "description": "Container image build engine",
             "path": f"{settings.buildkit_dir}\\buildkitd.exe",
-            # As `buildkitd --register-service` makes it (moby/buildkit cmd/buildkitd/service_windows.go).
+            # The same service as `buildkitd --register-service` creates (moby/buildkit
+            # cmd/buildkitd/service_windows.go).
             "arguments": ["--run-service"],
             "dependencies": ["containerd"],
             "start_mode": "demand",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role kubernetes_node: Kubernetes' programs, and the kubelet as a service."""
+"""The resources of role kubernetes_node: the programs of Kubernetes, and the kubelet as a service."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .variables import Variables
 
 ROLE = "kubernetes_node"
 _ROTATION = Version.parse("1.34.0")
-"""kube-log-runner rotates files since then (kubernetes/kubernetes#127667)."""
+"""First version whose kube-log-runner rotates files (kubernetes/kubernetes#127667)."""
 _ARGUMENTS = (
     "--windows-service",
     "--bootstrap-kubeconfig=C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
@@ -49,11 +49,11 @@ class KubernetesSettings:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
-        """Reads the role's variables, and the runtime, which is one choice of the whole site.
+        """Read the role's variables and the runtime, which all roles share.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
             The settings.
@@ -62,17 +62,17 @@ class KubernetesSettings:
 
     @property
     def cri_socket(self) -> str:
-        """The runtime's endpoint. Docker is reached through cri-dockerd (kubernetes.io: Container Runtimes)."""
+        """Endpoint of the runtime; that of Docker is cri-dockerd (kubernetes.io: Container Runtimes)."""
         return CRI_DOCKERD_PIPE if self.is_docker else CONTAINERD_PIPE
 
     @property
     def log_runner(self) -> str:
-        """The program that writes what another one logs into files."""
+        """The program that writes the output of another program to log files."""
         return f"{self.install_dir}\\kube-log-runner.exe"
 
     @property
     def log_rotation(self) -> list[str]:
-        """The log runner's flags of rotation. It refuses flags that it does not know, and nothing would start."""
+        """Return the log runner's rotation flags. Older versions refuse them, and the service would not start."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days
@@ -80,16 +80,17 @@ class KubernetesSettings:
 
 
 def resources(settings: KubernetesSettings) -> list[Resource]:
-    """Returns what a node needs of Kubernetes. The kubelet's service comes last; it starts when the node joins.
+    """Return the Kubernetes resources of a node. The kubelet's service comes last; it starts when the node joins.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
 
     Raises:
-        ArtifactError, ValueError: a variable has a value that cannot be.
+        ArtifactError: a download is not acceptable.
+        ValueError: another variable is not acceptable.
     """
     artifact = settings.downloads.artifact("kubernetes", settings.version, url=settings.url, sha256=settings.sha256)
     programs = ["kubeadm.exe", "kubectl.exe", "kubelet.exe", "kube-proxy.exe"]
@@ -103,7 +104,7 @@ def resources(settings: KubernetesSettings) -> list[Resource]:
             members=[f"kubernetes/node/bin/{program}" for program in programs],
             strip_components=3,
             check=programs,
-            # With Docker, kube-proxy is a service that runs from this archive, too; what depends on others comes first.
+            # With Docker, kube-proxy is a service from this archive as well. Dependent services come first.
             stops=["flanneld", "kube-proxy", "kubelet"] if settings.is_docker else ["kubelet"],
         ),
         {"type": "Environment", "name": "PATH", "path_entries": [settings.install_dir]},
@@ -120,13 +121,13 @@ def resources(settings: KubernetesSettings) -> list[Resource]:
 
 
 def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
-    """Returns the drop-in that the kubelet reads after config.yaml: what kubeadm's configuration, made on Linux, lacks.
+    """Return the kubelet's drop-in: settings that kubeadm's configuration, which is made for Linux, lacks.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        A KubeletConfiguration; what the site sets wins.
+        A KubeletConfiguration; the user's settings override ours.
     """
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -140,13 +141,13 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
 
 
 def kubelet_service(settings: KubernetesSettings) -> Resource:
-    """Returns the kubelet's service. With a log file, kube-log-runner runs the kubelet.
+    """Return the kubelet's service. With a log file, kube-log-runner runs the kubelet.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        A resource of type Service. It has no state: it starts when the node joins.
+        A Service resource without a state, because it starts when the node joins.
     """
     program = f"{settings.install_dir}\\kubelet.exe"
     logged = [f"-log-file={settings.kubelet_log_file}", *settings.log_rotation, program]
@@ -159,25 +160,25 @@ def kubelet_service(settings: KubernetesSettings) -> Resource:
         "description": "Runs the pods of this node",
         "path": settings.log_runner if settings.kubelet_log_file else program,
         "arguments": [*(logged if settings.kubelet_log_file else []), *_ARGUMENTS, *own],
-        # kubeadm leaves flags here; without them on the command line the node loses them at its next start.
+        # kubeadm writes flags here; they must be on the command line, or the node loses them at its next start.
         "arguments_from_file": "C:\\var\\lib\\kubelet\\kubeadm-flags.env",
         "arguments_variable": "KUBELET_KUBEADM_ARGS",
-        # They may be of an older kubelet's kubeadm.
+        # They may come from the kubeadm of an older version.
         "arguments_for_kubelet": settings.version,
         "start_mode": "auto",
         "dependencies": ["cri-dockerd" if settings.is_docker else "containerd"],
         "environment": proxy.environment,
-        # A proxy's password is in the service's environment.
+        # The service's environment may contain a proxy password.
         "no_log": proxy.has_password,
         "recovery": recovery(),
     }
 
 
 def to_yaml(configuration: t.Mapping[str, t.Any]) -> str:
-    """Returns a component's configuration as YAML, with its keys in order.
+    """Return a component's configuration as YAML with sorted keys.
 
     Args:
-        configuration: as the component's API has it.
+        configuration: the configuration.
     """
     text: str = yaml.safe_dump(dict(configuration), indent=2, default_flow_style=False, allow_unicode=True)
     return text

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_join: what a node gets from its cluster, once it is known there."""
+"""The resources of role node_join: settings that come from the cluster, once the node is registered."""
 
 from __future__ import annotations
 
@@ -33,41 +33,41 @@ _KUBE_PROXY_LOG = "C:\\var\\log\\kube-proxy\\kube-proxy.log"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JoinedNode:
-    """A node that its cluster knows."""
+    """A registered node."""
 
     name: str
     pod_cidr: str
-    """Of its pods; empty: the cluster gave it none."""
+    """Pod network of the node; empty: the cluster assigned none."""
     internal_ip: str
-    """Its address as the cluster knows it; empty: unknown."""
+    """Address of the node in the cluster; empty: unknown."""
     kube_proxy_configuration: t.Mapping[str, t.Any]
     network: PodNetwork
     kubernetes: KubernetesSettings
     api_server: str
-    """Host and port."""
+    """API server, host and port."""
     ca_certificate: str
-    """Of the cluster, as PEM text."""
+    """CA certificate of the cluster (PEM)."""
     cluster_cidr: str
-    """Of all pods."""
+    """Network of all pods."""
     tokens: t.Mapping[str, str]
-    """Of the accounts of flannel and kube-proxy, by NAMESPACE/NAME."""
+    """Tokens of the service accounts of flannel and kube-proxy, by NAMESPACE/NAME."""
     tokens_known: bool
     conf_dir: str
-    """The folder of CNI configurations."""
+    """Folder of CNI configurations."""
     flannel_dir: str
     nssm_dir: str
     network_changes: bool
-    """Whether the node has another network still, which has to go first."""
+    """Whether the node still has another network, which must be removed first."""
     had_services: bool
-    """Whether flannel and kube-proxy were services when the node was here last."""
+    """Whether flannel and kube-proxy were services at the last run."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:
-        """Reads the variables of the roles that prepare and join a node.
+        """Read the variables of the roles that prepare and join a node.
 
         Args:
-            variables: of the host.
-            prefix: of role node_join's variables.
+            variables: the host's variables.
+            prefix: prefix of role node_join's variables.
 
         Returns:
             The node.
@@ -94,25 +94,25 @@ class JoinedNode:
 
     @property
     def kube_proxy_dir(self) -> str:
-        """The folder of kube-proxy's configuration."""
+        """Folder of kube-proxy's configuration."""
         return f"{self.kubernetes.install_dir}\\kube-proxy"
 
 
 def resources(node: JoinedNode) -> list[Resource]:
-    """Returns what a node needs that depends on its cluster.
+    """Return the resources that depend on the cluster.
 
     Args:
-        node: what the cluster knows of it.
+        node: the node.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
 
     Raises:
         ValueError: the pod CIDR is not a network, or too small.
     """
     network, has_pods = node.network, bool(node.pod_cidr)
     return [
-        # kubeadm has left flags for the kubelet, and on a node it runs.
+        # On a joined node, kubeadm has written flags for the kubelet, and the kubelet runs.
         {**kubernetes_node.kubelet_service(node.kubernetes), "state": "running"},
         *leftovers(),
         *(_kube_proxy_files(node) if network.is_flannel and has_pods else []),
@@ -124,12 +124,12 @@ def resources(node: JoinedNode) -> list[Resource]:
 
 
 def source_vip(pod_cidr: str) -> str:
-    """Returns the address of a node's pod CIDR that kube-proxy uses as its source on an overlay: the last usable one.
+    """Return kube-proxy's source address on an overlay: the last usable address of the node's pod CIDR.
 
-    host-local hands addresses out from the first, and the first two belong to the gateway and the host's own endpoint.
+    host-local assigns addresses from the first on; the first two belong to the gateway and the host's own endpoint.
 
     Args:
-        pod_cidr: the node's.
+        pod_cidr: the node's pod CIDR.
 
     Raises:
         ValueError: it is not a network, or too small for a Windows node.
@@ -144,15 +144,15 @@ def source_vip(pod_cidr: str) -> str:
 
 
 def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
-    r"""Returns kube-proxy's configuration.
+    r"""Return kube-proxy's configuration.
 
     The pod of kube-proxy's DaemonSet links its token and kubeconfig to the folder `access`.
 
     Args:
-        node: whose.
+        node: the node.
 
     Returns:
-        A KubeProxyConfiguration; what the site sets wins, key by key.
+        A KubeProxyConfiguration; the user's settings override ours key by key.
     """
     network = node.network
     kubeconfig = _KUBE_PROXY_KUBECONFIG if network.has_services else f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
@@ -170,15 +170,15 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
 
 
 def reserved_address(node: JoinedNode) -> Resource:
-    """Returns the file by which host-local knows that kube-proxy's source address is taken.
+    """Return the file that reserves kube-proxy's source address in host-local.
 
-    host-local keeps a reserved address as a file of its name (containernetworking/plugins, ipam/host-local).
+    host-local stores a reserved address as a file of that name (containernetworking/plugins, ipam/host-local).
 
     Args:
-        node: whose.
+        node: the node.
 
     Returns:
-        A resource of type File.
+        A File resource.
     """
     folder = f"C:\\var\\lib\\cni\\networks\\{node.network.name}"
     return {
@@ -190,11 +190,11 @@ def reserved_address(node: JoinedNode) -> Resource:
 
 
 def kubeconfig(node: JoinedNode, token: str) -> str:
-    """Returns the kubeconfig of a service of the node.
+    """Return the kubeconfig of a service on the node.
 
     Args:
-        node: whose.
-        token: of the service's account.
+        node: the node.
+        token: token of the service account.
     """
     authority = base64.b64encode(node.ca_certificate.encode()).decode()
     server = {"server": f"https://{node.api_server}", "certificate-authority-data": authority}
@@ -210,10 +210,10 @@ def kubeconfig(node: JoinedNode, token: str) -> str:
 
 
 def flannel_arguments(node: JoinedNode) -> list[str]:
-    """Returns flanneld's command line where it is a service.
+    """Return the command line of flanneld as a service.
 
     Args:
-        node: whose.
+        node: the node.
     """
     interface = [f"-iface={node.internal_ip}"] if node.internal_ip else []
     paths = [f"-kubeconfig-file={_FLANNEL_KUBECONFIG}", f"-net-config-path={_NET_CONF}"]
@@ -221,7 +221,7 @@ def flannel_arguments(node: JoinedNode) -> list[str]:
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The one mapping with the other over it, mappings in them likewise."""
+    """Return two mappings merged recursively; the second one wins."""
     merged = dict(under)
     for key, value in over.items():
         old = merged.get(key)
@@ -231,9 +231,9 @@ def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[s
 
 
 def leftovers() -> list[Resource]:
-    """Returns the resources that remove files with the bootstrap token.
+    """Return the resources that remove files with the bootstrap token.
 
-    kubeadm's batch removes them whatever happens, unless the machine goes down inside it: the kubelet may then join by
+    kubeadm's batch always removes them, unless the machine goes down while it runs: the kubelet may then join by
     itself, and no other batch follows.
     """
     paths = ("C:\\ProgramData\\winkube\\join.yaml", "C:\\etc\\kubernetes\\bootstrap-kubelet.conf")
@@ -241,7 +241,7 @@ def leftovers() -> list[Resource]:
 
 
 def _former_services() -> list[Resource]:
-    """What a node with Docker had, and was reset to be one with containerd: the DaemonSets do their work."""
+    """Return the removal of services that a former Docker node had; with containerd the DaemonSets replace them."""
     return [
         *({"type": "Service", "name": name, "state": "absent"} for name in ("kube-proxy", "flanneld")),
         *({"type": "File", "name": path, "state": "absent"} for path in (_FLANNEL_KUBECONFIG, _KUBE_PROXY_KUBECONFIG)),
@@ -255,8 +255,8 @@ def _kube_proxy_files(node: JoinedNode) -> list[Resource]:
             "type": "File",
             "name": f"{node.kube_proxy_dir}\\config.yaml",
             "content": to_yaml(kube_proxy_configuration(node)),
-            # Where it is a service. In a pod, kube-proxy ends by itself when this file changes (kubernetes,
-            # cmd/kube-proxy/app/options.go), and the pod is replaced, too.
+            # Only as a service. In a pod, kube-proxy exits when this file changes (kubernetes,
+            # cmd/kube-proxy/app/options.go), and the pod is replaced as well.
             "restarts": ["kube-proxy"] if node.network.has_services else [],
             "disturbs": True,
         },
@@ -264,10 +264,10 @@ def _kube_proxy_files(node: JoinedNode) -> list[Resource]:
 
 
 def _services(node: JoinedNode) -> list[Resource]:
-    """flanneld and kube-proxy as services, in the order of kubernetes-for-windows.
+    """Return flanneld and kube-proxy as services, in the order of kubernetes-for-windows.
 
-    "Networking with kube-proxy and flanneld services": on an overlay kube-proxy needs flannel's network for its source
-    address first (kubernetes/kubernetes#78338).
+    "Networking with kube-proxy and flanneld services": on an overlay, kube-proxy needs the source address from
+    flannel's network first (kubernetes/kubernetes#78338).
     """
     flannel, proxy = _flannel_service(node), _kube_proxy_service(node)
     return [
@@ -312,7 +312,7 @@ def _service_files(node: JoinedNode) -> list[Resource]:
 
 
 def _flannel_service(node: JoinedNode) -> Resource:
-    """flanneld. Another configuration or token restarts it, detached: that may cut the link for some seconds."""
+    """Return flanneld. A new configuration or token restarts it, detached, since that may interrupt the connection."""
     read = (
         json.dumps(net_conf(node.network), sort_keys=True),
         " ".join(flannel_arguments(node)),

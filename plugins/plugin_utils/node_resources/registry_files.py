@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All that a container runtime reads of a site's registries, and what goes because the site no longer lists it."""
+"""Registry files of container runtimes, including the removal of those that are no longer listed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .downloads import Resource
 
 
 def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
-    """Returns what containerd reads of a site's registries, and removes what it read of those no longer listed.
+    """Return containerd's registry files, and the removal of those that are no longer listed.
 
     Args:
-        given: registries as users write them.
+        given: the user's registries.
         folder: containerd's `config_path`.
 
     Raises:
-        RegistryError: one of them cannot be.
+        RegistryError: an entry is not acceptable.
     """
     found = registries.read(given)
     return [
@@ -29,14 +29,14 @@ def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
 
 
 def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_CONFIG) -> list[Resource]:
-    """Returns what dockerd and docker.exe read of a site's registries, and removes what is no longer listed.
+    """Return the registry files of dockerd and docker.exe, and the removal of those that are no longer listed.
 
     Args:
-        given: registries as users write them.
+        given: the user's registries.
         config_dir: folder of docker.exe's config.json.
 
     Raises:
-        RegistryError: one of them cannot be.
+        RegistryError: an entry is not acceptable.
     """
     found = registries.read(given)
     return [
@@ -47,14 +47,14 @@ def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_
 
 
 def of_buildkit(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
-    """Returns what BuildKit reads of a site's registries, and removes credentials that are no longer listed.
+    """Return BuildKit's registry files, and the removal of credentials that are no longer listed.
 
     Args:
-        given: registries as users write them.
+        given: the user's registries.
         folder: containerd's `config_path`.
 
     Raises:
-        RegistryError: one of them cannot be.
+        RegistryError: an entry is not acceptable.
     """
     found = registries.read(given)
     return [*registries.buildkit_files(found, folder), *registries.forgotten(found)]

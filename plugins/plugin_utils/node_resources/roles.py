@@ -13,17 +13,17 @@ from .variables import Variables
 
 
 def of_role(role: str, variables: Variables) -> list[Resource]:
-    """Returns what a role makes a host have.
+    """Return the resources of a role for a host.
 
     Args:
-        role: its name, without the collection's.
-        variables: of the host.
+        role: name of the role, without that of the collection.
+        variables: the host's variables.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
 
     Raises:
-        ValueError: the role has no resources, or a variable has a value that cannot be.
+        ValueError: the role has no resources, or a variable is not acceptable.
     """
     if role not in ROLES:
         raise ValueError(f"role: expected one of {', '.join(ROLES)}, got {role!r}")
@@ -38,7 +38,7 @@ def _image_cache(variables: Variables) -> list[Resource]:
 
 
 def _installed(variables: Variables) -> list[str]:
-    """Files of the cache that the other roles install; a play need not have them all."""
+    """Return the files of the cache that other roles install; a play need not contain all of them."""
     found: list[str] = []
     for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE):
         if variables.optional(f"{role}_artifact_cache"):
@@ -63,4 +63,4 @@ ROLES: t.Mapping[str, t.Callable[[Variables], list[Resource]]] = types.MappingPr
         node_join.ROLE: lambda found: node_join.resources(found.read(node_join.JoinedNode, node_join.ROLE)),
     }
 )
-"""What builds each role's resources."""
+"""The functions that build resources, by role."""

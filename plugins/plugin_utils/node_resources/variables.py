@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The variables of roles, read into dataclasses."""
+"""Read variables of roles into dataclasses."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Settings = t.TypeVar("Settings")
 
 
 class MissingVariableError(KeyError):
-    """A host lacks a variable that a role reads."""
+    """A host has no variable of a name that a role reads."""
 
     def __str__(self) -> str:
         return f"{self.args[0]}: expected a variable of this name, got none"
 
 
 class Variables:
-    """The variables of one host. Each is templated when it is first read, and then kept.
+    """The variables of a host. Each one is templated when it is first read, and then cached.
 
     Args:
-        variables: by name, as Ansible has them: not templated.
+        variables: variables by name, not templated.
         template: templates a value.
     """
 
@@ -34,13 +34,13 @@ class Variables:
         self._known: dict[str, object] = {}
 
     def value(self, name: str) -> t.Any:
-        """Returns a variable's value, without Ansible's tags.
+        """Return a variable's value without Ansible's tags.
 
         Args:
-            name: of the variable.
+            name: name of the variable.
 
         Raises:
-            MissingVariableError: the host has no variable of this name.
+            MissingVariableError: the host has no such variable.
         """
         if name not in self._known:
             if name not in self._variables:
@@ -49,54 +49,54 @@ class Variables:
         return self._known[name]
 
     def optional(self, name: str, default: t.Any = "") -> t.Any:
-        """Returns the value of a variable that the host need not have.
+        """Return the value of an optional variable.
 
         Args:
-            name: of the variable, such as one of another role.
-            default: stands for it where there is none.
+            name: name of the variable, such as one of another role.
+            default: returned if the host has no such variable.
 
         Returns:
-            Its value, without Ansible's tags.
+            The value without Ansible's tags.
         """
         return self.value(name) if name in self._variables else default
 
     @property
     def runtime(self) -> str:
-        """The container runtime, one choice of the whole site: `containerd`, `docker` or `moby`."""
+        """The container runtime, which all roles share: `containerd`, `docker` or `moby`."""
         return str(self.optional("container_runtime", "containerd"))
 
     def read(self, settings: type[Settings], prefix: str) -> Settings:
-        """Returns a dataclass, each field filled from the variable PREFIX_FIELD.
+        """Return a dataclass with each field filled from the variable PREFIX_FIELD.
 
         A field whose type is a dataclass is filled from the variables of the same prefix. A dataclass with a method
         `of(variables, prefix)` fills itself.
 
         Args:
-            settings: the dataclass; its annotations say what each variable has to be.
-            prefix: the first part of the variables' names: that of the role.
+            settings: the dataclass; its annotations are the types of the variables.
+            prefix: prefix of the variables' names, which is the role's name.
 
         Returns:
             The dataclass.
 
         Raises:
-            ResourceError: a variable has a value that its field does not accept.
+            ResourceError: a value does not match the type of its field.
         """
         own: t.Callable[[Variables, str], Settings] | None = getattr(settings, "of", None)
         return own(self, prefix) if own else self.fields(settings, prefix)
 
     def fields(self, settings: type[Settings], prefix: str, **given: t.Any) -> Settings:
-        """Returns a dataclass as `read` does, never by its own method.
+        """Return a dataclass as `read` does, but never by its own method.
 
         Args:
-            settings: as for `read`.
-            prefix: as for `read`.
+            settings: as in `read`.
+            prefix: as in `read`.
             given: fields that are not read.
 
         Returns:
             The dataclass.
 
         Raises:
-            ResourceError: as for `read`.
+            ResourceError: as in `read`.
         """
         values = dict(given)
         for name, annotation in property_types(t.cast("t.Hashable", settings)).items():
@@ -107,6 +107,6 @@ class Variables:
                 continue
             variable = f"{prefix}_{name}"
             value = self.value(variable)
-            # Users write nothing after a variable's name, too, where they want an empty text.
+            # Users also leave the value of a variable out (YAML null) to mean an empty text.
             values[name] = "" if value is None and annotation is str else convert(value, annotation, variable)
         return settings(**values)

@@ -21,13 +21,13 @@ class WindowsFeatures:
 
 
 def resources(settings: WindowsFeatures) -> list[Resource]:
-    """Returns the features that are installed, and those that are removed.
+    """Return the features to install and those to remove.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        Resources of type WindowsFeature, each name once.
+        WindowsFeature resources without duplicates.
     """
     hyper_v = ["Hyper-V", "Hyper-V-PowerShell"] if settings.hyper_v else []
     return [

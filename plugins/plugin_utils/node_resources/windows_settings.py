@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role windows_settings: what a Windows Server needs before any program of Kubernetes is there."""
+"""The resources of role windows_settings: settings of Windows Server that come before the programs of Kubernetes."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class WindowsSettings:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> WindowsSettings:
-        """Reads the role's variables.
+        """Read the role's variables.
 
         Args:
-            variables: of the host.
-            prefix: of the role's variables.
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
 
         Returns:
-            The settings. Without a proxy, its exceptions are not read: they are costly to find out.
+            The settings. Without a proxy, its exceptions are not read, because that is expensive.
         """
         proxy = variables.fields(Proxy, prefix, no_proxy="")
         if proxy.is_set:
@@ -50,18 +50,19 @@ class WindowsSettings:
 
 
 def resources(settings: WindowsSettings) -> list[Resource]:
-    """Returns what a server needs before anything is downloaded to it.
+    """Return the resources that come before any download.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        The resources, in the order in which they are made.
+        The resources, in the order in which they are applied.
     """
     cache = [settings.artifact_cache] if settings.artifact_cache else []
     certificates = enumerate(settings.trusted_certificates, start=1)
     return [
-        # Anybody may make folders and files in ProgramData: these are closed before anything is written there.
+        # All users may create folders and files in ProgramData, so these are restricted before anything is written
+        # there.
         *closed(["C:\\ProgramData\\winkube"], shallow=True),
         *closed(cache, content="writable"),
         *(
@@ -80,7 +81,7 @@ def resources(settings: WindowsSettings) -> list[Resource]:
         },
         *_page_file(settings),
         *(registry_fixes.resources(list(_WINDOWS_WITH_FIXES)) if settings.registry_fixes else []),
-        # Last, and so next to the features of the next role: both need a reboot, and share it.
+        # Last, next to the features of the next role: both need a reboot, and share one.
         *([{"type": "ComputerName", "name": settings.hostname}] if settings.hostname else []),
     ]
 
@@ -92,7 +93,7 @@ def _time_servers(settings: WindowsSettings) -> list[Resource]:
 
 
 def _proxy(proxy: Proxy) -> list[Resource]:
-    """What is no longer in the inventory goes where an earlier run set it (`managed`); what others set stays."""
+    """Return the removal of settings that an earlier run made and the inventory no longer has (`managed`)."""
     variables = (
         ("HTTP_PROXY", proxy.http_proxy, bool(proxy.http_proxy)),
         ("HTTPS_PROXY", proxy.https_proxy, bool(proxy.https_proxy)),

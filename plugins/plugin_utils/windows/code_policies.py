@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Policies of a node that decide which programs and scripts may run: found before anything is changed.
+"""Find a node's policies about programs and scripts that may run, before anything is changed.
 
 AppLocker: https://learn.microsoft.com/windows/security/application-security/application-control/
 app-control-for-business/applocker/configure-an-applocker-policy-for-enforce-rules (EnforcementMode below SrpV2: 1
@@ -19,7 +19,7 @@ from ..wire.messages import Call, CallResult, Json
 
 APPLOCKER, WDAC = "applocker", "wdac"
 CHOICES = (APPLOCKER, WDAC)
-"""Policies that a site may say it has prepared for us."""
+"""Policies that a site may declare as prepared for the collection."""
 _REGISTRY, _DEVICE_GUARD = "node.policies", "node.device_guard"
 _SCRIPTS = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\PowerShell"
 _APPLOCKER = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\SrpV2"
@@ -56,7 +56,7 @@ _UNSIGNED = re.compile(r"is not digitally signed|running scripts is disabled on 
 
 
 def calls() -> tuple[Call, ...]:
-    """The calls that ask for them; each may fail, and then says nothing."""
+    """Return the calls that read the policies; a failed call means that nothing is known."""
     values: list[Json] = [{"path": path, "name": name} for path, name in _VALUES]
     guard: dict[str, Json] = {
         "Namespace": "root/Microsoft/Windows/DeviceGuard",
@@ -71,12 +71,12 @@ def calls() -> tuple[Call, ...]:
 
 
 def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node: str) -> tuple[list[str], str]:
-    """What a run that would change something has to know: its warnings, and why it must not; empty where it may.
+    """Return the warnings about policies, and why the run must not change anything (empty if it may).
 
     Args:
-        results: of `calls`, by id.
-        allowed: as `enforced`.
-        node: its name, for messages.
+        results: results of `calls`, by id.
+        allowed: as in `enforced`.
+        node: name of the node, for messages.
     """
     blocking = enforced(results, allowed)
     warnings = [f"{node}: {text}" for text in (*notes(results), *blocking)]
@@ -84,11 +84,11 @@ def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node
 
 
 def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = ()) -> list[str]:
-    """Which policies may keep what the collection installs from running: a sentence each, with what to allow.
+    """Return the policies that may block the collection's programs: one sentence each, with what to allow.
 
     Args:
-        results: of `calls`, by id.
-        allowed: those of CHOICES that the site has prepared.
+        results: results of `calls`, by id.
+        allowed: the values of CHOICES that the site has prepared.
     """
     found = []
     rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
@@ -100,7 +100,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
-    """What holds for scripts in files, which the collection does not need: a sentence each."""
+    """Return the policies about script files, which the collection does not need: one sentence each."""
     policy = str(_value(results, (_SCRIPTS, "ExecutionPolicy")) or "")
     if _value(results, (_SCRIPTS, "EnableScripts")) == 0:
         policy = "Restricted"
@@ -110,10 +110,10 @@ def notes(results: t.Mapping[str, CallResult]) -> list[str]:
 
 
 def explained(text: str) -> str:
-    """What to do where the module could not even run because of such a policy; empty where that is not why.
+    """Return the remedy if such a policy blocked the module itself; empty if the failure has another cause.
 
     Args:
-        text: what came back instead of an answer.
+        text: the output that came back instead of a result.
     """
     if _LANGUAGE.search(text):
         return _CONSTRAINED

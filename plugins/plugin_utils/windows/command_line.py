@@ -10,12 +10,12 @@ import typing as t
 
 
 def join(arguments: t.Iterable[str]) -> str:
-    """One command line that CommandLineToArgvW splits into these arguments; the first is the program."""
+    """Return a command line that CommandLineToArgvW splits into these arguments; the first one is the program."""
     return " ".join(map(quote, arguments))
 
 
 def quote(argument: str) -> str:
-    """An argument by the rules of CommandLineToArgvW: backslashes count only before a quotation mark."""
+    """Return a quoted argument; for CommandLineToArgvW, backslashes are special only before a quotation mark."""
     if argument and not re.search(r'[\s"]', argument):
         return argument
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
@@ -24,9 +24,9 @@ def quote(argument: str) -> str:
 
 
 def split(line: str) -> list[str]:
-    """What CommandLineToArgvW makes of a command line.
+    """Split a command line as CommandLineToArgvW does.
 
-    The program's own name follows simpler rules there: no escapes, it ends at the next quotation mark or blank.
+    The program's own name follows simpler rules: no escapes, and it ends at the next quotation mark or blank.
     """
     line = line.strip(" \t")
     if not line:
@@ -63,7 +63,7 @@ def _next_argument(text: str, position: int) -> tuple[str, int]:
             if slashes % 2:
                 parts.append('"')
             elif quoted and text[position + 1 : position + 2] == '"':
-                parts.append('"')  # two marks inside a quoted part are one
+                parts.append('"')  # two quotation marks inside a quoted part mean one
                 position += 1
             else:
                 quoted = not quoted
@@ -77,9 +77,9 @@ def _next_argument(text: str, position: int) -> tuple[str, int]:
 
 
 def flags_of(content: str, variable: str) -> list[str]:
-    """The flags that a variable of an environment file holds.
+    """Return the flags in a variable of an environment file.
 
-    kubeadm writes `KUBELET_KUBEADM_ARGS="…"` with Go's %q, so the value may hold Go's escapes
+    kubeadm writes `KUBELET_KUBEADM_ARGS="…"` with Go's %q, so the value may contain Go's escapes
     (kubernetes/kubernetes, cmd/kubeadm/app/phases/kubelet/flags.go).
     """
     for line in content.lstrip("\ufeff").splitlines():
@@ -93,14 +93,14 @@ def _unquoted(value: str) -> str:
     if len(value) < 2 or value[0] != '"' or value[-1] != '"':
         return value
     try:
-        # Go's escapes inside "…" are among Python's; literal_eval evaluates nothing but the literal.
+        # Python has all of Go's escapes inside "…"; literal_eval evaluates only the literal.
         return str(ast.literal_eval(value))
     except (ValueError, SyntaxError):
         return value[1:-1]
 
 
 def merge_flags(arguments: t.Sequence[str], added: t.Sequence[str]) -> list[str]:
-    """The arguments with the added flags behind them; a flag that is added replaces all of its name before."""
+    """Return the arguments followed by the added flags; an added flag replaces earlier ones of the same name."""
     names = {_flag(token) for token in added if token.startswith("-")}
     kept: list[str] = []
     replaced = False

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calls on files and folders, for every type that needs them."""
+"""Calls on files and folders."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ import typing as t
 from ..wire.messages import Call, Json
 
 OWN = "C:\\Windows\\winkube"
-"""Where files wait for the call that takes them: nobody but administrators makes or changes a file there. Anybody may
-make folders in ProgramData, and so could put another file into the place of one that was just verified."""
+"""Folder of files that later calls use, in which only administrators can create or change files. All users may create
+folders in ProgramData, and so could replace a file there after it was verified."""
 
 
 def remove_path(path: str, call_id: str = "remove") -> Call:
-    """Removes a file, a folder with all in it, or a registry key with all below it."""
+    """Return the call that removes a file, a folder with its content, or a registry key with its subkeys."""
     parameters: dict[str, Json] = {"LiteralPath": path, "Recurse": True, "Force": True}
     return Call(id=call_id, command="Remove-Item", parameters=parameters, select=())
 
 
 def discard(path: str, call_id: str, needs: tuple[str, ...] = ()) -> Call:
-    """Removes a file that may not exist."""
+    """Return the call that removes a file if it exists."""
     parameters: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}
     return Call(id=call_id, command="Remove-Item", parameters=parameters, select=(), needs=needs, on_error="continue")
 
 
 def make_directory(path: str, call_id: str = "make") -> Call:
-    """Makes a folder with its parents; one that exists stays as it is."""
+    """Return the call that creates a folder with its parents; an existing one is not changed."""
     parameters: dict[str, Json] = {"ItemType": "Directory", "Path": path, "Force": True}
     return Call(id=call_id, command="New-Item", parameters=parameters, select=())
 
 
 def move_path(path: str, destination: str, call_id: str) -> Call:
-    """Moves a file or folder over what is at the destination."""
+    """Return the call that moves a file or folder and replaces the destination."""
     parameters: dict[str, Json] = {"path": path, "destination": destination}
     return Call(id=call_id, command="@move-path", parameters=parameters, select=())
 
 
 def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
-    """Sets owner and access list of what exists, as far as the SDDL names them."""
+    """Return the call that sets the owner and the access list that the SDDL names."""
     return Call(id=call_id, command="@set-acl", parameters={"path": path, "sddl": sddl}, select=())
 
 
 def make_closed(
     path: str, sddl: str, call_id: str = "make", *, existing: t.Literal["set", "empty", "leave"] = "set"
 ) -> Call:
-    """Makes a folder that has its owner and access list from its first moment.
+    """Return the call that creates a folder with its owner and access list from the start.
 
     Args:
-        path: of the folder.
-        sddl: with owner and access list.
-        call_id: of the call.
-        existing: a folder that exists gets them (`set`), too, but has to be empty (`empty`), or stays as it is.
+        path: path of the folder.
+        sddl: owner and access list.
+        call_id: id of the call.
+        existing: whether an existing folder gets them too (`set`), must be empty (`empty`), or stays unchanged.
     """
     parameters: dict[str, Json] = {"path": path, "sddl": sddl}
     if existing != "set":
@@ -60,6 +60,6 @@ def make_closed(
 
 
 def ancestors(path: str) -> list[str]:
-    """The folders above a Windows path, the outermost first, without the drive."""
+    """Return the parent folders of a Windows path, the outermost first, without the drive."""
     drive, *names = [part for part in path.replace("/", "\\").split("\\") if part]
     return [f"{drive}\\" + "\\".join(names[:count]) for count in range(1, len(names))]

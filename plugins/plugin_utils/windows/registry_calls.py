@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registry keys, values and the calls that write them, for every type that keeps its state there."""
+"""Registry keys, values, and the calls that write them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HIVES = {
 
 
 def normal_key(key: str) -> str:
-    r"""A key as PowerShell's drives name it: `HKLM:\SOFTWARE\…`.
+    r"""Return a key in the form of PowerShell's drives: `HKLM:\SOFTWARE\…`.
 
     Raises:
         ResourceError: it lies in another hive, or has a character that PowerShell's provider cannot address.
@@ -35,10 +35,10 @@ def normal_key(key: str) -> str:
 
 
 def normal_value(kind: str, value: t.Any) -> Json:
-    """A value as its kind holds it.
+    """Return a value converted to its kind.
 
     Raises:
-        ResourceError: the kind cannot hold it.
+        ResourceError: the kind cannot store the value.
     """
     if kind in ("DWord", "QWord"):
         return _number(kind, value)
@@ -85,20 +85,20 @@ def _text(value: t.Any) -> str:
 
 
 def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
-    """The value of an entry of `@read-registry` in the notation of `normal_value`; None where there is none."""
+    """Return the value of an entry of `@read-registry` in the form of `normal_value`, or None."""
     if not entry or entry.get("value") is None:
         return None
     try:
         return normal_value(str(entry.get("kind")), entry["value"])
-    except ResourceError:  # not what its kind says: certainly not what anybody wants
+    except ResourceError:  # does not match its kind, so it differs from any desired value
         return str(entry["value"])
 
 
 def make_key(key: str, prefix: str = "") -> tuple[Call, ...]:
-    """Calls that make a key where it does not exist.
+    """Return the calls that create a key if it does not exist.
 
-    `New-Item -Force` empties a key that exists, and another resource of the same batch may have made it meanwhile:
-    hence the second look on the node.
+    `New-Item -Force` empties an existing key, and another resource of the same batch may have created it in the
+    meantime, so the calls check again on the node.
     """
     look, make = f"{prefix}key", f"{prefix}make-key"
     return (
@@ -114,10 +114,10 @@ def make_key(key: str, prefix: str = "") -> tuple[Call, ...]:
 
 
 def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call:
-    """The call that writes a value with its kind."""
+    """Return the call that writes a value with its kind."""
     bits = {"DWord": 32, "QWord": 64}.get(kind)
     if bits and isinstance(value, int) and value >= 1 << (bits - 1):
-        value -= 1 << bits  # .NET keeps numbers in the registry as signed ones
+        value -= 1 << bits  # .NET treats numbers in the registry as signed
     return Call(
         id=call_id,
         command="New-ItemProperty",
@@ -127,7 +127,7 @@ def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call
 
 
 def remove_value(call_id: str, key: str, name: str) -> Call:
-    """The call that removes a value; its name is a wildcard pattern there."""
+    """Return the call that removes a value; the cmdlet reads its name as a wildcard pattern."""
     return Call(
         id=call_id,
         command="Remove-ItemProperty",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registry switches that turn Windows fixes on, as resources (data/windows-registry-fixes.json)."""
+"""Registry values that enable Windows fixes, as resources (data/windows-registry-fixes.json)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _KINDS = {"dword": "DWord"}
 
 @functools.cache
 def fixes() -> tuple[t.Mapping[str, t.Any], ...]:
-    """The switches, each with `os`, `path`, `name`, `value`, `type`, and where known `why`."""
+    """Return the values, each with `os`, `path`, `name`, `value`, `type`, and `why` if known."""
     data = json.loads((DATA / "windows-registry-fixes.json").read_text(encoding="utf-8"))
     return tuple(data["entries"])
 
 
 def resources(supported: t.Container[str]) -> list[dict[str, t.Any]]:
-    """Registry resources for the versions of Windows that the engine tells apart.
+    """Return the Registry resources for versions of Windows.
 
     Args:
-        supported: keys of Windows versions (`2019`, `2022`, `2025`); switches for others are left out.
+        supported: versions of Windows (`2019`, `2022`, `2025`); values for others are left out.
     """
     merged: dict[tuple[str, str, t.Any], dict[str, t.Any]] = {}
     for entry in fixes():

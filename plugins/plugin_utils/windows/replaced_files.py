@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that were replaced while they ran: Windows lets them be renamed, not deleted, and so they lie aside.
+"""Remove files that were replaced while they ran: Windows allows renaming them, but not deleting them.
 
-`@move-path` names them `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Such are the shims of
-containerd, which run as long as their pods do.
+`@move-path` names them `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Examples are containerd's shims, which run as
+long as their pods.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ASIDE = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 
 def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
-    """Asks what lies aside, and which processes may run it.
+    """Return the calls that list such files and the processes that may run them.
 
     Args:
         targets: Windows paths that `@move-path` replaces.
@@ -45,15 +45,15 @@ def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
-    """Paths that lie aside and that no process can be running any more.
+    """Return the replaced files that no process can be running any more.
 
     Args:
-        targets: as for `questions`.
-        seen: the answers.
+        targets: as in `questions`.
+        seen: the results.
     """
     began: dict[str, list[str]] = {}
     for process in _objects(seen, "running"):
-        # Nobody knows when a process without a start began.
+        # The start time of this process is unknown.
         began.setdefault(str(process.get("ProcessName")).casefold(), []).append(_stamp(process.get("StartTime")))
     wanted = {target.casefold(): _stem(target).casefold() for target in targets}
     found: list[str] = []
@@ -68,18 +68,18 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
 
 
 def removals(paths: t.Iterable[str]) -> tuple[Call, ...]:
-    """Calls that delete them; one that is held all the same stays."""
+    """Return the calls that delete them; files that are still open stay."""
     return tuple(discard(path, f"aside-{index}") for index, path in enumerate(paths))
 
 
 def _stem(target: str) -> str:
-    """The name of the processes that run an executable; empty for what is none."""
+    """Return the process name of an executable; empty for other files."""
     name = target.rpartition("\\")[2]
     return name[:-4] if name.casefold().endswith(".exe") else ""
 
 
 def _stamp(time: t.Any) -> str:
-    """A time of the wire (ISO 8601 in UTC) in the digits of the files' names."""
+    """Return a time of the wire (ISO 8601 in UTC) as digits, as in the files' names."""
     return re.sub(r"[^0-9]", "", str(time or ""))[:14]
 
 

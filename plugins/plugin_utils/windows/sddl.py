@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Security descriptors in SDDL, compared by meaning: Windows writes back other words than it was given.
+"""Compare security descriptors in SDDL by meaning, because Windows returns another notation than it was given.
 
 Source: MS-DTYP 2.5.1 (security descriptor description language).
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 
 CLOSED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""SYSTEM and Administrators, and nobody else."""
+"""Full access for SYSTEM and Administrators only."""
 READABLE = f"{CLOSED}(A;OICI;0x1200a9;;;BU)"
-r"""All users read and run what is in it, as Azure's nodes have it in C:\k (Azure/aks-engine#4633)."""
+r"""All users may read and run the content, like on Azure's nodes in C:\k (Azure/aks-engine#4633)."""
 SHARED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
-r"""What Windows Server's C:\ hands down to new folders (moby/buildkit#4731): all users read, and make things of their
-own. With Administrators as owner nobody else renames or deletes what is in it."""
+r"""What new folders inherit from C:\ on Windows Server (moby/buildkit#4731): all users may read, and create their own
+files. With Administrators as the owner, other users cannot rename or delete the content."""
 
-# Rights and trustees with a second way to write them, as far as files use them.
+# Rights and trustees of files that have a second notation.
 _RIGHTS = {"FA": 0x1F01FF, "FR": 0x120089, "FW": 0x120116, "FX": 0x1200A0}
 _STANDARD = {"RC": 0x20000, "SD": 0x10000, "WD": 0x40000, "WO": 0x80000}
 _GENERIC = {"GA": 0x10000000, "GX": 0x20000000, "GW": 0x40000000, "GR": 0x80000000}
@@ -37,22 +37,22 @@ _TRUSTEES = {
     "OW": "S-1-3-4",
 }
 _TRUSTED = frozenset({"S-1-5-18", "S-1-5-32-544", "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"})
-"""SYSTEM, Administrators, TrustedInstaller. What administrators make belongs to Administrators on Windows Server."""
+"""SYSTEM, Administrators, TrustedInstaller. On Windows Server, Administrators own what administrators create."""
 _BUILT_IN_ADMINISTRATOR = re.compile(r"S-1-5-21-[0-9-]+-500|LA")
 _OWNER = re.compile(r"O:([A-Z]{2}|S-1-[0-9-]+)")
 WRITE = 0x2 | 0x4 | 0x40000 | 0x80000 | _GENERIC["GA"] | _GENERIC["GW"]
-"""Rights to change a file: write, append, change its list or its owner."""
+"""Rights to change a file: write, append, change its access list or owner."""
 REPLACE = 0x40 | 0x10000 | 0x40000 | 0x80000 | _GENERIC["GA"]
-"""Rights to put something else into the place of a folder or of what is in it: delete (and so rename), delete children,
-change its list or its owner."""
+"""Rights to replace a folder or its content: delete (which includes rename), delete children, change its access list or
+owner."""
 _DACL = re.compile(r"D:([A-Z_]*)((?:\([^()]*\))*)")
 
 Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
-"""Whether it is protected from inheritance, and its own entries: kind, flags, rights, trustee."""
+"""Whether it is protected from inheritance, and its own entries: kind, flags, rights and trustee."""
 
 
 def parse(sddl: str) -> Acl | None:
-    """The discretionary access list of a descriptor, without inherited entries; None where it has none."""
+    """Return the discretionary access list of a descriptor without inherited entries, or None."""
     found = _DACL.search(sddl)
     if not found:
         return None
@@ -67,23 +67,23 @@ def parse(sddl: str) -> Acl | None:
 
 
 def owner(sddl: str) -> str | None:
-    """The SID of the owner; None where the descriptor names none."""
+    """Return the SID of the owner, or None."""
     found = _OWNER.match(sddl)
     return _TRUSTEES.get(found[1], found[1]) if found else None
 
 
 def same(wanted: str, found: str) -> bool:
-    """Whether a descriptor grants what is wanted: the same access list, and the owner where one is wanted."""
+    """Return whether a descriptor has the expected access list and, if given, the expected owner."""
     return parse(wanted) == parse(found) and owner(wanted) in (None, owner(found))
 
 
 def is_administrative(sid: str | None) -> bool:
-    """Whether this owner is SYSTEM, Administrators, TrustedInstaller or the built-in administrator."""
+    """Return whether the owner is SYSTEM, Administrators, TrustedInstaller or the built-in administrator."""
     return sid is not None and (sid in _TRUSTED or bool(_BUILT_IN_ADMINISTRATOR.fullmatch(sid)))
 
 
 def others(sddl: str, rights: int) -> tuple[str, ...]:
-    """Who, beside those, holds any of these rights on the thing itself, by inherited entries too, or owns it."""
+    """Return the other trustees that own an object or have one of these rights on it, also by inheritance."""
     found = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     for entry in re.findall(r"\(([^()]*)\)", listed[2] if listed else ""):
@@ -95,7 +95,7 @@ def others(sddl: str, rights: int) -> tuple[str, ...]:
 
 
 def _mask(text: str) -> int:
-    """Rights as a number; of what cannot be read, all."""
+    """Return rights as a number; unknown rights count as all rights."""
     rights = _rights(text)
     return int(rights, 16) if rights.startswith("0x") else 0xFFFFFFFF
 

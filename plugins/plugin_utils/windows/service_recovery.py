@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the service manager does when a service fails: its binary form in the registry, and sc.exe's words.
+"""Failure actions of services: the binary form in the registry, and the arguments of sc.exe.
 
 Source: SERVICE_FAILURE_ACTIONSW (Win32 reference). The registry keeps it with 32-bit fields:
 reset period (seconds), two meaningless pointers, count, offset of the actions; then type and delay (ms) of each.
@@ -22,7 +22,7 @@ INFINITE = 0xFFFFFFFF
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FailureAction:
-    """What happens at one failure."""
+    """A failure action."""
 
     action: t.Literal["restart", "none", "reboot"] = dataclasses.field(metadata={"help": "What happens."})
     delay_seconds: float = dataclasses.field(default=0, metadata={"help": "How long the service manager waits first."})
@@ -39,7 +39,7 @@ class FailureAction:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """What happens when a service fails: at its first failure the first action, and so on; the last one repeats."""
+    """The failure actions of a service: one for each failure in order; the last one repeats."""
 
     reset_seconds: int = dataclasses.field(
         default=86400, metadata={"help": "After this time without a failure the count starts anew."}
@@ -57,17 +57,17 @@ class Recovery:
 
     @property
     def words(self) -> str:
-        """For people: `restart after 5 s, none; reset after 86400 s`."""
+        """Return text such as `restart after 5 s, none; reset after 86400 s`."""
         return words(self.reset_seconds, [(each.action, each.milliseconds) for each in self.actions])
 
     @property
     def sc_actions(self) -> str:
-        """The value of sc.exe's `actions=`; an action that does nothing is an empty word there."""
+        """Return the value of sc.exe's `actions=`, in which no action is an empty word."""
         return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
 
 
 def words(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
-    """Failure actions for people, and for comparison."""
+    """Return failure actions as text, for messages and comparison."""
     listed = [f"{action} after {delay / 1000:g} s" if action != "none" else "none" for action, delay in actions]
     if not listed:
         return "nothing"
@@ -75,7 +75,7 @@ def words(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
 
 
 def parse(value: t.Sequence[int] | None) -> str:
-    """The words for the bytes that the registry keeps; `nothing` where there are none."""
+    """Return the text for the bytes in the registry; `nothing` if there are none."""
     data = bytes(value or ())
     if len(data) < _HEAD.size:
         return "nothing"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who signed a program, asked of Windows, and who may have."""
+"""Check the signatures of programs on a node."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ SIGNATURE = (
     "SignerCertificate.Issuer",
     "SignerCertificate.Thumbprint",
 )
-"""What is asked of a signature."""
+"""Properties of a signature to read."""
 _SIGNED = (".exe", ".dll", ".sys", ".ps1", ".psm1")
-"""Names of files that can be signed."""
+"""Extensions of files that can be signed."""
 
 
 def is_thumbprint(signer: str) -> bool:
-    """Whether a signer is named by the certificate's thumbprint, and not by its subject."""
+    """Return whether a signer is given as a thumbprint instead of a subject."""
     return bool(re.fullmatch(r"[0-9A-Fa-f]{40}", signer))
 
 
 def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> None:
-    """Checks the list of allowed signers.
+    """Check the list of allowed signers.
 
     Args:
         signers: subjects or thumbprints.
         where: the option, for messages.
 
     Raises:
-        ResourceError: it is mixed, or has an entry that is neither a subject nor a thumbprint.
+        ResourceError: the list is mixed, or an entry is neither a subject nor a thumbprint.
     """
     accepted = "wanted thumbprints (40 hexadecimal digits) or whole subjects (CN=…, O=…), all of one kind"
     thumbprints = [is_thumbprint(signer) for signer in signers]
@@ -47,21 +47,21 @@ def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> N
 
 
 def signer(signers: t.Sequence[str]) -> tuple[str, list[Json]]:
-    """The property of a signature that names its signer as these are named, and what it may be."""
+    """Return the property of a signature to compare, and its accepted values."""
     by = "Thumbprint" if is_thumbprint(signers[0]) else "Subject"
     return f"SignerCertificate.{by}", list(signers)
 
 
 def can_be_signed(name: str) -> bool:
-    """Whether Windows knows signatures in files of this name."""
+    """Return whether Windows supports signatures in files with this extension."""
     return name.lower().endswith(_SIGNED)
 
 
 def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
-    """The call that fails unless a file has a valid signature of one of the signers.
+    """Return the call that fails unless a file has a valid signature of one of the signers.
 
     Args:
-        call_id: its id.
+        call_id: id of the call.
         path: Windows path of the file.
         signers: at least one.
     """
@@ -76,7 +76,7 @@ def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
 
 
 def signed_by(result: CallResult) -> str:
-    """Who signed a file, for people."""
+    """Return the signer of a file as text for messages."""
     found = result.first or {}
     subject = found.get("SignerCertificate.Subject") or "nobody"
     thumbprint = found.get("SignerCertificate.Thumbprint")

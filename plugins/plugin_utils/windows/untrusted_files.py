@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""What lies in a folder that others may have put there: found, and moved aside.
+r"""Find content of folders that other users may have created, and move it aside.
 
-Any user of a server may make folders in C:\ and in C:\ProgramData, and owns what he makes; an owner may always change
-the access list (learn.microsoft.com: Owner of a New Object). So a list that is set later does not make such content
-trustworthy. It is moved and not deleted: it may be evidence, and Remove-Item -Recurse of a folder that somebody
-else fills may be led elsewhere by a junction.
+Any user of a server may create folders in C:\ and in C:\ProgramData and owns them; an owner can always change the
+access list (learn.microsoft.com: Owner of a New Object). So a later access list does not make such content trustworthy.
+It is moved and not deleted, because it may be evidence, and because a junction could redirect Remove-Item -Recurse in a
+folder that another user controls.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from . import sddl as descriptors
 from .path_calls import make_closed, move_path
 
 Which = t.Literal["nothing", "foreign", "writable"]
-"""What is moved aside: what others own; or also what others may write."""
+"""What to move aside: content that others own, or also content that others can write."""
 
 STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 
 ASIDE = ".untrusted-"
-"""How the folder's name begins that takes it."""
+"""Prefix of the target folder's name."""
 _DEPTH = 5
-"""Levels below the folder that are looked at: files of the cache lie at the third."""
+"""Number of levels to check; the files of the cache are at the third."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UntrustedItem:
-    """A file or folder that others own or may write."""
+    """A file or folder that others own or can write."""
 
     path: str
     who: tuple[str, ...]
@@ -39,11 +39,11 @@ class UntrustedItem:
 
 
 def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
-    """Asks for what is in a folder, and for its owners and access lists.
+    """Return the calls that list a folder with owners and access lists.
 
     Args:
         folder: Windows path.
-        shallow: only what lies directly in it.
+        shallow: list only direct children.
     """
     parameters: dict[str, Json] = {"LiteralPath": folder, "Force": True, "ErrorAction": "SilentlyContinue"}
     if not shallow:
@@ -64,21 +64,21 @@ def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
             select=("Path", "Sddl"),
             on_error="continue",
         ),
-        # What is gone by now was somebody's temporary file; what is there without a list cannot be looked at.
+        # A file that no longer exists was temporary; an existing one without an access list cannot be checked.
         Call(id="still", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
         Call(id="now", command="Get-Date", on_error="continue"),
     )
 
 
 def found(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
-    """The outermost files and folders that others own or may write.
+    """Return the outermost files and folders that others own or can write.
 
-    What cannot be looked at counts as theirs: administrators can look at all that is theirs.
+    Content that cannot be checked counts as such, because administrators can check all of their own files.
 
     Args:
-        folder: the folder that was asked for.
-        which: what counts.
-        seen: answers to `questions`.
+        folder: the listed folder.
+        which: what to move aside.
+        seen: results of `questions`.
     """
     within, owners = seen.get("within"), seen.get("owners")
     if within is None or not within.ok:
@@ -108,7 +108,7 @@ def _who(sddl: str, which: Which, *, folder: bool) -> tuple[str, ...]:
         return (owner or "unknown",)
     if which == "foreign":
         return ()
-    # What others put into a folder is looked at by itself.
+    # Content that others put into a folder is checked separately.
     return descriptors.others(sddl, descriptors.REPLACE if folder else descriptors.WRITE)
 
 
@@ -121,19 +121,19 @@ def _is_aside(folder: str, path: str) -> bool:
 
 
 def quarantine_folder(folder: str, seen: Results) -> str:
-    """The folder for what is moved: a new one each time, and nobody can have made it before."""
+    """Return the target folder, which is new each time, so that no other user can have created it."""
     now = seen.get("now")
     return f"{folder}\\{ASIDE}{re.sub('[^0-9]', '', str(now.first if now else ''))}"
 
 
 def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:
-    """Moves items aside; the folder itself is closed by then.
+    """Return the calls that move items aside, after the folder itself was restricted.
 
     Args:
-        folder: in which they lie.
-        items: what to move.
-        target: of `aside`.
-        sddl: the target's owner and access list.
+        folder: the folder of the items.
+        items: the items to move.
+        target: result of `aside`.
+        sddl: owner and access list of the target.
     """
     yield make_closed(target, sddl, "aside", existing="empty")
     for number, item in enumerate(items):
@@ -141,7 +141,7 @@ def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str)
 
 
 def warning(items: t.Sequence[UntrustedItem], target: str) -> str:
-    """What people should know."""
+    """Return the warning about moved content."""
     who = ", ".join(sorted({sid for item in items for sid in item.who}))
     listed = ", ".join(item.path for item in items[:5]) + (f" and {len(items) - 5} more" if len(items) > 5 else "")
     return (

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which Windows a node runs, its name, and whether it waits for a reboot. Part of every observe batch."""
+"""The node's Windows version, its name, and whether it waits for a reboot: a part of every observe batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSIONS: t.Mapping[int, str] = {17763: "2019", 20348: "2022", 26100: "2025"}
 """Supported builds (learn.microsoft.com/windows-server/get-started/windows-server-release-info)."""
 
 _BUILDS: t.Mapping[int, str] = {**VERSIONS, 25398: "23H2"}
-"""Builds that resources may name in `windows`: an unsupported Windows is treated as one of these."""
+"""Builds that the property `windows` accepts; an unsupported Windows is treated as one of these."""
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
 _NAMES = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ComputerName"
@@ -38,7 +38,7 @@ _VALUES: tuple[tuple[str, str | None], ...] = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowsInfo:
-    """What every observation says about the node itself."""
+    """Facts about the node that every observation returns."""
 
     build: int
     """CurrentBuild, such as 20348."""
@@ -49,19 +49,19 @@ class WindowsInfo:
     installation: str
     """InstallationType: Server, Server Core, Client …"""
     computer_name: str
-    """The name from the next boot on."""
+    """Computer name after the next boot."""
     active_computer_name: str
     pending_reboot: tuple[str, ...]
-    """Why Windows waits for a reboot: servicing, update, file_rename, computer_name."""
+    """Reasons for a pending reboot: servicing, update, file_rename, computer_name."""
 
     @property
     def version(self) -> str | None:
-        """2019, 2022 or 2025; None for any other Windows (build 26100 is also a client: Windows 11 24H2)."""
+        """2019, 2022 or 2025; None for any other Windows (build 26100 is also that of Windows 11 24H2)."""
         return VERSIONS.get(self.build) if self.installation.lower().startswith("server") else None
 
     @property
     def unsupported(self) -> str:
-        """Why the collection does not support this Windows, as one clause; empty where it does."""
+        """Why the collection does not support this Windows, as one clause; empty if it does."""
         if self.version is not None:
             return ""
         known = ", ".join(f"build {build} (Windows Server {name})" for build, name in VERSIONS.items())
@@ -70,22 +70,22 @@ class WindowsInfo:
 
     @property
     def nearest_version(self) -> str:
-        """The version whose rules fit best: the newest that is not newer."""
+        """The supported version to treat it as: the newest that is not newer than this one."""
         older = [build for build in _BUILDS if build <= self.build]
         return _BUILDS[max(older)] if older else VERSIONS[min(VERSIONS)]
 
 
 def call() -> Call:
-    """The call that asks for all of it."""
+    """Return the call that reads these facts."""
     values: list[Json] = [{"path": path} if name is None else {"path": path, "name": name} for path, name in _VALUES]
     return Call(id=CALL_ID, command="@read-registry", parameters={"values": values}, on_error="continue")
 
 
 def read(result: CallResult) -> WindowsInfo:
-    """Reads the answer to `call`.
+    """Read the result of `call`.
 
     Raises:
-        ValueError: the answer does not say which Windows this is.
+        ValueError: the result does not contain the Windows version.
     """
     if not result.ok or len(result.output) != len(_VALUES):
         raise ValueError(f"the registry does not say which Windows this is: {result.error or 'no answer'}")
