@@ -12,6 +12,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 UPDATE = "WINKUBE_GOLDEN"
 _NO_DATA = {"README.md", "comparison.py"}
+_OTHERS = ("outcomes/",)
+"""Folders of what no role writes."""
 
 
 def path(name: str) -> Path:
@@ -20,9 +22,10 @@ def path(name: str) -> Path:
 
 
 def recorded() -> set[str]:
-    """Return the names of all golden files."""
+    """Return the names of the golden files that roles write."""
     found = {file.relative_to(FOLDER).as_posix() for file in FOLDER.rglob("*") if file.is_file()}
-    return {name for name in found if name not in _NO_DATA and "__pycache__" not in name}
+    names = {name for name in found if name not in _NO_DATA and "__pycache__" not in name}
+    return {name for name in names if not name.startswith(_OTHERS)}
 
 
 def compare(rendered: Mapping[str, str]) -> str:

@@ -161,6 +161,7 @@ def _of(patch: Patch, updates: t.Any) -> list[t.Mapping[str, t.Any]]:
 
 def _message(result: t.Mapping[str, t.Any]) -> str:
     """Return the message of win_updates, with its HRESULT in words."""
-    message = str(result.get("msg") or "it did not say why").strip()
+    # "Searching for updates:", for example.
+    message = str(result.get("msg") or "it did not say why").strip().removesuffix(":")
     code = int(result.get("hresult") or 0)
     return f"{message}: {describe(code)}" if unsigned(code) else message

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Compare whole results of a table of cases with a golden file: calls, dataclasses, messages.
+
+`check` fails for any difference. WINKUBE_GOLDEN=update writes the file instead; read it before you commit it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+from golden import comparison
+
+FOLDER = "outcomes"
+_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, and never refers to an earlier object."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    is_block = "\n" in value.strip() and not any(line.endswith(" ") for line in value.split("\n"))
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if is_block else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def plain(value: object) -> Any:
+    """Return a value as YAML can write it: a dataclass as its fields that are not empty, an error as its message."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {name: plain(item) for name, item in fields if item not in (None, "", (), [], {}, False)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(plain, value))
+    if isinstance(value, Exception):
+        return f"{type(value).__name__}: {value}"
+    if isinstance(value, str):
+        # Keys of batches differ in each run.
+        return _ID.sub("UUID", value)
+    return value
+
+
+def check(name: str, outcomes: Mapping[str, object]) -> None:
+    """Compare the results of a table of cases with a golden file.
+
+    Args:
+        name: the golden file, without folder and extension.
+        outcomes: results by the name of their case.
+    """
+    text = yaml.dump(plain(outcomes), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    difference = comparison.compare({f"{FOLDER}/{name}.yaml": text})
+    assert not difference, difference
+
+
+def calls(found: Any) -> list[Any]:
+    """Return calls as the node reads them, and what only the controller knows of them."""
+    return [{**call.to_wire(), **{name: True for name in ("private", "long") if getattr(call, name)}} for call in found]
