@@ -21,7 +21,7 @@ class ActionModule(ControllerAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},
-        "register": {"type": "str", "required": True},
+        "results_var": {"type": "str", "required": True},
         "key": {"type": "path", "required": True, "no_log": False},
         "key_passphrase": {"type": "str", "default": "", "no_log": True},
         "parallel": {"type": "int", "default": 4},
@@ -40,7 +40,7 @@ class ActionModule(ControllerAction):
         for name in ("parallel", "attempts"):
             if not 1 <= options[name] <= 64:
                 raise BundleError(f"{name}: {options[name]} is not accepted; wanted 1 to 64")
-        wanted = self._wanted(options["register"], variables)
+        wanted = self._wanted(options["results_var"], variables)
         check_mode = bool(self._task.check_mode)
         if check_mode and not pathlib.Path(options["key"]).exists():
             key, made = keys.throwaway(), True
@@ -69,15 +69,15 @@ class ActionModule(ControllerAction):
         return result
 
     @staticmethod
-    def _wanted(register: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
+    def _wanted(results_var: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
         """What all hosts of the play need.
 
         Raises:
             BundleError: a host does not say, or two contradict each other.
         """
         found = []
-        for host, answer in registered(variables, register).items():
+        for host, answer in registered(variables, results_var).items():
             if "content" not in (answer or {}):
-                raise BundleError(f"{host}: what it needs is not known (register {register!r})")
+                raise BundleError(f"{host}: what it needs is not known (results_var {results_var!r})")
             found.append(content.from_data(answer["content"]))
         return functools.reduce(content.BundleContent.joined, found, content.NOTHING)

@@ -18,16 +18,16 @@ class ActionModule(ControllerAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},
-        "register": {"type": "str", "required": True},
-        "before": {"type": "list", "elements": "str", "default": []},
+        "results_var": {"type": "str", "required": True},
+        "earlier_vars": {"type": "list", "elements": "str", "default": []},
         "join_compared": {"type": "bool", "default": True},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        before = [registered(variables, name) for name in options["before"]]
+        before = [registered(variables, name) for name in options["earlier_vars"]]
         nodes = {
             host: drift.node_entry(found, [step[host] for step in before])
-            for host, found in registered(variables, options["register"]).items()
+            for host, found in registered(variables, options["results_var"]).items()
         }
         join_compared = options["join_compared"]
         for line in drift_table.table(nodes, join_compared=join_compared):

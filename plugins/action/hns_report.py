@@ -15,14 +15,14 @@ class ActionModule(ControllerAction):
     """Prints one table of what hns_info found on all hosts of the play; no node is contacted."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
-        "register": {"type": "str", "required": True},
+        "results_var": {"type": "str", "required": True},
         "summary": {"type": "bool", "default": False},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         nodes: dict[str, t.Mapping[str, t.Any] | None] = {}
         rows: list[hns.Row] = []
-        for host, found in registered(variables, options["register"]).items():
+        for host, found in registered(variables, options["results_var"]).items():
             known = found or {}
             facts = known.get("hns")
             nodes[host] = facts

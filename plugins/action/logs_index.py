@@ -19,7 +19,7 @@ class ActionModule(ControllerAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "directory": {"type": "path", "required": True},
-        "register": {"type": "str", "required": True},
+        "results_var": {"type": "str", "required": True},
         "since": {"type": "str", "default": ""},
     }
 
@@ -27,7 +27,7 @@ class ActionModule(ControllerAction):
         directory = pathlib.Path(options["directory"])
         nodes = [
             page.entry(host, found, str(directory))
-            for host, found in registered(variables, options["register"]).items()
+            for host, found in registered(variables, options["results_var"]).items()
         ]
         path = directory / "index.html"
         if not self._task.check_mode:

@@ -18,12 +18,12 @@ class ActionModule(ControllerAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},
-        "notes": {"type": "str", "default": "node_maintenance_state"},
-        "result": {"type": "str", "default": "windows_patches_result"},
+        "notes_var": {"type": "str", "default": "node_maintenance_state"},
+        "results_var": {"type": "str", "default": "windows_patches_result"},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        notes, results = (registered(variables, options[name]) for name in ("notes", "result"))
+        notes, results = (registered(variables, options[name]) for name in ("notes_var", "results_var"))
         nodes = {
             host: rollout.node_entry(notes[host], results[host], check_mode=self._task.check_mode) for host in notes
         }

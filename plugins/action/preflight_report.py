@@ -15,12 +15,12 @@ class ActionModule(ControllerAction):
     """Prints what preflight found on all hosts of the play, each problem once; no node is contacted."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
-        "register": {"type": "str", "required": True},
+        "results_var": {"type": "str", "required": True},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Prints the problems, and fails where there are any."""
-        results = registered(variables, options["register"])
+        results = registered(variables, options["results_var"])
         found = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
         for line in problems.lines(found):
             show(line)

@@ -20,7 +20,7 @@ class ActionModule(NodeAction):
     """Keeps static addresses of a node over the switch that a CNI's network makes."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
-        "state": {"type": "str", "choices": ["started", "finished"], "default": "started"},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "guard": {"type": "dict", "default": {}},
         "network_timeout": {"type": "int", "default": 3600},
         "settle": {"type": "float", "default": 15.0},
@@ -31,7 +31,7 @@ class ActionModule(NodeAction):
         for name in ("network_timeout", "settle", "timeout"):
             if options[name] < 0:
                 raise ResourceError(name, options[name], "wanted seconds, 0 or more")
-        work = self._start if options["state"] == "started" else self._finish
+        work = self._start if options["state"] == "present" else self._finish
         return {
             "changed": False,
             "guard": {},
@@ -69,7 +69,7 @@ class ActionModule(NodeAction):
         try:
             key, uplinks = addresses.from_json(options["guard"])
         except (KeyError, TypeError, ValueError) as error:
-            raise ResourceError("guard", options["guard"], "wanted what state started returned") from error
+            raise ResourceError("guard", options["guard"], "wanted what state present returned") from error
         asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
         seen = node.peek(key, step="see to static addresses", seconds=options["timeout"], asked=asked)
         if seen.state == "running":

@@ -75,7 +75,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def facts(connection: Any, server: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """What a play sets with a bundle."""
-    found = run_action(connection, "bundle_facts", {"server": server, **more})
+    found = run_action(connection, "bundle_info", {"server": server, **more})
     assert found["_ansible_no_log"]
     # They would go into the fact cache.
     assert "ansible_facts" not in found

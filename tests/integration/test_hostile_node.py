@@ -159,7 +159,7 @@ def test_secrets_are_not_sent_where_ansible_leaves_its_files(
 def test_an_image_that_would_carry_a_proxy_s_password_is_refused(machines: Machines) -> None:
     machine = machines.bare()
     machine.registry.set(ENVIRONMENT, "HTTP_PROXY", PROXY, "String")
-    result = run(machine, "generalize", {})
+    result = run(machine, "sysprep", {})
     assert result["failed"]
     assert "the machine's environment variable HTTP_PROXY" in result["msg"]
     assert "sysprep_proxy_credentials: remove" in result["msg"]

@@ -26,23 +26,23 @@ NODES = {
 
 
 def says(name: str, *, joined: bool = True, self_named: bool = True, plugin: str = "") -> dict[str, Any]:
-    """What a machine answers to join_facts."""
+    """What a machine answers to join_info."""
     return {"node_name": name, "computer_name": name, "joined": joined, "self_named": self_named,
             "cni": {"plugin": plugin, "network": ""} if plugin else {}}  # fmt: skip
 
 
 HOSTS = {
     "wina": {"ansible_host": "192.0.2.1", "kubernetes_node_hostname": "wina",
-             "node_join_facts": says("wina", self_named=False), "container_runtime": "docker"},
-    "winb": {"ansible_host": "192.0.2.2", "node_join_facts": says("wina")},
-    "linux": {"ansible_host": "192.0.2.5", "node_join_facts": says("ubuntu01", joined=False)},
-    "honest": {"ansible_host": "192.0.2.3", "node_join_facts": says("own")},
-    "fresh": {"ansible_host": "192.0.2.6", "node_join_facts": says("fresh", joined=False)},
+             "node_join_info": says("wina", self_named=False), "container_runtime": "docker"},
+    "winb": {"ansible_host": "192.0.2.2", "node_join_info": says("wina")},
+    "linux": {"ansible_host": "192.0.2.5", "node_join_info": says("ubuntu01", joined=False)},
+    "honest": {"ansible_host": "192.0.2.3", "node_join_info": says("own")},
+    "fresh": {"ansible_host": "192.0.2.6", "node_join_info": says("fresh", joined=False)},
     # Behind address translation: nothing of its node is changed by its own word.
-    "moved": {"ansible_host": "203.0.113.4", "node_join_facts": says("moved")},
+    "moved": {"ansible_host": "203.0.113.4", "node_join_info": says("moved")},
     # It says that it had flannel, which others still have.
     "liar": {"ansible_host": "192.0.2.7", "kubernetes_node_hostname": "liar",
-             "node_join_facts": says("liar", self_named=False, plugin="flannel")},
+             "node_join_info": says("liar", self_named=False, plugin="flannel")},
 }  # fmt: skip
 
 

@@ -275,7 +275,7 @@ def test_other_playbooks_take_a_node_out_and_put_it_back(site: Site, again: Roll
     tasks: list[dict[str, Any]] = [
         {"ansible.builtin.import_role": {"name": role}},
         {"ansible.builtin.assert": {"that": [f"{drained}.ours", f"{drained}.cordoned_by is search('disks')"]}},
-        {"ansible.builtin.import_role": {"name": role, "tasks_from": "end"}},
+        {"ansible.builtin.import_role": {"name": role, "tasks_from": "restore"}},
     ]
     play = {"hosts": host, "gather_facts": False, "vars": {"node_maintenance_owner": "disks"}, "tasks": tasks}
     site.run([play]).expect(0)

@@ -84,7 +84,7 @@ def test_a_static_address_outlives_a_network_that_comes_late(fleet: Fleet, kind:
     assert machine.address in machine.files.read_text(NOTE)
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     assert card(machine)["dhcp"]
-    finished = guard(machine, kind, state="finished", guard=started["guard"], timeout=30)
+    finished = guard(machine, kind, state="absent", guard=started["guard"], timeout=30)
     assert not finished.get("failed"), finished
     assert [(change["type"], change["name"]) for change in finished["changes"]] == [("Uplink", "Ethernet")]
     assert finished["changed"]
@@ -108,7 +108,7 @@ def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: st
         started = guard(machine, kind, **quick)
         server.faults.clear()
         assert started["guard"], (request, started)
-        finished = guard(machine, kind, state="finished", guard=started["guard"], timeout=30)
+        finished = guard(machine, kind, state="absent", guard=started["guard"], timeout=30)
         assert not finished.get("warnings"), (request, finished)
         assert not finished.get("failed"), (request, finished)
         assert not finished["changed"]
@@ -120,7 +120,7 @@ def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
     assert not guard(machine, check_mode=True, **QUICK)["guard"]
     assert not machine.files.exists(NOTE)
     started = guard(machine, **QUICK)
-    early = guard(machine, state="finished", guard=started["guard"], timeout=1)
+    early = guard(machine, state="absent", guard=started["guard"], timeout=1)
     assert early["guard"] == started["guard"]
     assert "the guard of the static address waits on" in early["warnings"][0]
     assert not early["changed"]
@@ -134,16 +134,16 @@ def test_the_switch_of_one_card_is_enough(fleet: Fleet) -> None:
     started = guard(machine, **LONG)
     assert [one["alias"] for one in started["guard"]["uplinks"]] == ["Ethernet", "Storage"]
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
-    finished = guard(machine, state="finished", guard=started["guard"], timeout=60)
+    finished = guard(machine, state="absent", guard=started["guard"], timeout=60)
     assert not finished.get("failed"), finished
     assert [change["name"] for change in finished["changes"]] == ["Ethernet"]
     assert (card(machine), status(machine)["Storage"]) == (before, storage)
     assert not machine.files.exists(NOTE)
-    # A later run costs a look, which join_facts has had already, and leaves nothing behind for the other card.
+    # A later run costs a look, which join_info has had already, and leaves nothing behind for the other card.
     again = guard(machine, **LONG)
     assert (again["guard"], again["remote_commands"]) == ({}, 1)
     with connect(machine, "psrp") as connection:
-        assert not run_action(connection, "join_facts", {})["uplink_at_risk"]
+        assert not run_action(connection, "join_info", {})["uplink_at_risk"]
     assert not machine.files.exists(NOTE)
 
 
@@ -155,7 +155,7 @@ def test_a_later_run_leaves_no_second_guard(fleet: Fleet) -> None:
     again = guard(machine, **LONG)
     assert again["guard"] == first["guard"]
     assert again["remote_commands"] == 2
-    looked = guard(machine, state="finished", guard=again["guard"], timeout=0)
+    looked = guard(machine, state="absent", guard=again["guard"], timeout=0)
     assert (looked["guard"], looked["changed"], looked.get("warnings")) == (first["guard"], False, None)
     assert looked["remote_commands"] == 1
     # A guard of addresses that the cards no longer have is none.
@@ -166,8 +166,8 @@ def test_a_later_run_leaves_no_second_guard(fleet: Fleet) -> None:
     assert guard(machine, **LONG)["guard"] == other["guard"]
     before = card(machine)
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
-    assert guard(machine, state="finished", guard=other["guard"], timeout=60)["changed"]
-    late = guard(machine, state="finished", guard=first["guard"], timeout=60)
+    assert guard(machine, state="absent", guard=other["guard"], timeout=60)["changed"]
+    late = guard(machine, state="absent", guard=first["guard"], timeout=60)
     assert "a later guard's" in late["warnings"][0]
     assert [item.address for item in storage.addresses] == ["10.77.0.6"]
     assert card(machine) == before
@@ -178,17 +178,17 @@ def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
     before = card(machine)
     started = guard(machine, **LONG)
     machine.power.reset()
-    finished = guard(machine, state="finished", guard=started["guard"], **LONG)
+    finished = guard(machine, state="absent", guard=started["guard"], **LONG)
     (said,) = finished["warnings"]
     assert NOTE in said
     assert "a new guard is there" in said
     assert finished["guard"]["key"] != started["guard"]["key"]
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
-    restored = guard(machine, state="finished", guard=finished["guard"], timeout=60)
+    restored = guard(machine, state="absent", guard=finished["guard"], timeout=60)
     assert restored["changed"], restored
     assert card(machine) == before
     # Where the network is there, only somebody at the console can tell.
-    gone = guard(machine, state="finished", guard=started["guard"], timeout=1)
+    gone = guard(machine, state="absent", guard=started["guard"], timeout=1)
     assert NOTE in gone["warnings"][0]
     assert not gone["guard"]
 
@@ -199,7 +199,7 @@ def test_a_card_without_its_cable_fails_nobody(fleet: Fleet) -> None:
     started = guard(machine, **LONG)
     assert [one["alias"] for one in started["guard"]["uplinks"]] == ["Ethernet"]
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
-    finished = guard(machine, state="finished", guard=started["guard"], timeout=60)
+    finished = guard(machine, state="absent", guard=started["guard"], timeout=60)
     assert not finished.get("failed"), finished
     assert finished["changed"]
 
@@ -214,7 +214,7 @@ def test_a_card_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"settle": -1}, "settle"), ({"state": "finished", "guard": {"key": "k"}}, "wanted what state started returned")],
+    [({"settle": -1}, "settle"), ({"state": "absent", "guard": {"key": "k"}}, "wanted what state present returned")],
 )
 def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, options: dict[str, Any], said: str) -> None:
     result = guard(fleet.machine("DHCP"), **options)

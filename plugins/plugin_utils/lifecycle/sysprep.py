@@ -189,7 +189,7 @@ def _wait_for_agents() -> tuple[Call, ...]:
     )
 
 
-def generalize_calls(
+def sysprep_calls(
     clean_paths: t.Sequence[str],
     unattend: str | None,
     timeout: float,

@@ -94,7 +94,7 @@ class Service(Resource):
     remember_start_mode: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Note on the node how it starts before it is disabled (`winkube.node.generalize` sets"
+            "help": "Note on the node how it starts before it is disabled (`winkube.node.sysprep` sets"
             " cloudbase-init back to that)."
         },
     )

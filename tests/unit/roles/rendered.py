@@ -47,7 +47,7 @@ def node(runtime: str = "containerd", **variables: t.Any) -> Templar:
             "ansible_search_path": [str(ROLES / "cni")],
             "container_runtime": runtime,
             "node_join_cluster": CLUSTER,
-            "node_join_facts": {"computer_name": "WIN1", "joined": False, "cni": {}},
+            "node_join_info": {"computer_name": "WIN1", "joined": False, "cni": {}},
             "node_join_tokens": {"tokens": {"win1": "abcdef.0123456789abcdef"}},
             "cni_tokens": {"kube-system/kube-proxy-windows": "token 1", "kube-flannel/flannel-windows": "token 2"},
             **variables,

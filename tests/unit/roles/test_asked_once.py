@@ -24,13 +24,13 @@ def untouched(**variables: t.Any) -> bool:
     arguments = task(
         "node_join", "converge.yml", "Note which nodes are waited for later, and on which nothing was changed"
     )
-    found = templar(["cni", "node_join"], {"node_join_facts": facts("one"), **variables})
+    found = templar(["cni", "node_join"], {"node_join_info": facts("one"), **variables})
     return bool(found.template(trust_as_template(arguments["ansible.builtin.set_fact"]["node_join_untouched"])))
 
 
 def waits(hosts: t.Mapping[str, t.Mapping[str, t.Any]], cluster: t.Mapping[str, t.Any] = READY) -> bool:
     """Whether the run waits for its nodes; hosts that are not there have failed."""
-    about = {host: {"node_join_facts": facts(host), "node_join_later": False, **more} for host, more in hosts.items()}
+    about = {host: {"node_join_info": facts(host), "node_join_later": False, **more} for host, more in hosts.items()}
     variables = {
         "hostvars": {host: about.get(host, {}) for host in HOSTS},
         "ansible_play_hosts": list(about),
@@ -73,7 +73,7 @@ def test_all_wait_where_one_was_not_ready(nodes: dict[str, t.Any]) -> None:
 def test_a_machine_that_joins_is_not_untouched() -> None:
     assert untouched()
     assert untouched(node_prepare_converged={"changed": False}, cni_replaced={"skipped": True, "changed": False})
-    assert not untouched(node_join_facts=facts("one", joined=False))
+    assert not untouched(node_join_info=facts("one", joined=False))
 
 
 # They change nothing, or only what others have changed (deleted tokens of nodes that join, a guard's end).
@@ -138,7 +138,7 @@ def test_whatever_a_run_changes_is_noticed(name: str, registered: str) -> None:
     ],
 )
 def test_who_cordoned_a_live_node_is_known_from_the_beginning(node: dict[str, t.Any], seen: dict[str, bool]) -> None:
-    begin = task("node_maintenance", "survey.yml", "Begin the notes of the node")["ansible.builtin.set_fact"]
+    begin = task("node_maintenance", "inspect.yml", "Begin the notes of the node")["ansible.builtin.set_fact"]
     given = {"inventory_hostname": "one", "node_maintenance_owner": "site", "node_maintenance_node_name": "n-one"}
     found = templar(["node_maintenance"], {**given, "node_maintenance_nodes": {"n-one": node}})
     state = found.template(trust_as_template(begin["node_maintenance_state"]))
@@ -154,12 +154,12 @@ def surveys(*states: t.Mapping[str, t.Any]) -> bool:
     """Whether the cluster is asked about the nodes of hosts with these notes."""
     hosts = {state["host"]: {"node_maintenance_state": state} for state in states}
     variables = {"hostvars": {**hosts, "other": {}}, "ansible_play_hosts_all": [*hosts, "other"]}
-    condition = task("node_maintenance", "survey.yml", "Look at the nodes in the cluster")["when"]
+    condition = task("node_maintenance", "inspect.yml", "Look at the nodes in the cluster")["when"]
     return bool(value(templar(["node_maintenance"], variables), condition))
 
 
 def test_the_cluster_is_asked_by_whoever_has_not_asked_it() -> None:
-    begin = task("node_maintenance", "survey.yml", "Begin the notes of the node")["ansible.builtin.set_fact"]
+    begin = task("node_maintenance", "inspect.yml", "Begin the notes of the node")["ansible.builtin.set_fact"]
     given = {"inventory_hostname": "one", "node_maintenance_node_name": "n-one"}
     state = templar(["node_maintenance"], given).template(trust_as_template(begin["node_maintenance_state"]))
     assert state == {"host": "one", "node": "n-one", "stage": "waiting"}
@@ -167,7 +167,7 @@ def test_the_cluster_is_asked_by_whoever_has_not_asked_it() -> None:
     assert surveys({**state, "seen": {}}, {**state, "host": "two"})
     assert not surveys()
     survey = {"nodes": {"n-one": {"ours": True}}}
-    found = templar(["node_maintenance"], {"node_maintenance_state": state, "node_maintenance_survey": survey})
+    found = templar(["node_maintenance"], {"node_maintenance_state": state, "node_maintenance_inspected": survey})
     assert value(found, "node_maintenance_seen") == {"ours": True}
     # The survey was skipped, or its host has failed.
     assert value(templar(["node_maintenance"], {"node_maintenance_state": state}), "node_maintenance_seen") == {}

@@ -15,8 +15,8 @@ import yaml
 from ansible.template import trust_as_template
 from unit.roles.templates import ROLES, task, templar, value
 
-JOINED = {"node_join_facts": {"joined": True, "computer_name": "WIN1", "cni": {}}}
-PLAIN = {"node_join_facts": {"joined": False, "computer_name": "WIN1", "cni": {}}}
+JOINED = {"node_join_info": {"joined": True, "computer_name": "WIN1", "cni": {}}}
+PLAIN = {"node_join_info": {"joined": False, "computer_name": "WIN1", "cni": {}}}
 KNOWN = {"nodes": {"win1": {"version": "v1.34.4"}}}
 UNKNOWN = {"nodes": {"other": {"version": "v1.34.4"}}}
 MINOR = "Refuse another minor version of Kubernetes on a live node"
@@ -91,9 +91,9 @@ def pods(*revisions: str) -> dict[str, t.Any]:
         ({"node_prepare_converged": DEFERRED}, True),
         ({"node_prepare_converged": {"skipped": True}, "node_join_converged": DEFERRED}, True),
         # Another network, where the join is part of the run.
-        ({"node_join_facts": {"cni": {**SAME, "network": "flannel.4096"}}, "node_join_converged": {}}, True),
-        ({"node_join_facts": {"cni": {**SAME, "network": "flannel.4096"}}}, False),
-        ({"node_join_facts": {"cni": SAME}, "node_join_converged": {}}, False),
+        ({"node_join_info": {"cni": {**SAME, "network": "flannel.4096"}}, "node_join_converged": {}}, True),
+        ({"node_join_info": {"cni": {**SAME, "network": "flannel.4096"}}}, False),
+        ({"node_join_info": {"cni": SAME}, "node_join_converged": {}}, False),
         # A pod of the network that was made of a former DaemonSet.
         ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "b")}, False),
         ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "z")}, True),
@@ -123,7 +123,7 @@ def test_no_node_is_drained_by_a_machines_own_word(
         "node_join_drain_problem",
         inventory_hostname="one",
         ansible_host="10.0.0.1",
-        node_join_facts={**JOINED["node_join_facts"], "self_named": self_named},
+        node_join_info={**JOINED["node_join_info"], "self_named": self_named},
         node_join_cluster={"nodes": {"win1": {"addresses": addresses}}},
         node_prepare_converged=DEFERRED if left else {},
     )
@@ -176,7 +176,7 @@ def chosen(name: str, **variables: t.Any) -> list[str]:
     """The hosts that a task of choose.yml loops over; `gone` failed between the survey and now."""
     play = {"ansible_play_hosts_all": [*FLEET], "ansible_play_hosts": [host for host in FLEET if host != "gone"]}
     found = templar(["node_maintenance"], {"hostvars": FLEET, "groups": {}, **play, **variables})
-    return list(found.template(trust_as_template(task("node_maintenance", "choose.yml", name)["loop"])))
+    return list(found.template(trust_as_template(task("node_maintenance", "select.yml", name)["loop"])))
 
 
 def test_nodes_that_an_earlier_run_left_come_first() -> None:
@@ -185,7 +185,7 @@ def test_nodes_that_an_earlier_run_left_come_first() -> None:
 
 def test_only_nodes_that_have_work_are_drained() -> None:
     batch = [{"node": "a", "work": True}, {"node": "b", "work": False}, {"node": "c", "work": True}]
-    drains = task("node_maintenance", "begin.yml", "Cordon and drain")
+    drains = task("node_maintenance", "drain.yml", "Cordon and drain")
     for nodes, drained in ((batch, ["a", "c"]), (batch[1:2], [])):
         known = templar(["node_maintenance"], {"node_maintenance_batch": nodes, "node_maintenance_drain": True})
         assert known.template(trust_as_template(drains["winkube.node.nodes_drain"]["nodes"])) == drained
@@ -209,8 +209,8 @@ def test_a_play_of_machines_that_are_no_nodes_chooses_nobody(tmp_path: pathlib.P
     role = {"name": "winkube.node.node_maintenance"}
     member = {"node_maintenance_member": "{{ inventory_hostname == 'nobody' }}"}
     tasks = [
-        {"ansible.builtin.import_role": {**role, "tasks_from": "survey"}, "vars": member},
-        {"ansible.builtin.import_role": {**role, "tasks_from": "choose"}},
+        {"ansible.builtin.import_role": {**role, "tasks_from": "inspect"}, "vars": member},
+        {"ansible.builtin.import_role": {**role, "tasks_from": "select"}},
         {"ansible.builtin.assert": {"that": "groups['node_maintenance_chosen'] is not defined"}},
     ]
     play = {"hosts": "all", "gather_facts": False, "connection": "local", "tasks": tasks}

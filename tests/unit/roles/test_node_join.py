@@ -30,7 +30,7 @@ CLUSTER = {
 def known(**variables: t.Any) -> Templar:
     """What templates see on a host that is about to join."""
     facts = {"computer_name": "WIN1", "cni": {}}
-    run = {"node_join_cluster": CLUSTER, "node_join_facts": facts, "node_join_tokens": {"tokens": {"win1": "a.b"}}}
+    run = {"node_join_cluster": CLUSTER, "node_join_info": facts, "node_join_tokens": {"tokens": {"win1": "a.b"}}}
     return templar(ROLES, {"inventory_hostname": "win1", "groups": {}, "hostvars": {}, **run, **variables})
 
 
@@ -58,7 +58,7 @@ def test_a_node_joins_at_the_endpoint_that_it_is_given() -> None:
 
 
 def test_machines_are_asked_about_the_endpoint_that_they_will_use() -> None:
-    asked = task("node_join", "facts.yml")["winkube.node.join_facts"]
+    asked = task("node_join", "info.yml")["winkube.node.join_info"]
     found = known(node_join_api_server="10.3.0.1:6443", windows_settings_hosts={"a": "10.3.0.1"})
     options = {name: value(found, asked[name].strip()[2:-2]) for name in ("cluster_server", "api_server", "hosts")}
     assert options == {"cluster_server": TOLD, "api_server": "10.3.0.1:6443", "hosts": {"a": "10.3.0.1"}}
@@ -70,7 +70,7 @@ def test_machines_are_asked_about_the_endpoint_that_they_will_use() -> None:
 )
 def test_a_clock_that_is_far_off_is_refused(skew: float, limit: int, accepted: bool) -> None:
     facts = {"computer_name": "WIN1", "cni": {}, "clock_skew": skew}
-    found = known(node_join_facts=facts, node_join_clock_skew_limit=limit)
+    found = known(node_join_info=facts, node_join_clock_skew_limit=limit)
     (check,) = (
         one["ansible.builtin.assert"]
         for one in yaml.safe_load((ROLES_FOLDER / "node_join/tasks/converge.yml").read_text(encoding="utf-8"))
@@ -78,7 +78,7 @@ def test_a_clock_that_is_far_off_is_refused(skew: float, limit: int, accepted: b
     )
     assert bool(value(found, check["that"])) is accepted
     # A preparation that set the clock has the last word.
-    set_right = known(node_join_facts=facts, node_prepare_converged={"clock_skew": 0.1})
+    set_right = known(node_join_info=facts, node_prepare_converged={"clock_skew": 0.1})
     assert value(set_right, check["that"])
 
 
@@ -89,7 +89,7 @@ def test_a_node_is_deleted_only_where_its_machine_is_new_and_that_was_asked_for(
     deletes = task("node_join", "join.yml", "Delete the node of a machine that joins anew")
     assert deletes["kubernetes.core.k8s"]["state"] == "absent"
     found = known(
-        node_join_facts={"joined": joined, "computer_name": "WIN1", "cni": {}},
+        node_join_info={"joined": joined, "computer_name": "WIN1", "cni": {}},
         node_join_is_ready=ready,
         node_join_rejoin=rejoin,
     )

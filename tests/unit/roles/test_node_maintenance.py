@@ -32,12 +32,12 @@ def test_a_rollout_stops_when_more_nodes_have_failed_than_are_allowed(
         node_maintenance_max_failed=limit,
         ansible_check_mode=dry,
     )
-    assert holds(found, task("node_maintenance", "gate.yml")["when"]) is stops
+    assert holds(found, task("node_maintenance", "check_limit.yml")["when"]) is stops
 
 
 @pytest.mark.parametrize(("grace_period", "argument"), [(-1, "left out"), (0, 0), (30, 30), ("0", "0")])
 def test_pods_get_their_own_grace_period_unless_another_one_is_given(grace_period: object, argument: object) -> None:
-    arguments = task("node_maintenance", "begin.yml", "Cordon and drain")["winkube.node.nodes_drain"]
+    arguments = task("node_maintenance", "drain.yml", "Cordon and drain")["winkube.node.nodes_drain"]
     found = known(node_maintenance_grace_period=grace_period)
     # The same text, with a value that can be seen in place of the one that leaves the argument out.
     text = arguments["grace_period"].replace("omit", "'left out'")
@@ -55,7 +55,7 @@ def test_pods_get_their_own_grace_period_unless_another_one_is_given(grace_perio
     ],
 )
 def test_nothing_is_done_on_a_node_that_is_not_drained(drained: dict[str, t.Any], stops: bool) -> None:
-    stop = task("node_maintenance", "begin.yml", "Stop at a node that is not drained")["when"]
+    stop = task("node_maintenance", "drain.yml", "Stop at a node that is not drained")["when"]
     found = {"node_maintenance_drained": drained, "node_maintenance_drain": True}
     assert holds(known(**found), stop) is stops
     assert not holds(known(**{**found, "node_maintenance_drain": False}), stop)
@@ -63,7 +63,9 @@ def test_nothing_is_done_on_a_node_that_is_not_drained(drained: dict[str, t.Any]
 
 
 def test_only_nodes_that_were_rebooted_have_to_report_anew() -> None:
-    arguments = task("node_maintenance", "end.yml", "Wait until the nodes and their HostProcess DaemonSets are ready")
+    arguments = task(
+        "node_maintenance", "restore.yml", "Wait until the nodes and their HostProcess DaemonSets are ready"
+    )
     fleet = {
         "one": NOTES,
         "two": {**NOTES, "node": "n-two", "rebooted": False},
@@ -81,8 +83,8 @@ def test_only_nodes_that_were_rebooted_have_to_report_anew() -> None:
 
 
 def test_cordons_are_lifted_for_the_owner_that_made_them() -> None:
-    begin = task("node_maintenance", "begin.yml", "Cordon and drain")["winkube.node.nodes_drain"]
-    end = task("node_maintenance", "end.yml", "Uncordon")["winkube.node.nodes_uncordon"]
+    begin = task("node_maintenance", "drain.yml", "Cordon and drain")["winkube.node.nodes_drain"]
+    end = task("node_maintenance", "restore.yml", "Uncordon")["winkube.node.nodes_uncordon"]
     found = known(node_maintenance_owner="patch_nodes")
     assert rendered(found, begin["owner"]) == rendered(found, end["owner"]) == "patch_nodes"
 
@@ -98,7 +100,7 @@ def test_cordons_are_lifted_for_the_owner_that_made_them() -> None:
     ],
 )
 def test_a_node_that_nobody_says_was_uncordoned_is_a_failure(answer: dict[str, t.Any], stops: bool) -> None:
-    stop = task("node_maintenance", "end.yml", "Stop at a node that is not uncordoned")["when"]
+    stop = task("node_maintenance", "restore.yml", "Stop at a node that is not uncordoned")["when"]
     found = {"node_maintenance_uncordoned": answer, "node_maintenance_drain": True}
     assert holds(known(**found), stop) is stops
     assert not holds(known(**{**found, "node_maintenance_drain": False}), stop)
@@ -116,7 +118,7 @@ def test_a_node_that_nobody_says_was_uncordoned_is_a_failure(answer: dict[str, t
 def test_the_notes_of_a_failed_node_say_whether_it_is_cordoned(
     before: bool, drained: dict[str, t.Any], by_this_run: bool
 ) -> None:
-    notes = task("node_maintenance", "failed.yml")["ansible.builtin.set_fact"]["node_maintenance_state"]
+    notes = task("node_maintenance", "mark_failed.yml")["ansible.builtin.set_fact"]["node_maintenance_state"]
     found = known(
         node_maintenance_state={**NOTES, "cordoned": before},
         node_maintenance_drained=drained,

@@ -80,7 +80,7 @@ _READS = {
     *("winkube.node.drift_report", "winkube.node.patch_report"),
     *("winkube.node.node_prepare/bundle", "winkube.node.node_prepare/resources"),
     *("winkube.node.node_join/check", "winkube.node.node_join/resources"),
-    *("winkube.node.node_maintenance/survey", "winkube.node.node_maintenance/choose"),
+    *("winkube.node.node_maintenance/inspect", "winkube.node.node_maintenance/select"),
 }
 
 
@@ -107,7 +107,7 @@ def test_a_play_that_looks_does_so_in_check_mode(playbook: str, play: str, looks
     assert {work(task) for task in tasks if task.get("check_mode") is True} == looks
 
 
-def test_the_survey_of_the_cluster_cordons_nothing() -> None:
-    for task in tasks_of(ROLES / "node_maintenance" / "tasks" / "survey.yml"):
+def test_inspecting_the_cluster_cordons_nothing() -> None:
+    for task in tasks_of(ROLES / "node_maintenance" / "tasks" / "inspect.yml"):
         if "winkube.node.nodes_drain" in task:
             assert task["check_mode"] is True

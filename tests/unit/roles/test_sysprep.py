@@ -10,7 +10,7 @@ from unit.roles.templates import ROLES, task, templar, value
 
 def test_every_variable_reaches_the_module() -> None:
     defaults = yaml.safe_load((ROLES / "sysprep" / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    arguments = task("sysprep", "main.yml")["winkube.node.generalize"]
+    arguments = task("sysprep", "main.yml")["winkube.node.sysprep"]
     # A value that no default has: what is not passed on, or is fixed, would show.
     known = templar(["sysprep"], {name: f"the user's {name}" for name in defaults})
     told = {name: value(known, str(text).strip()[2:-2]) for name, text in arguments.items()}

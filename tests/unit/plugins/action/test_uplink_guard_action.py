@@ -21,7 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
-OPTIONS = {"state": "started", "guard": {}, "network_timeout": 3600, "settle": 15.0, "timeout": 120}
+OPTIONS = {"state": "present", "guard": {}, "network_timeout": 3600, "settle": 15.0, "timeout": 120}
 UPLINK = {"static": True, "gateway": "127.0.0.254", "dns": ["127.0.0.250"], "routes": []}
 
 
@@ -109,7 +109,7 @@ def test_a_dry_run_leaves_no_guard(node: GuardedNode) -> None:
 @pytest.mark.parametrize(("timeout", "warns"), [(0, False), (120, True)])
 def test_a_guard_that_waits_on_is_told_to_whoever_waited(node: GuardedNode, timeout: int, warns: bool) -> None:
     started = run(node)
-    finished = run(node, state="finished", guard=started["guard"], timeout=timeout)
+    finished = run(node, state="absent", guard=started["guard"], timeout=timeout)
     assert (finished["guard"], finished["changed"]) == (started["guard"], False)
     assert ("warnings" in finished) is warns
 
@@ -117,15 +117,15 @@ def test_a_guard_that_waits_on_is_told_to_whoever_waited(node: GuardedNode, time
 def test_a_guard_that_is_gone_is_followed_by_another_one(node: GuardedNode) -> None:
     started = run(node)
     node.state = "lost"
-    finished = run(node, state="finished", guard=started["guard"])
+    finished = run(node, state="absent", guard=started["guard"])
     assert finished["guard"]["key"] not in ("", started["guard"]["key"])
     assert finished["warnings"][0].endswith("a new guard is there")
-    dry = run(node, check_mode=True, state="finished", guard=started["guard"])
+    dry = run(node, check_mode=True, state="absent", guard=started["guard"])
     assert dry["guard"] == {}
     assert "ended before its time" in dry["warnings"][0]
 
 
 def test_nothing_is_asked_where_there_was_no_guard(node: GuardedNode) -> None:
-    assert run(node, state="finished") == {"changed": False, "guard": {}, "changes": [], "remote_commands": 0}
-    with pytest.raises(ResourceError, match="wanted what state started returned"):
-        run(node, state="finished", guard={"key": "k"})
+    assert run(node, state="absent") == {"changed": False, "guard": {}, "changes": [], "remote_commands": 0}
+    with pytest.raises(ResourceError, match="wanted what state present returned"):
+        run(node, state="absent", guard={"key": "k"})

@@ -18,26 +18,26 @@ from simulator.windows import certificate_store
 
 
 def test_windows_says_when_it_is_sealed_not_sysprep() -> None:
-    calls = {call.id: call for call in sysprep.generalize_calls(["C:\\Windows\\Temp\\*"], None, 1800)}
+    calls = {call.id: call for call in sysprep.sysprep_calls(["C:\\Windows\\Temp\\*"], None, 1800)}
     assert calls["sealed"].until == {"value": sysprep.SEALED}
     assert calls["sysprep"].arguments == ("/oobe", "/generalize", "/mode:vm", "/quiet", "/quit")
     assert calls["sysprep"].long
 
 
 def test_a_machine_that_is_sealed_is_left_alone() -> None:
-    order = [call.id for call in sysprep.generalize_calls([], None, 60)]
+    order = [call.id for call in sysprep.sysprep_calls([], None, 60)]
     assert order.index("stop-if-sealed") < order.index("sysprep")
 
 
 def test_the_azure_agent_is_waited_for_only_where_it_is() -> None:
-    calls = {call.id: call for call in sysprep.generalize_calls([], "C:\\unattend.xml", 60)}
+    calls = {call.id: call for call in sysprep.sysprep_calls([], "C:\\unattend.xml", 60)}
     assert calls["agent-RdAgent"].on_error == "continue"
     assert calls["wait-RdAgent"].needs == ("agent-RdAgent",)
     assert calls["sysprep"].arguments[-1] == "/unattend:C:\\unattend.xml"
 
 
 def test_an_image_holds_no_token_of_a_join_that_was_cut_off() -> None:
-    calls = {call.id: call for call in sysprep.generalize_calls([], None, 60)}
+    calls = {call.id: call for call in sysprep.sysprep_calls([], None, 60)}
     removed = {str(call.parameters.get("Path")) for call in calls.values() if call.command == "Remove-Item"}
     assert set(kubeadm.LEFTOVERS) <= removed
 
@@ -103,11 +103,11 @@ def test_what_is_seen_of_a_machine(
 
 
 def test_cloudbase_init_starts_as_before_from_right_before_sysprep() -> None:
-    order = [call.id for call in sysprep.generalize_calls([], None, 60, "auto")]
+    order = [call.id for call in sysprep.sysprep_calls([], None, 60, "auto")]
     assert order.index("cloudbase-start-mode") == order.index("sysprep") - 2
-    calls = {call.id: call for call in sysprep.generalize_calls([], None, 60, "delayed-auto")}
+    calls = {call.id: call for call in sysprep.sysprep_calls([], None, 60, "delayed-auto")}
     assert calls["cloudbase-start-mode"].arguments == ("config", "cloudbase-init", "start=", "delayed-auto")
-    assert not [call for call in sysprep.generalize_calls([], None, 60) if "cloudbase" in call.id]
+    assert not [call for call in sysprep.sysprep_calls([], None, 60) if "cloudbase" in call.id]
 
 
 def test_sysprep_s_own_log_says_why_it_failed() -> None:
@@ -149,7 +149,7 @@ def test_what_the_collection_writes_of_credentials_is_found() -> None:
 
 
 def test_credentials_go_before_the_machine_is_generalized_and_not_in_silence() -> None:
-    calls = sysprep.generalize_calls([], None, 60, secrets=["C:\\a", "C:\\b"])
+    calls = sysprep.sysprep_calls([], None, 60, secrets=["C:\\a", "C:\\b"])
     order = [call.id for call in calls]
     assert order.index("stop-if-sealed") < order.index("secret-0") < order.index("secret-1") < order.index("sysprep")
     assert all(call.on_error == "stop" for call in calls if call.id.startswith("secret-"))

@@ -29,7 +29,7 @@ def test_an_unknown_variable_that_may_be_a_secret_is_not_shown() -> None:
 
 
 def test_what_roles_set_for_themselves_is_known() -> None:
-    assert preflight.unknown_variables(dict.fromkeys(["node_join_facts", "cni_conf", "node_join_tokens"]), ROLES) == []
+    assert preflight.unknown_variables(dict.fromkeys(["node_join_info", "cni_conf", "node_join_tokens"]), ROLES) == []
 
 
 @pytest.mark.parametrize(

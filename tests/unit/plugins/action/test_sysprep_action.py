@@ -15,7 +15,7 @@ import pytest
 from unit.direct_node import DirectNode
 from unit.fake_node import FakeTime
 
-from ansible_collections.winkube.node.plugins.action import generalize as action
+from ansible_collections.winkube.node.plugins.action import sysprep as action
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
@@ -105,7 +105,7 @@ def test_it_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch, clo
         node = Sealed()
         result = Listening(port.getsockname()[1]).perform(OPTIONS, t.cast("t.Any", node))
     assert result["generalized"]
-    assert node.ran == ["generalize", "shut down"]
+    assert node.ran == ["sysprep", "shut down"]
     assert closes_after <= time.now < closes_after + 5
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module generalize: see plugins/modules/generalize.yml."""
+"""Action of the module sysprep: see plugins/modules/sysprep.yml."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ActionModule(NodeAction):
             unattend = unattend or machine.cloudbase_unattend
             if not unattend:
                 warnings.append(f"{node.name}: {sysprep.CLOUDBASE} has no Unattend.xml; the image starts without one")
-        calls = sysprep.generalize_calls(
+        calls = sysprep.sysprep_calls(
             options["clean_paths"],
             unattend,
             options["timeout"],
@@ -52,12 +52,12 @@ class ActionModule(NodeAction):
             self._secrets(node, options["registry_config_dir"]) if options["registry_credentials"] == "remove" else (),
             removals,
         )
-        seen = node.run(Batch(calls=calls), step="generalize")
+        seen = node.run(Batch(calls=calls), step="sysprep")
         sealed_before = seen.stopped is not None and seen.stopped.id == "stop-if-sealed"
         if seen.stopped is not None and not sealed_before:
             error = seen[seen.stopped.id].error
             why = sysprep.reason(node.observe(sysprep.log_calls(), step="read sysprep's logs"))
-            raise NodeError(f"{node.name}: generalize: {seen.stopped.id}: {error}; sysprep says:\n{why}")
+            raise NodeError(f"{node.name}: sysprep: {seen.stopped.id}: {error}; sysprep says:\n{why}")
         last = sysprep.shutdown_calls(
             machine.listeners, reset_winrm=options["reset_winrm"], shutdown=options["shutdown"]
         )
@@ -109,7 +109,7 @@ class ActionModule(NodeAction):
         try:
             hosts, files = sysprep.registry_files(node.observe(sysprep.registry_calls(folder), step=step))
         except ValueError as error:
-            raise NodeError(f"{node.name}: generalize: {error}") from None
+            raise NodeError(f"{node.name}: sysprep: {error}") from None
         if hosts:
             files += sysprep.sending(node.observe((sysprep.content_call(hosts),), step=step, private=True))
         return files
@@ -129,5 +129,5 @@ class ActionModule(NodeAction):
             raise NodeError(f"{node.name}: a cluster node is not generalized ({join_state.KUBELET_CONF} exists)")
         found = image_proxies.findings(seen) if options["proxy_credentials"] != "keep" else []
         if found and options["proxy_credentials"] == "refuse":
-            raise NodeError(f"{node.name}: generalize: {image_proxies.refusal(found)}")
+            raise NodeError(f"{node.name}: sysprep: {image_proxies.refusal(found)}")
         return sysprep.look(seen), tuple(finding.removal for finding in found)
