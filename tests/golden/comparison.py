@@ -12,8 +12,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 UPDATE = "WINKUBE_GOLDEN"
 _NO_DATA = {"README.md", "comparison.py"}
-_OTHERS = ("outcomes/",)
-"""Folders of what no role writes."""
+OTHERS = ("outcomes", "resources", "changes")
+"""Folders of what no role writes, and no other program reads."""
 
 
 def path(name: str) -> Path:
@@ -21,11 +21,17 @@ def path(name: str) -> Path:
     return FOLDER / name
 
 
-def recorded() -> set[str]:
-    """Return the names of the golden files that roles write."""
+def recorded(folder: str = "") -> set[str]:
+    """Return the names of the golden files in a folder; by default, of all that roles write.
+
+    Args:
+        folder: one of `OTHERS`.
+    """
     found = {file.relative_to(FOLDER).as_posix() for file in FOLDER.rglob("*") if file.is_file()}
     names = {name for name in found if name not in _NO_DATA and "__pycache__" not in name}
-    return {name for name in names if not name.startswith(_OTHERS)}
+    if folder:
+        return {name for name in names if name.startswith(f"{folder}/")}
+    return {name for name in names if name.partition("/")[0] not in OTHERS}
 
 
 def compare(rendered: Mapping[str, str]) -> str:
