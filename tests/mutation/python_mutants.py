@@ -175,7 +175,9 @@ class _Finder(ast.NodeVisitor):
             if keyword.arg is not None:
                 start = self._offset(keyword.lineno, keyword.col_offset)
                 self._drop(start, self._end(keyword.value), "drop argument")
-        self.generic_visit(node)
+        # The first argument of a cast is a type.
+        is_cast = self._source(node.func) in ("cast", "t.cast", "typing.cast")
+        self._visit_all([node.func, *node.args[is_cast:], *node.keywords])
 
     def _drop_each(self, items: Sequence[ast.expr], operator: str) -> None:
         for item in items:
@@ -212,7 +214,9 @@ class _Finder(ast.NodeVisitor):
         self._replace(node, "continue", "continue/break")
 
     def visit_Return(self, node: ast.Return) -> None:
-        if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+        # False has its own change; for a condition None is the same.
+        is_false = isinstance(node.value, ast.Constant) and (node.value.value is None or node.value.value is False)
+        if node.value is not None and not is_false:
             self._replace(node, "return None", "return none")
         self.generic_visit(node)
 

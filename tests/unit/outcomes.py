@@ -8,12 +8,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
 from golden import comparison
+
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call
 
 FOLDER = "outcomes"
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
@@ -60,11 +63,20 @@ def check(name: str, outcomes: Mapping[str, object]) -> None:
         name: the golden file, without folder and extension.
         outcomes: results by the name of their case.
     """
-    text = yaml.dump(plain(outcomes), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    text = yaml.dump(plain(outcomes), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
     difference = comparison.compare({f"{FOLDER}/{name}.yaml": text})
     assert not difference, difference
 
 
-def calls(found: Any) -> list[Any]:
-    """Return calls as the node reads them, and what only the controller knows of them."""
-    return [{**call.to_wire(), **{name: True for name in ("private", "long") if getattr(call, name)}} for call in found]
+def calls(found: Iterable[Call]) -> list[str]:
+    """Return calls in one line each: id, command, and the rest as the node reads it, and `private` and `long`.
+
+    Args:
+        found: the calls.
+    """
+    lines = []
+    for call in found:
+        wire = call.to_wire() | {name: True for name in ("private", "long") if getattr(call, name)}
+        call_id, command = wire.pop("id"), wire.pop("command")
+        lines.append(f"{call_id}: {command} {json.dumps(wire, ensure_ascii=False)}")
+    return lines

@@ -56,8 +56,8 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
         told = f"{name}: {len(bad)} of {len(entries)} patches are not installed"
         shown.update(failed=True, msg=f"{told}\n{table(entries)}")
     elif waits and may_reboot and not check_mode:
-        limit = f"after {run.reboots} reboots" if run.reboots else "and max_reboots is 0"
-        text = f"{name}: the update stack still waits for a reboot {limit} (max_reboots)"
+        limit = f"after {run.reboots} reboots (max_reboots)" if run.reboots else "and max_reboots is 0"
+        text = f"{name}: the update stack still waits for a reboot {limit}"
         shown.update(failed=True, msg=f"{text}\n{table(entries)}")
     return shown
 

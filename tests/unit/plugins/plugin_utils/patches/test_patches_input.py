@@ -11,6 +11,7 @@ import typing as t
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit import outcomes
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.input import (
     check_sources,
@@ -100,10 +101,66 @@ def test_what_cannot_be_is_refused_by_name(case: str) -> None:
     assert "patches[1]" in str(caught.value) or case == "a file that is not there"
 
 
+MORE_REFUSED: dict[str, t.Any] = {
+    "an unknown key of a companion": {**FILE, "requires": [{"url": URL, "kb": 1}]},
+    "a companion as text": {**FILE, "requires": ["kb5043080.msu"]},
+    "a cab as companion": {**FILE, "requires": [{"url": "https://h/base.cab", "sha256": SHA}]},
+    "companions of nothing": {"kb": 5046616, "requires": [FILE]},
+    "arguments without a file": {"kb": 5046616, "arguments": ["/q"]},
+    "test-signed without a file": {"kb": 5046616, "test_signed": False},
+    "arguments as text": {**FILE, "url": "https://h/kb5046616.exe", "arguments": "/q"},
+    "arguments of objects": {**FILE, "url": "https://h/kb5046616.exe", "arguments": [{}]},
+    "a number with a word": {"kb": "KB5046616 for x64"},
+    "a build with letters": {"kb": 5046616, "build": "20348.x"},
+    "a long build": {"kb": 5046616, "build": "203480.1"},
+    "a long name": {**FILE, "url": f"https://h/{'a' * 148}.msu", "kb": 5046616},
+    "a URL with a password": {**FILE, "url": "ftp://user:secret@h/kb5046616.msu?sig=secret"},
+}
+ACCEPTED: dict[str, tuple[t.Any, str]] = {
+    "a number": (5046616, ""),
+    "an unknown number": ("kb999999", ""),
+    "a name and a build": ({"kb": "KB5046616", "name": "November", "build": " 10.0.20348.2900 "}, ""),
+    "empty keys": ({"kb": 5046616, "sha256": "", "requires": [], "arguments": None, "windows": None}, ""),
+    "a file": ({**FILE, "package": "*x*", "windows": ["2022", "23H2"], "test_signed": False}, ""),
+    "a file with a checkpoint": ({**FILE, "requires": [{"url": "https://h/kb5043080.MSU", "sha256": SHA}]}, ""),
+    "an exe": ({**FILE, "url": "https://h/fix.exe", "build": "20348.1"}, ""),
+    "an exe with arguments": ({**FILE, "url": "https://h/kb5046616.exe", "arguments": ["/x", 1]}, ""),
+    "an exe without arguments": ({**FILE, "url": "https://h/kb5046616.exe", "arguments": []}, ""),
+    "for tests": ({**FILE, "url": "https://h/kb5046616-InstallForTestingPurposesOnly.exe"}, ""),
+    "a file at a mirror": ({"file": "a/kb5046616.cab", "sha256": f" SHA256:{SHA.upper()} "}, "http://h/m/?sig=s"),
+    "a URL beside a mirror": (FILE, "http://mirror/"),
+    "a longest name": ({**FILE, "url": f"https://h/{'a' * 147}.msu", "kb": 5046616}, ""),
+    "one Windows": ({"kb": 5046616, "windows": 2022}, ""),
+}
+
+
+def test_entries_are_read_or_refused_in_full() -> None:
+    found: dict[str, t.Any] = {name: one(entry, source) for name, (entry, source) in ACCEPTED.items()}
+    refused = {name: entry for name, (entry, _accepted) in REFUSED.items()} | MORE_REFUSED
+    for name, entry in refused.items():
+        with pytest.raises(ResourceError) as caught:
+            one(entry)
+        found[name] = caught.value
+    outcomes.check("patches/entries", found)
+
+
 def test_a_refused_url_is_shown_without_its_signature() -> None:
     with pytest.raises(ResourceError) as caught:
         one({**FILE, "url": "ftp://user:secret@h/kb5046616.msu?sig=secret"})
     assert "secret" not in str(caught.value)
+
+
+def test_files_of_the_controller_are_found(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "kb5046616.cab"
+    path.write_bytes(b"x")
+    for file, source in ((path.name, ""), (str(path), "/nowhere"), (path.name, str(tmp_path))):
+        (found,) = read_patches([{"file": file, "sha256": SHA}], source, lambda name: str(tmp_path / name))
+        assert found.file is not None
+        assert (found.file.local, found.file.url, found.file.extension) == (str(path), "", ".cab")
+    with pytest.raises(ResourceError) as caught:
+        one({"file": "other.cab", "sha256": SHA}, str(tmp_path))
+    missing = f"'{tmp_path}/other.cab' is not accepted; there is no such file on the controller, or it cannot be read"
+    assert str(caught.value) == f"patches[0].file: {missing}"
 
 
 def test_a_patch_is_wanted_once_for_each_version() -> None:

@@ -1,0 +1,387 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whole runs of patching before a node of answers: what is asked and done in which order, and what is reported."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from unit import outcomes
+from unit.patch_cases import UPDATE
+from unit.patch_observations import QUIET, failed, job, ok, seen, value
+
+from ansible_collections.winkube.node.plugins.plugin_utils.patches import observe, report
+from ansible_collections.winkube.node.plugins.plugin_utils.patches import run as patch_run
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.files import FileRules
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
+from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import PatchOptions, PatchRun
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
+    Batch,
+    Call,
+    CallResult,
+    Observation,
+    Progress,
+)
+
+PUBLIC = Patch(name="KB5046616", kb="KB5046616")
+FIX = Patch(
+    name="fix", kb="KB5999001", file=PatchFile(name="fix.msu", sha256="0" * 64, url="https://u:p@h/fix.msu?s=1")
+)
+CAB = Patch(name="cab", kb="KB5999002", file=PatchFile(name="fix.cab", sha256="1" * 64, url="https://h/fix.cab"))
+JOB = {"started": 1, observe.PID: 77}
+ABSENT = ok({"exists": False})
+LOOK = "look at the patches"
+
+
+class Answers:
+    """A node that gives prepared answers, and notes what it is asked.
+
+    Args:
+        looks: one for each look at the patches; the last one stays.
+        runs: one for each batch.
+        jobs: one for each start of Windows Update.
+        lines: one for each search for a job.
+    """
+
+    name = "node-1"
+    remote_commands = 0
+
+    def __init__(
+        self,
+        *looks: Observation,
+        runs: Sequence[Observation | Exception] = (),
+        jobs: Sequence[Mapping[str, Any] | None] = (),
+        lines: Sequence[str] = (),
+    ) -> None:
+        self.looks, self.runs, self.jobs, self.lines = list(looks), list(runs), list(jobs), list(lines)
+        self.on_progress: Any = None
+        self.noted: list[str] = []
+
+    def observe(self, calls: Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        usual = {call.id for call in observe.calls([PUBLIC, FIX])} if step == LOOK else set()
+        ids = " ".join(call.id for call in calls if call.id not in usual)
+        self.noted.append(f"{step}: {ids}")
+        if step == LOOK:
+            return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if step == "start Windows Update":
+            line = self.lines.pop(0)
+            return Observation(calls={"wu.job": ok({"Line": line}) if line else ok()})
+        return Observation()
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False, system: bool = False) -> Observation:
+        key = str(batch.key).partition("-")[0]
+        self.noted.append(f"{step} ({key}, system {system}): {' '.join(call.id for call in batch.calls)}")
+        for call in batch.calls:
+            if call.id in ("wu.waited", "p0.get-0.download-0", "p1.install", "p0.install", "sweep"):
+                self.on_progress(Progress(id=call.id, done=1, total=2))
+        found = self.runs.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def start_job(self, name: str, arguments: Mapping[str, Any], key: str, *, step: str) -> Mapping[str, Any] | None:
+        self.noted.append(f"{step}: {name}, {key.rpartition('-wu-')[0]}, {arguments['accept_list']}")
+        return self.jobs.pop(0)
+
+    def wait(self, key: str, *, step: str) -> Observation:
+        self.noted.append(f"{step}: {key}")
+        return Observation()
+
+    def forget(self, keys: Iterable[str]) -> None:
+        self.noted += [f"forget {key}" for key in keys]
+
+    def reboot(self, *, step: str = "") -> None:
+        self.noted.append(step)
+
+
+def windows(ubr: int = 2700, build: int = 20348, pending: str = "", kind: str = "Server") -> CallResult:
+    values = [build, ubr, "Windows Server 2022 Datacenter", kind, "a", "a", ["x"] if pending == "files" else None]
+    keys = [{"key_exists": pending == name} for name in ("servicing", "update")]
+    return ok(*map(value, values), *keys)
+
+
+def look(*kbs: str, ubr: int = 2700, pending: str = "", **more: CallResult) -> Observation:
+    """Return a look at a node on which these patches are installed."""
+    found = {"files": ABSENT, "hotfixes": ok(*({"HotFixID": kb} for kb in kbs)), **more}
+    base = seen(**found)
+    return Observation(calls={**base.calls, "node.header": windows(ubr, pending=pending)})
+
+
+def wanted(*installed: str, **more: CallResult) -> Observation:
+    return look(*installed, **more)
+
+
+def updated(*, reboot: bool = False, **more: Any) -> dict[str, CallResult]:
+    text = job(finished=1, updates={"1": UPDATE}, reboot_required=reboot, **more)
+    return {"wu.waited": ok(), "wu.answer": ok(text)}
+
+
+def installed(*numbers: int, code: int = 0) -> dict[str, CallResult]:
+    found: dict[str, CallResult] = {}
+    for number in numbers:
+        found[f"p{number}.have-0"] = ok()
+        found[f"p{number}.install"] = ok(exit_code=code, seconds=61.25)
+    return found
+
+
+def answer(*parts: Mapping[str, CallResult]) -> Observation:
+    return Observation(calls={call: result for part in parts for call, result in part.items()})
+
+
+DISABLED = ok(*QUIET[:3], {"value": 4}, {"value": 4}, {"value": 3})
+MARKED = ok(*QUIET[:2], {"values": {"BITS": {"value": "Disabled"}}}, *QUIET[3:])
+CACHED = ok({"path": observe.CACHE, "exists": True})
+LEFT = ok({"Name": "patches-1.claim", "PSIsContainer": False}, {"Name": "patches-wu-2", "PSIsContainer": True})
+AT_WORK = {
+    "left": LEFT,
+    "jobs": ok({"Path": f"{observe.FOLDER}\\patches-wu-2\\j1", "Line": job(ansible_async_watchdog_pid=7)}),
+    "shells": ok({"Id": 7}),
+}
+ENDED = {"left": ok(*({"Name": f"patches-1.{kind}", "PSIsContainer": False} for kind in ("claim", "json")))}
+LOST = BatchLost("node-1: install patches: lost", None)
+
+
+@dataclasses.dataclass
+class Case:
+    patches: Sequence[Patch]
+    node: Answers
+    options: PatchOptions = dataclasses.field(default_factory=lambda: PatchOptions(settle=0.1))
+
+
+def options(**more: Any) -> PatchOptions:
+    return PatchOptions(**{"settle": 0.1, **more})
+
+
+def cases() -> dict[str, Case]:
+    signed = dataclasses.replace(FIX, test_signed=True)
+    turned_on = answer({"p0.testsigning": ok(exit_code=0), **installed(0)})
+    staged = answer(installed(0, code=3010))
+    return {
+        "nothing to do": Case([PUBLIC, FIX], Answers(look(PUBLIC.kb, FIX.kb))),
+        "an empty list": Case([], Answers(look())),
+        "check mode": Case([PUBLIC, FIX], Answers(look(FIX.kb, pending="update")), options(check_mode=True)),
+        "check mode, where work is going on": Case([PUBLIC], Answers(look(**AT_WORK)), options(check_mode=True)),
+        "check mode without reboots": Case(
+            [PUBLIC], Answers(look(PUBLIC.kb, pending="update")), options(check_mode=True, may_reboot=False)
+        ),
+        "a public patch and a reboot": Case(
+            [PUBLIC],
+            Answers(look(), look(PUBLIC.kb, ubr=2849), runs=[answer(updated(reboot=True))], jobs=[JOB]),
+        ),
+        "a public patch, disabled services": Case(
+            [PUBLIC],
+            Answers(
+                look(registry=DISABLED),
+                look(PUBLIC.kb, registry=MARKED),
+                runs=[answer(updated())],
+                jobs=[JOB],
+            ),
+        ),
+        "two files and a cache, disabled services": Case(
+            [FIX, CAB],
+            Answers(
+                look(registry=DISABLED, files=CACHED),
+                look(FIX.kb, CAB.kb, registry=MARKED, files=CACHED),
+                runs=[answer(installed(0, 1))],
+            ),
+        ),
+        "a public patch and a file that fails": Case(
+            [FIX, PUBLIC],
+            Answers(
+                look(),
+                look(PUBLIC.kb, files=CACHED),
+                runs=[answer(updated(), {"p0.have-0": ok(), "p0.install": failed("Error code = 0x800f0922")})],
+                jobs=[JOB],
+            ),
+        ),
+        "the file is rolled back": Case(
+            [FIX], Answers(look(), look(), look(), look(), runs=[staged, answer(installed(0, code=3010))])
+        ),
+        "a reboot is pending first": Case(
+            [FIX], Answers(look(pending="servicing"), look(), look(FIX.kb), runs=[answer(installed(0))])
+        ),
+        "it never stops waiting for a reboot": Case([FIX], Answers(look(pending="servicing")), options(max_reboots=2)),
+        "installed, and it waits for a reboot": Case(
+            [FIX], Answers(look(FIX.kb, pending="update")), options(max_reboots=0)
+        ),
+        "reboots are not allowed": Case(
+            [FIX], Answers(look(), look(pending="update"), runs=[staged]), options(may_reboot=False)
+        ),
+        "files wait to be renamed after the reboot": Case(
+            [FIX], Answers(look(), look(FIX.kb, pending="files"), runs=[staged])
+        ),
+        "test signing is turned on": Case([signed], Answers(look(), look(FIX.kb), runs=[turned_on, turned_on])),
+        "test signing is on": Case(
+            [signed],
+            Answers(look(FIX.kb, registry=ok({}, value("TESTSIGNING"), *QUIET[2:]))),
+        ),
+        "a refused file": Case(
+            [signed, CAB],
+            Answers(look(), look(CAB.kb), runs=[answer(installed(0))]),
+            options(rules=FileRules(test_signing=False)),
+        ),
+        "a full disk": Case([FIX, PUBLIC], Answers(look(space=ok({"free": 2**20})))),
+        "just enough room": Case(
+            [FIX], Answers(look(space=ok({"free": 16 * 2**20})), look(FIX.kb), runs=[answer(installed(0))])
+        ),
+        "the batch is lost once": Case(
+            [FIX, PUBLIC],
+            Answers(look(), look(PUBLIC.kb), look(PUBLIC.kb, FIX.kb), runs=[LOST, answer(installed(0))], jobs=[JOB]),
+        ),
+        "an earlier run ends": Case([PUBLIC], Answers(look(**AT_WORK), look(PUBLIC.kb, **ENDED))),
+        "an earlier run never ends": Case([PUBLIC], Answers(look(PUBLIC.kb, **AT_WORK))),
+        "the job never starts": Case(
+            [PUBLIC, FIX],
+            Answers(look(), look(FIX.kb), jobs=[None, None, None], lines=["", "{", ""], runs=[answer(installed(0))]),
+        ),
+        "the job is found": Case(
+            [PUBLIC], Answers(look(), look(PUBLIC.kb), jobs=[None], lines=[json.dumps(JOB)], runs=[answer(updated())])
+        ),
+        "the job has ended at once": Case(
+            [PUBLIC], Answers(look(), look(PUBLIC.kb), jobs=[{"started": 1}], runs=[answer(updated())])
+        ),
+        "the job fails": Case([PUBLIC], Answers(look(), jobs=[{"failed": True, "msg": "no module"}])),
+        "the job goes on": Case(
+            [PUBLIC],
+            Answers(look(), look(PUBLIC.kb), jobs=[JOB], runs=[answer({"wu.waited": failed("timeout")})]),
+        ),
+        "the stack works for long, and hot fixes cannot be read": Case(
+            [FIX],
+            Answers(
+                look(pending="servicing"),
+                look(FIX.kb, settle__again=failed("timeout", "ProcessNotTerminated")),
+                look(hotfixes=failed("denied")),
+            ),
+            options(max_reboots=1),
+        ),
+        "hot fixes cannot be read": Case(
+            [FIX],
+            Answers(
+                look(
+                    hotfixes=failed("denied"),
+                    packages=ok({"PackageName": "Package_for_KB5999001~1", "PackageState": "Installed"}),
+                )
+            ),
+        ),
+        "an unknown Windows": Case(
+            [PUBLIC], Answers(Observation(calls={**look(PUBLIC.kb).calls, "node.header": windows(build=99999)}))
+        ),
+        "an unknown Windows that is allowed": Case(
+            [PUBLIC],
+            Answers(Observation(calls={**look(PUBLIC.kb).calls, "node.header": windows(build=99999)})),
+            options(allow_unsupported=True),
+        ),
+        "a client": Case([PUBLIC], Answers(Observation(calls={**look().calls, "node.header": windows(kind="")}))),
+        "unreadable packages": Case([PUBLIC], Answers(look(packages=failed("DISM is broken")))),
+    }
+
+
+def transcript(case: Case) -> dict[str, Any]:
+    said: list[str] = []
+    run = PatchRun(cast("Any", case.node), case.patches, case.options, say=said.append)
+    found: dict[str, Any] = {"asked": case.node.noted, "said": said}
+    try:
+        run.run()
+    except NodeError as error:
+        found["error"] = error
+    chosen = case.options
+    found["result"] = report.result(
+        run, check_mode=chosen.check_mode, may_reboot=chosen.may_reboot, diff=True, name="host-1"
+    )
+    return found
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_every_run_asks_does_and_reports_the_same(part: int) -> None:
+    found = {name: transcript(case) for name, case in list(cases().items())[part * 18 : (part + 1) * 18]}
+    if part:
+        outcomes.check("patches/more_runs", found)
+    else:
+        outcomes.check("patches/runs", found)
+
+
+@pytest.mark.parametrize("trouble", ["none", "wrong bytes", "no connection"])
+def test_files_of_the_controller_are_uploaded(trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = tmp_path / "fix.msu"
+    local.write_bytes(b"x")
+    digest = (
+        "0" * 64 if trouble == "wrong bytes" else "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    )
+    patch = dataclasses.replace(FIX, file=PatchFile(name="fix.msu", sha256=digest, local=str(local)))
+    pushed: list[tuple[str, str, str]] = []
+
+    def push(_node: Any, path: str, target: str, _there: Mapping[str, int], step: str) -> int:
+        pushed.append((path, target, step))
+        if trouble == "no connection":
+            raise NodeError("the connection broke")
+        return 2
+
+    monkeypatch.setattr(patch_run, "push", push)
+    node = Answers(look(), look(FIX.kb), runs=[answer(installed(0))])
+    found = transcript(Case([patch], node))
+    (entry,) = found["result"]["patches"]
+    target = f"{observe.CACHE}\\{digest[:16]}\\fix.msu"
+    assert pushed == ([] if trouble == "wrong bytes" else [(str(local), target, "push fix.msu")])
+    if trouble == "none":
+        bringing = "p0.join-0.copy p0.join-0.commit p0.join-0.drop p0.have-0"
+        installing = f"{bringing} p0.signature p0.untrusted p0.testsigning p0.install p0.remove"
+        assert node.noted[1:] == [
+            "prepare the installation: folder-0",
+            f"install patches (patches, system True): {installing} sweep",
+            f"{LOOK}: settle.worker settle.installer settle.again settle.pending pieces",
+        ]
+        assert found["said"][0] == "node-1: fix: pushing fix.msu"
+        assert entry["source"] == str(local)
+    else:
+        why = {
+            "wrong bytes": f"{local} has not the SHA-256 that was given: it has 2d711642",
+            "no connection": f"{local} could not be pushed: the connection broke",
+        }
+        assert entry["message"].startswith(why[trouble]) or entry["status"] == "installed"
+
+
+def test_a_file_that_is_there_is_not_uploaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    local = tmp_path / "fix.msu"
+    local.write_bytes(b"x")
+    digest = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    patch = dataclasses.replace(FIX, file=PatchFile(name="fix.msu", sha256=digest, local=str(local)))
+    monkeypatch.setattr(patch_run, "push", None)
+    there = ok({"path": f"{observe.CACHE}\\{digest[:16]}\\FIX.msu", "exists": True, "sha256": digest})
+    node = Answers(look(files=there), look(FIX.kb), runs=[answer(installed(0))])
+    assert transcript(Case([patch], node))["result"]["patches"][0]["status"] == "installed"
+
+
+def test_without_a_listener_nothing_is_said() -> None:
+    node = Answers(look(), look(FIX.kb), runs=[answer(installed(0))])
+    run = PatchRun(cast("Any", node), [FIX], PatchOptions())
+    run.run()
+    assert run.records[0].changed
+
+
+def test_a_run_that_saw_nothing_reports_so() -> None:
+    run = PatchRun(cast("Any", Answers()), [FIX], PatchOptions())
+    outcomes.check("patches/nothing_seen", report.result(run, check_mode=False, may_reboot=True, diff=True, name="a"))
+
+
+def test_information_of_a_node_is_that_of_release_notes() -> None:
+    packages = [
+        {"PackageName": name, "PackageState": state, "ReleaseType": "Update"}
+        for name, state in (
+            ("Package_for_RollupFix~31bf3856ad364e35~amd64~~20348.2700.1.10", "Installed"),
+            ("Package_for_KB5044281~31bf3856ad364e35~amd64~~1.1", "installed"),
+            ("Package_for_KB5044282~31bf3856ad364e35~amd64~~1.1", "InstallPending"),
+            ("OpenSSH-Server-Package~31bf3856ad364e35~amd64~~1.1", "Installed"),
+        )
+    ]
+    fixes = [{"HotFixID": "KB5044282", "Description": "Security Update", "InstalledOn": "2024-10-08"}]
+    found = seen(hotfixes=ok({"HotFixID": "KB5044300"}, *fixes), packages=ok(*packages))
+    shown = report.information(observe.read(found).node)
+    quiet = report.information(observe.read(look()).node)
+    notes = report.release_notes(shown)
+    outcomes.check("patches/information", {"a node": shown, "its notes": notes, "a node without updates": quiet})
