@@ -297,9 +297,19 @@ def transcript(case: Case) -> dict[str, Any]:
     return found
 
 
+def shortened(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a transcript with one line for each part of the result."""
+    result = {
+        key: [json.dumps(item) for item in value] if isinstance(value, list) else value
+        for key, value in found["result"].items()
+    }
+    flags = {key: result.pop(key) for key in list(result) if not isinstance(result[key], list) and key != "msg"}
+    return found | {"result": {"flags": json.dumps(flags), **result}}
+
+
 @pytest.mark.parametrize("part", [0, 1])
 def test_every_run_asks_does_and_reports_the_same(part: int) -> None:
-    found = {name: transcript(case) for name, case in list(cases().items())[part * 18 : (part + 1) * 18]}
+    found = {name: shortened(transcript(case)) for name, case in list(cases().items())[part * 18 : (part + 1) * 18]}
     if part:
         outcomes.check("patches/more_runs", found)
     else:
