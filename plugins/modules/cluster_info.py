@@ -37,7 +37,7 @@ options:
         V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
     type: list
     elements: str
-    choices: [read, join, approve, rejoin, flannel, services, services_read, drain]
+    choices: [read, join, approve, rejoin, flannel, services_read, services, drain]
     default: []
 extends_documentation_fragment:
   - winkube.node.cluster_options

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What each module accepts is what its documentation says."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.winkube.node.plugins.plugin_utils.actions.controller_action import ControllerAction
+from ansible_collections.winkube.node.plugins.plugin_utils.actions.node_action import NODE_OPTIONS
+
+COLLECTION = "ansible_collections.winkube.node"
+ROOT = Path(__file__).parents[4]
+DOCUMENTED = ("type", "default", "required", "elements", "choices", "aliases")
+ACTIONS = sorted(path.stem for path in (ROOT / "plugins/action").glob("*.py"))
+MODULES = sorted(
+    path.stem for path in (ROOT / "plugins/modules").glob("*.py") if "def main" in path.read_text(encoding="utf-8")
+)
+
+SECRET: dict[str, set[str]] = {
+    "artifact_cache": {"proxy", "sites"},
+    "bundle": {"key_passphrase"},
+    "bundle_content": {"proxy", "registries"},
+    "bundle_server": {"urls"},
+    "container_images": {"environment", "registries"},
+    "kubeadm_join": {"configuration"},
+    "patch_install": {"headers", "proxy"},
+}
+"""Options whose values Ansible keeps out of its output."""
+PATHS: dict[str, set[str]] = {
+    "bootstrap_token": {"token_ids"},
+    "bundle": {"key"},
+    "bundle_server": {"certificate_key"},
+    "node_csr_approval": {"token_ids"},
+    "service_account_tokens": {"secrets"},
+}
+"""Options with the name of a secret that are paths or names: their values are shown."""
+
+
+class Accepted(t.NamedTuple):
+    """What a module accepts."""
+
+    options: t.Mapping[str, t.Mapping[str, t.Any]]
+    more: t.Mapping[str, t.Any]
+
+
+class StartedError(Exception):
+    """A module has said what it accepts."""
+
+
+def documentation(name: str) -> dict[str, t.Any]:
+    """Return the documentation of a module, without that of its fragments."""
+    path = ROOT / "plugins/modules" / f"{name}.yml"
+    if path.exists():
+        return t.cast("dict[str, t.Any]", yaml.safe_load(path.read_text(encoding="utf-8"))["DOCUMENTATION"])
+    text = importlib.import_module(f"{COLLECTION}.plugins.modules.{name}").DOCUMENTATION
+    return t.cast("dict[str, t.Any]", yaml.safe_load(text))
+
+
+def documented_options(name: str) -> dict[str, dict[str, t.Any]]:
+    """Return the documented options of a module, those of its fragments included."""
+    own = documentation(name)
+    found: dict[str, dict[str, t.Any]] = {}
+    fragments = own.get("extends_documentation_fragment") or []
+    for fragment in [fragments] if isinstance(fragments, str) else fragments:
+        file, _dot, part = fragment.removeprefix("winkube.node.").partition(".")
+        holder = importlib.import_module(f"{COLLECTION}.plugins.doc_fragments.{file}").ModuleDocFragment
+        found.update(yaml.safe_load(getattr(holder, part.upper() or "DOCUMENTATION"))["options"])
+    return found | (own.get("options") or {})
+
+
+def of_action(name: str) -> Accepted:
+    """Return what an action plugin accepts."""
+    action = importlib.import_module(f"{COLLECTION}.plugins.action.{name}").ActionModule
+    if issubclass(action, ControllerAction):
+        return Accepted(action.OPTIONS, action.MORE)
+    return Accepted({**NODE_OPTIONS, **action.OPTIONS}, {})
+
+
+def of_module(name: str) -> Accepted:
+    """Return what a module in Python accepts."""
+    module = importlib.import_module(f"{COLLECTION}.plugins.modules.{name}")
+
+    def started(*, argument_spec: dict[str, t.Any], supports_check_mode: bool = False, **more: t.Any) -> None:
+        assert supports_check_mode == (documentation(name)["attributes"]["check_mode"]["support"] == "full")
+        raise StartedError(argument_spec, more)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(StartedError) as caught:
+        patch.setattr(module, "AnsibleModule", started)
+        module.main()
+    return Accepted(*caught.value.args)
+
+
+@functools.cache
+def accepted(name: str) -> Accepted:
+    """Return what a module accepts."""
+    return of_action(name) if name in ACTIONS else of_module(name)
+
+
+@pytest.mark.parametrize("name", [*ACTIONS, *MODULES])
+def test_every_option_is_documented_as_it_is(name: str) -> None:
+    def told(options: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, dict[str, t.Any]]:
+        return {option: {key: spec[key] for key in DOCUMENTED if key in spec} for option, spec in options.items()}
+
+    assert told(accepted(name).options) == told(documented_options(name))
+
+
+def test_values_of_secret_options_are_kept_out_of_the_output() -> None:
+    found: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
+    for name in (*ACTIONS, *MODULES):
+        for option, spec in accepted(name).options.items():
+            if "no_log" in spec:
+                found[spec["no_log"]].setdefault(name, set()).add(option)
+    assert found == {True: SECRET, False: PATHS}
+
+
+def test_what_belongs_together_is_asked_for_together() -> None:
+    assert {name: accepted(name).more for name in (*ACTIONS, *MODULES) if accepted(name).more} == {
+        "bootstrap_token": {"required_if": [("state", "absent", ["token_ids"])]},
+        "bundle_server": {
+            "required_if": [
+                ("state", "started", ("path", "public_key")),
+                ("state", "stopped", ("pid",)),
+                ("state", "revoked", ("revocations", "urls")),
+            ]
+        },
+    }
