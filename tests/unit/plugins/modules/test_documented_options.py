@@ -91,9 +91,10 @@ def of_module(name: str) -> Accepted:
         assert supports_check_mode == (documentation(name)["attributes"]["check_mode"]["support"] == "full")
         raise StartedError(argument_spec, more)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(StartedError) as caught:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "AnsibleModule", started)
-        module.main()
+        with pytest.raises(StartedError) as caught:
+            module.main()
     return Accepted(*caught.value.args)
 
 

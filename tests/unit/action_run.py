@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Run an action plugin as a task does: through Ansible's entry point, its options validated."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing as t
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils.actions import node_action
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
+
+PSRP = {"protocol": "https", "port": 5986, "auth": "ntlm", "cert_validation": "validate", "remote_addr": "192.0.2.1"}
+"""Options of a connection that is encrypted."""
+
+
+class Connection:
+    """What actions ask a connection about.
+
+    Args:
+        options: of the connection plugin psrp.
+    """
+
+    transport = "psrp"
+
+    def __init__(self, options: t.Mapping[str, t.Any] = PSRP) -> None:
+        self.options = dict(options)
+        self._shell = types.SimpleNamespace(SHELL_FAMILY="powershell", tmpdir="C:\\Temp")
+
+    def get_options(self) -> dict[str, t.Any]:
+        return self.options
+
+    def get_option(self, name: str) -> t.Any:
+        return self.options[name]
+
+
+@dataclasses.dataclass
+class Task:
+    """A task's attributes that actions use."""
+
+    args: dict[str, t.Any]
+    check_mode: bool = False
+    diff: bool = False
+    async_val: int = 0
+    action: str = "winkube.node.under_test"
+    connection: str = "psrp"
+    delegate_to: str | None = None
+    path: str = "/play.yml:1"
+    included: str | None = None
+
+    def get_path(self) -> str:
+        return self.path
+
+    def get_play(self) -> types.SimpleNamespace:
+        return types.SimpleNamespace(_included_path=self.included)
+
+
+def variables_of(results: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """Return Ansible's variables of a play.
+
+    Args:
+        results: the variables of each host, as `hostvars` has them.
+    """
+    first = next(iter(results), None)
+    return {"inventory_hostname": first, "ansible_play_hosts_all": list(results), "hostvars": dict(results)}
+
+
+def run(
+    action: t.Any,
+    options: t.Mapping[str, t.Any],
+    variables: t.Mapping[str, t.Any] | None = None,
+    *,
+    connection: t.Any = None,
+    **task: t.Any,
+) -> dict[str, t.Any]:
+    """Return the result of an action.
+
+    Args:
+        action: the module of the action plugin.
+        options: of the task.
+        variables: Ansible's variables.
+        connection: stands for the connection plugin.
+        task: other attributes of the task.
+    """
+    loader, known = DataLoader(), dict(variables or {})
+    plugin = action.ActionModule(
+        Task(dict(options), **task), connection or Connection(), None, loader, Templar(loader, variables=known), None
+    )
+    return t.cast("dict[str, t.Any]", plugin.run(task_vars=known))
+
+
+class Node(DirectNode):
+    """A simulated machine as an action has it.
+
+    Args:
+        machine: the simulated machine, or a stand-in for tests that answer for themselves.
+    """
+
+    def __init__(self, machine: t.Any = None) -> None:
+        super().__init__(machine)
+        self.patience = Timeouts()
+        self.steps: list[tuple[str, bool]] = []
+        """What was done, and whether it was kept out of the output."""
+
+    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        return self.run(Batch(calls=tuple(calls)), step=step, private=private)
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+        self.steps.append((step, private))
+        return super().run(batch, step=step, private=private)
+
+
+def run_on(
+    node: t.Any,
+    action: t.Any,
+    options: t.Mapping[str, t.Any],
+    variables: t.Mapping[str, t.Any] | None = None,
+    **more: t.Any,
+) -> dict[str, t.Any]:
+    """Return the result of an action on a node that needs no connection.
+
+    Args:
+        node: the node; it learns the time limits that the action was given.
+        action, options, variables, more: as in `run`.
+    """
+
+    def found(plugin: object, known: t.Mapping[str, t.Any], *, patience: Timeouts) -> t.Any:
+        node.name, node.patience = known["inventory_hostname"], patience
+        return node
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(node_action, "Node", found)
+        return run(action, options, {"inventory_hostname": "node-1", **(variables or {})}, **more)
