@@ -10,10 +10,15 @@ import json
 import typing as t
 from pathlib import Path
 
+from unit.change_texts import Plan
+
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult
 
+PLANS: list[Plan] = []
+"""All that the running test has planned: a golden file has it, too."""
 _CMDLETS = Path(__file__).resolve().parents[1] / "simulator" / "contracts" / "cmdlets.json"
 _COMMON = {"WarningAction", "ErrorAction", "Confirm"}
 
@@ -44,7 +49,12 @@ def planned(resource: Resource, **seen: CallResult) -> Change | None:
     for call in resource.observe():
         assert call.on_error == "continue"
         documented(call)
-    change = resource.plan(seen)
+    try:
+        change = resource.plan(seen)
+    except ResourceError as error:
+        PLANS.append(Plan(resource, error))
+        raise
+    PLANS.append(Plan(resource, change))
     if change is not None:
         check(change)
     return change
