@@ -195,17 +195,24 @@ class Redaction:
             return self._all_secret(item)
         return self.value(item)
 
-    def _all_secret(self, value: t.Any) -> t.Any:
-        """Redact the value of a secret name. Kubernetes' own `secret: {secretName: x}` stays."""
+    def _all_secret(self, value: t.Any, *, whole: bool = False) -> t.Any:
+        """Redact the value of a secret name. Kubernetes' own `secret: {secretName: x}` stays; `data: {x: y}` does not.
+
+        Args:
+            value: the value.
+            whole: whether all members of a mapping are secret, not only those that are named like a value.
+        """
         if isinstance(value, str):
             return BLANK if value else value
         if isinstance(value, t.Mapping):
             return {
-                key: self._all_secret(item) if str(key).lower() in VALUE_NAMES else self.value(item)
+                key: self._all_secret(item, whole=True)
+                if whole or str(key).lower() in VALUE_NAMES
+                else self.value(item)
                 for key, item in value.items()
             }
         if isinstance(value, (list, tuple)):
-            return [self._all_secret(item) for item in value]
+            return [self._all_secret(item, whole=whole) for item in value]
         return value
 
     def stream(self, source: t.BinaryIO, target: t.BinaryIO) -> bool:
