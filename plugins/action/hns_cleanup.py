@@ -28,8 +28,8 @@ class ActionModule(NodeAction):
             wish = hns_options.wish(options)
         except ScopeError as error:
             raise NodeError(f"{node.name}: hns_cleanup: {error}") from error
-        # The link is expected to break, for as long as the work may take. The first poll is short: how far the work is
-        # should be known before the link goes.
+        # The connection is expected to break, for as long as the work may take. The first poll is short: how far the
+        # work is should be known before the connection goes.
         patience = max(options["timeout"], options["reconnect_timeout"])
         node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)

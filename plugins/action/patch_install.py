@@ -67,7 +67,7 @@ class ActionModule(NodeAction):
         except NodeError as error:
             more = {"failed": True, "msg": str(error)}
         except AnsibleConnectionFailure as error:
-            # What was done before the link broke for good belongs in the result.
+            # What was done before the connection broke for good belongs in the result.
             more = {"failed": False, "unreachable": True, "msg": str(error)}
         shown = report.result(
             run,

@@ -81,7 +81,7 @@ class ActionModule(NodeAction):
         }
 
     def _wait_until_off(self, node: Node, seconds: float = 180.0) -> None:
-        """A link that broke before the order arrived looks like a machine that went away: its port tells them apart.
+        """Check by the machine's port whether it went away, or whether the connection failed before the order arrived.
 
         A port whose listener was dropped closes early: that comes behind the order, and nothing else can be asked.
 

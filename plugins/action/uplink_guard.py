@@ -47,7 +47,7 @@ class ActionModule(NodeAction):
             return {}
         key, earlier = addresses.noted(seen)
         if key:
-            # One guard is enough, unless the cards have got other addresses since. What has ended is taken away.
+            # One guard is enough, unless the adapters have got other addresses since. An ended one is removed.
             state = node.peek(key, step="look for an earlier guard", seconds=0).state
             if state == "running" and earlier == at_risk:
                 return {"guard": addresses.to_json(at_risk, key)}
@@ -98,7 +98,7 @@ class ActionModule(NodeAction):
         at_risk = uplink.read(node.observe(addresses.look(), step="look for static addresses").calls).at_risk
         said = (
             f"{node.name}: the guard of the static address ended before its time, by a reboot perhaps; "
-            f"{addresses.NOTE} on the node says what the card had"
+            f"{addresses.NOTE} on the node has the adapter's former settings"
         )
         if not at_risk or self._task.check_mode:
             return {"warnings": [said]}

@@ -23,7 +23,7 @@ options:
     type: int
     default: 3600
   reconnect_timeout:
-    description: Seconds to wait for a link that was there and broke.
+    description: Seconds to wait for a connection that was there and broke.
     type: int
     default: 300
   allow_unsupported_windows:

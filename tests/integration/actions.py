@@ -50,7 +50,7 @@ def connect(machine: Machine, kind: str = "winrm", port: int = 5985, **more: Any
     try:
         yield connection
     finally:
-        # A link that breaks at the good-bye hurts nobody.
+        # A connection that breaks at the good-bye hurts nobody.
         with contextlib.suppress(Exception):
             connection.close()
 

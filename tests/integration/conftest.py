@@ -49,7 +49,7 @@ def spared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks a simulated machine for a key that a broken link kept from it hears so after one second, not five.
+    """A simulated machine reports after one second, instead of five, that it never got a key.
 
     A process that was detached there claims its key at once; one that comes late all the same never runs twice.
     """

@@ -41,7 +41,7 @@ RUN_SECONDS = 1200
 
 @dataclass(frozen=True)
 class Hit:
-    """One fault: the link is cut `before`, `during` or `after` a request, or the `power` is cut at it."""
+    """One fault: the connection is cut `before`, `during` or `after` a request, or the `power` is cut at it."""
 
     kind: str
     request: int
@@ -62,7 +62,7 @@ Life = tuple[Hit, ...]
 
 
 def all_hits(requests: int, power_every: int) -> list[Hit]:
-    """Return cuts of the link before, during and after every request, and of the power at some.
+    """Return cuts of the connection before, during and after every request, and of the power at some.
 
     Args:
         requests: how many requests a run makes.

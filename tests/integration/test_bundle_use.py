@@ -209,7 +209,7 @@ class TestNodes:
             assert checked["changed"]
             assert checked["remote_commands"] == 1
             assert not machine.files.exists(PUSHED)
-            # The link breaks for good after some pieces.
+            # The connection breaks for good after some pieces.
             node.set_fault(Fault(kind="link_down", request=70, seconds=2))
             with pytest.raises(AnsibleConnectionFailure):
                 run_action(connection, "bundle_push", wanted)

@@ -86,7 +86,7 @@ def collect(
 ) -> dict[str, Any]:
     """Run node_logs as one task."""
     arguments = {"directory": str(folder), "timeout": 60, "reconnect_timeout": 30, **options}
-    # A link that breaks when it is closed is nobody's concern any more.
+    # A connection that breaks when it is closed is nobody's concern any more.
     with contextlib.suppress(Exception), connect(machine, kind) as connection:
         return run_action(connection, "node_logs", arguments, check_mode=check_mode)
     raise AssertionError("unreachable")
@@ -339,7 +339,7 @@ def test_a_link_that_breaks_at_any_request(
         patch.setattr(download, "PIECE", 150)
         wanted = members(collect(machine, tmp_path, **small))
         assert server.counters.snapshot()["remote_commands"] == 6
-        # One in each remote command, which are four requests and more; test_node_link.py hits every request.
+        # One in each remote command, which are four requests and more; test_node_connection.py hits every request.
         for request in itertools.count(first, 4):
             server.set_fault(Fault(kind=KINDS[request % 3], request=request))
             (tmp_path / "win.tar.gz").unlink()

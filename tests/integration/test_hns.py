@@ -100,8 +100,8 @@ def services(machine: Machine) -> dict[str, str]:
     return {name: found.state for name in names if (found := machine.services.get(name)) is not None}
 
 
-def card(machine: Machine) -> dict[str, Any]:
-    """The settings of the outside card, by the interface that has them."""
+def adapter(machine: Machine) -> dict[str, Any]:
+    """The settings of the external adapter, by the interface that has them."""
     found: Any = machine.families.status["network"](machine)
     return {name: found[name] for name in ("Ethernet", "vEthernet (Ethernet)") if name in found}
 
@@ -269,14 +269,14 @@ def test_all_removes_what_kubernetes_made_and_nothing_else(
     machine = node(windows, static=True)
     fixtures.populate(machine, scene, running=3, stale=2, orphans=1)
     fixtures.add_network(machine, "lab", "Transparent")
-    running, uplink = services(machine), card(machine)
+    running, uplink = services(machine), adapter(machine)
     result = cleanup(machine, "all", kind=kind)
     assert not result.get("failed"), result
     assert held(machine) == {"networks": {"lab"}, "endpoints": set(), "policies": set(), "namespaces": set()}
     assert services(machine) == running
     assert not machine.files.exists(JOURNAL)
     # The other network holds the switch: the settings stay where they were.
-    assert card(machine) == uplink
+    assert adapter(machine) == uplink
     assert result["remote_commands"] <= 6
     assert not cleanup(machine, "all")["changed"]
 
@@ -290,7 +290,7 @@ def test_static_addresses_come_back_when_the_switch_goes(node: NodeFactory) -> N
     (uplink,) = [change for change in result["changes"] if change["type"] == "Uplink"]
     assert uplink["name"] == "Ethernet"
     assert "restore static address" in [step["step"] for step in result["steps"]]
-    (settings,) = card(machine).values()
+    (settings,) = adapter(machine).values()
     assert settings["dhcp"] is False
     assert machine.address in str(settings["addresses"])
     assert "10.9.0.0/16" in str(settings)

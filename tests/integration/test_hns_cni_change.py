@@ -45,8 +45,8 @@ def site(start_site: SiteFactory) -> Site:
 def has_its_address(site: Site) -> bool:
     """Whether the node can be reached, at an address that is set by hand."""
     machine = site.machine(HOST)
-    card = status_of(machine)
-    return machine.network.is_up and not card["dhcp"] and machine.address in str(card["addresses"])
+    adapter = status_of(machine)
+    return machine.network.is_up and not adapter["dhcp"] and machine.address in str(adapter["addresses"])
 
 
 def status_of(machine: Machine) -> Any:

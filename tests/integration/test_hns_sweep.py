@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The link is cut at every single request of a cleanup, and the power at every one, too: the node ends up the same.
+"""The connection or the power is cut at every request of a cleanup, and the node ends up the same.
 
 A node has converged if, after the run that was hit and at most one more, it is field by field as a node that nothing
 happened to, a further run changes nothing, and (scope stale) no pod that runs or is being made lost its endpoint.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The link and the power are cut at every request of a patch run: the next run ends in the state of an unhurt one.
+"""The connection or the power is cut at every request of a patch run: the next run ends in the unfaulted state.
 
 A public update by Windows Update, a file that needs a reboot, a service that is disabled and has to be so afterwards;
 over psrp and winrm, in this process. Every machine is hurt once.
@@ -42,7 +42,7 @@ AT_ONCE, WORKERS, SAMPLE = 24, 8, 15
 
 @dataclass(frozen=True)
 class Cut:
-    """What happens at one request of a run; `gone` is a link that stays away until the run has given up."""
+    """What happens at one request of a run; `gone` is a connection that stays away until the run has given up."""
 
     connection: str
     kind: str

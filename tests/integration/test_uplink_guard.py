@@ -54,8 +54,8 @@ def guard(machine: Machine, kind: str = "psrp", *, check_mode: bool = False, **o
         return run_action(connection, "uplink_guard", options, check_mode=check_mode)
 
 
-def card(machine: Machine) -> Any:
-    """The settings of the outside card, whichever interface has them."""
+def adapter(machine: Machine) -> Any:
+    """The settings of the external adapter, whichever interface has them."""
     found = status(machine)
     return found.get("vEthernet (Ethernet)") or found["Ethernet"]
 
@@ -66,7 +66,7 @@ def status(machine: Machine) -> Any:
 
 
 def add_storage(machine: Machine, *, plugged: bool = True) -> Interface:
-    """Gives it a second card with a static address, which no switch ever takes."""
+    """Gives it a second adapter with a static address, which no switch ever takes."""
     addresses = [Address("10.77.0.5", 24)]
     storage = Interface(
         "Storage", "Mellanox", 9, "00-15-5D-77-00-05", addresses, dhcp=False, physical=True, plugged=plugged
@@ -78,19 +78,19 @@ def add_storage(machine: Machine, *, plugged: bool = True) -> Interface:
 @pytest.mark.parametrize("kind", CONNECTIONS)
 def test_a_static_address_outlives_a_network_that_comes_late(fleet: Fleet, kind: str) -> None:
     machine = fleet.machine(kind.upper())
-    before = card(machine)
+    before = adapter(machine)
     started = guard(machine, kind, **QUICK)
     assert not started["changed"]
     assert machine.address in machine.files.read_text(NOTE)
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
-    assert card(machine)["dhcp"]
+    assert adapter(machine)["dhcp"]
     finished = guard(machine, kind, state="absent", guard=started["guard"], timeout=30)
     assert not finished.get("failed"), finished
     assert [(change["type"], change["name"]) for change in finished["changes"]] == [("Uplink", "Ethernet")]
     assert finished["changed"]
-    assert card(machine) == before
+    assert adapter(machine) == before
     assert not machine.files.exists(NOTE)
-    # A switch holds the card now: there is nothing left to guard.
+    # A switch holds the adapter now: there is nothing left to guard.
     assert not guard(machine, kind)["guard"]
 
 
@@ -127,19 +127,19 @@ def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
 
 
 def test_the_switch_of_one_card_is_enough(fleet: Fleet) -> None:
-    """The lost address comes back, though the other card's switch never comes."""
+    """The lost address comes back, though the other adapter's switch never comes."""
     machine = fleet.machine("TWO")
     add_storage(machine)
-    before, storage = card(machine), status(machine)["Storage"]
+    before, storage = adapter(machine), status(machine)["Storage"]
     started = guard(machine, **LONG)
     assert [one["alias"] for one in started["guard"]["uplinks"]] == ["Ethernet", "Storage"]
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     finished = guard(machine, state="absent", guard=started["guard"], timeout=60)
     assert not finished.get("failed"), finished
     assert [change["name"] for change in finished["changes"]] == ["Ethernet"]
-    assert (card(machine), status(machine)["Storage"]) == (before, storage)
+    assert (adapter(machine), status(machine)["Storage"]) == (before, storage)
     assert not machine.files.exists(NOTE)
-    # A later run costs a look, which join_info has had already, and leaves nothing behind for the other card.
+    # A later run costs a look, which join_info has had already, and leaves nothing behind for the other adapter.
     again = guard(machine, **LONG)
     assert (again["guard"], again["remote_commands"]) == ({}, 1)
     with connect(machine, "psrp") as connection:
@@ -158,24 +158,24 @@ def test_a_later_run_leaves_no_second_guard(fleet: Fleet) -> None:
     looked = guard(machine, state="absent", guard=again["guard"], timeout=0)
     assert (looked["guard"], looked["changed"], looked.get("warnings")) == (first["guard"], False, None)
     assert looked["remote_commands"] == 1
-    # A guard of addresses that the cards no longer have is none.
+    # A guard of addresses that the adapters no longer have is none.
     storage.addresses[:] = [Address("10.77.0.6", 24)]
     other = guard(machine, **LONG)
     assert other["guard"]["key"] != first["guard"]["key"]
     assert other["guard"]["key"] in machine.files.read_text(NOTE)
     assert guard(machine, **LONG)["guard"] == other["guard"]
-    before = card(machine)
+    before = adapter(machine)
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     assert guard(machine, state="absent", guard=other["guard"], timeout=60)["changed"]
     late = guard(machine, state="absent", guard=first["guard"], timeout=60)
     assert "a later guard's" in late["warnings"][0]
     assert [item.address for item in storage.addresses] == ["10.77.0.6"]
-    assert card(machine) == before
+    assert adapter(machine) == before
 
 
 def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
     machine = fleet.machine("REBOOT")
-    before = card(machine)
+    before = adapter(machine)
     started = guard(machine, **LONG)
     machine.power.reset()
     finished = guard(machine, state="absent", guard=started["guard"], **LONG)
@@ -186,7 +186,7 @@ def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     restored = guard(machine, state="absent", guard=finished["guard"], timeout=60)
     assert restored["changed"], restored
-    assert card(machine) == before
+    assert adapter(machine) == before
     # Where the network is there, only somebody at the console can tell.
     gone = guard(machine, state="absent", guard=started["guard"], timeout=1)
     assert NOTE in gone["warnings"][0]

@@ -70,7 +70,7 @@ def run_calls(link: str, *calls: dict[str, object]) -> dict[str, Any]:
 
 @pytest.fixture(params=sorted(LINKS))
 def link(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A link whose test may use FOLDER and KEY."""
+    """A connection whose test may use FOLDER and KEY."""
     yield request.param
     remove = {"command": "Remove-Item", "on_error": "continue"}
     run_calls(

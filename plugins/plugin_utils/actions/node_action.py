@@ -164,7 +164,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         except NodeError as error:
             outcome = self._failed(work.outcome, str(error))
         except AnsibleConnectionFailure as error:
-            # What was done before the link broke for good belongs in the result.
+            # What was done before the connection broke for good belongs in the result.
             outcome = self._failed(work.outcome, str(error))
             return {**outcome.to_result(diff=bool(self._task.diff)), "failed": False, "unreachable": True}, outcome
         return outcome.to_result(diff=bool(self._task.diff)), outcome

@@ -61,7 +61,7 @@ def _by_services(resource: Resource, change: Change) -> str:
     needed = sorted({name.lower() for name in stopped} & SERVICES)
     if needed:
         return f"{'stops' if _stays_stopped(resource) else 'restarts'} {', '.join(needed)}"
-    # Such as the start of flanneld, which makes a virtual switch of the network card.
+    # Such as the start of flanneld, which makes a virtual switch of the network adapter.
     if any(call.command == "Start-Service" and call.long for call in change.calls):
         return "changes the network"
     return ""

@@ -41,7 +41,7 @@ class JoinState:
     unresolved: str = ""
     """Why the name of the control plane's endpoint cannot be resolved; empty where it can, or was not asked for."""
     uplink_at_risk: bool = False
-    """Whether a card has a static address that the first network of a CNI may take (hns/guard.py)."""
+    """Whether an adapter has a static address that the first network of a CNI may take (hns/guard.py)."""
 
 
 def calls(name: str = "") -> tuple[Call, ...]:

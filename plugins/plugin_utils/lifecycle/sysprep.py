@@ -260,7 +260,7 @@ def shutdown_calls(
 ) -> tuple[Call, ...]:
     """The last batch: the shutdown is ordered first, then WinRM is closed for whoever starts the image.
 
-    It runs detached: the link over which it came may be what it closes.
+    It runs detached: the connection over which it came may be what it closes.
 
     Args:
         listeners: those that speak HTTPS.

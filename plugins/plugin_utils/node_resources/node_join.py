@@ -329,7 +329,7 @@ def _flannel_service(node: JoinedNode) -> Resource:
         "dependencies": ["kubelet" if node.network.is_overlay else "kube-proxy"],
         "environment": {"WINKUBE_CONFIGURATION": hashlib.sha256("".join(read).encode()).hexdigest()},
         "recovery": recovery(),
-        "cuts_link": True,
+        "cuts_connection": True,
         "state": "running",
     }
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One remote command over Ansible's connection: sent, counted, and told apart when the link broke."""
+"""One remote command over Ansible's connection: sent, counted, and told apart when the connection broke."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class ModuleRunner:
             The module's result as Ansible gives it.
 
         Raises:
-            LinkLost: any exception of the connection.
+            ConnectionLost: any exception of the connection.
         """
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._counted())
@@ -182,7 +182,7 @@ class ModuleRunner:
 
         Raises:
             LookupError: the collection is not installed.
-            LinkLost: any exception of the connection.
+            ConnectionLost: any exception of the connection.
         """
         seconds, folder = detach
         with self._counted(), self._detached(seconds, folder), as_system(self._connection):
@@ -194,7 +194,7 @@ class ModuleRunner:
         """Writes a file of the controller to the node.
 
         Raises:
-            LinkLost: any exception of the connection.
+            ConnectionLost: any exception of the connection.
         """
         self.remote_commands += 1
         try:
@@ -242,7 +242,7 @@ class ModuleRunner:
             raise
 
     def close_abandoned(self) -> None:
-        """Deletes what broken links left open on the node, once what ran there is settled."""
+        """Deletes what broken connections left open on the node, once what ran there is settled."""
         self._abandoned.close(self._connection)
 
     @contextlib.contextmanager

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A file of a node brought to the controller, in pieces over Ansible's connection.
 
-Each piece is one remote command that is simply sent again after a broken link, so that a link that breaks now and then
-costs a piece and not the file. Ansible's own fetch_file begins anew, works outside of `become`, and on winrm starts a
-process for each half megabyte.
+Each piece is one remote command that is simply sent again after a broken connection, so that a connection that breaks
+now and then costs a piece and not the file. Ansible's own fetch_file begins anew, works outside of `become`, and on
+winrm starts a process for each half megabyte.
 """
 
 from __future__ import annotations

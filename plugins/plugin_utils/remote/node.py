@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node over Ansible's connection: run a batch once and only once, whatever happens to the link; reboot it."""
+"""A node over Ansible's connection: run a batch once and only once, whatever happens to the connection; reboot it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _REFUSED = re.compile(
 )
 """How pywinrm, pypsrp and requests say that a logon was refused."""
 _SENDS = 5  # A batch that the node, when asked, never heard of is sent this often.
-_PUTS = 3  # A file that does not arrive is sent this often: plugins report a full disk like a broken link.
-_GARBLED = 2  # So many answers in a row that are not JSON are a failure of the module, not of the link.
+_PUTS = 3  # A file that does not arrive is sent this often: plugins report a full disk like a broken connection.
+_GARBLED = 2  # So many answers in a row that are not JSON are a failure of the module, not of the connection.
 
 
 class Node:
@@ -59,7 +59,7 @@ class Node:
         self.name = str(task_vars.get("inventory_hostname") or "node")
         self.patience = patience or Timeouts()
         self.on_progress = on_progress
-        self._link = ModuleRunner(action, task_vars)
+        self._runner = ModuleRunner(action, task_vars)
         self._clock, self._sleep = clock, sleep
         self._reached = False
         self._outage: float | None = None
@@ -73,10 +73,10 @@ class Node:
     @property
     def remote_commands(self) -> int:
         """How many commands were sent to the node."""
-        return self._link.remote_commands
+        return self._runner.remote_commands
 
     def observe(self, calls: t.Sequence[Call], *, step: str = "observe", private: bool = False) -> Observation:
-        """Runs calls that change nothing: after a broken link they are simply sent again.
+        """Runs calls that change nothing: after a broken connection they are simply sent again.
 
         Args:
             calls: the calls.
@@ -96,7 +96,7 @@ class Node:
                 continue
             if answer is not None:
                 self._forget = ()
-                self._link.close_abandoned()
+                self._runner.close_abandoned()
                 return answer
 
     def run(self, batch: Batch, *, step: str = "apply", private: bool = False, system: bool = False) -> Observation:
@@ -135,7 +135,7 @@ class Node:
             if answer.state == "unknown":
                 continue
             self._forget = (key,)
-            self._link.close_abandoned()
+            self._runner.close_abandoned()
             if answer.state == "lost":
                 where = f" at {answer.progress.id}" if answer.progress else ""
                 raise BatchLost(f"{self.name}: {step}: the node lost the work{where}", answer.progress)
@@ -177,7 +177,7 @@ class Node:
             # Seen at work it surely arrived, whatever became of the answer.
             if self._poll(key, step, self._clock(), private=batch.secret, started=started, poll=1).state != "unknown":
                 self._forget = ()
-                self._link.close_abandoned()
+                self._runner.close_abandoned()
                 return key
         raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
 
@@ -220,7 +220,7 @@ class Node:
 
         Returns:
             What Ansible's async wrapper answered (`ansible_async_watchdog_pid`; `failed` and `msg`); None where the
-            link broke, and nobody knows whether it started.
+            connection broke, and nobody knows whether it started.
 
         Raises:
             NodeError: its collection is not installed.
@@ -228,7 +228,7 @@ class Node:
         """
         try:
             job = (int(self.patience.batch) + 600, f"{FOLDER}\\{key}")
-            result = self._link.start_job(name, arguments, detach=job)
+            result = self._runner.start_job(name, arguments, detach=job)
             if result.get("unreachable"):
                 raise ConnectionLost(str(result.get("msg")))
         except LookupError as error:
@@ -242,7 +242,7 @@ class Node:
         return result
 
     def put(self, local: str, remote: str, *, step: str) -> None:
-        """Writes a file of the controller to the node; a broken link begins it anew.
+        """Writes a file of the controller to the node; a broken connection begins it anew.
 
         Raises:
             NodeError: the node did not take it in three attempts.
@@ -251,7 +251,7 @@ class Node:
         error = ConnectionLost("not sent")
         for dummy in range(_PUTS):
             try:
-                self._link.put(local, remote)
+                self._runner.put(local, remote)
             except ConnectionLost as lost:
                 error = lost
                 self._recover(lost, step)
@@ -267,18 +267,18 @@ class Node:
             NodeError: it does not come back, or cannot be told to.
             AnsibleConnectionFailure: the node could not be reached before.
         """
-        if not self._link.boot:
+        if not self._runner.boot:
             self.observe((), step=step)
         reboot = Reboot(
             send=lambda batch: self._send_reboot(batch, step),
-            reconnect=self._link.reset,
+            reconnect=self._runner.reset,
             away=(ConnectionLost, NodeError),
             timeout=self.patience.reboot,
             clock=self._clock,
             sleep=self._sleep,
         )
         try:
-            reboot.run(self._link.boot, f"winkube.node: {step}")
+            reboot.run(self._runner.boot, f"winkube.node: {step}")
         except NotRebooted as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
         finally:
@@ -343,7 +343,7 @@ class Node:
         # The watchdog ends what outlives it, so it gets more time than we have.
         job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
         collects = batch.mode == "collect"
-        result = self._link.execute(wire, private=private, detach=job, system=system, collects=collects)
+        result = self._runner.execute(wire, private=private, detach=job, system=system, collects=collects)
         observation = result.get("observation")
         if isinstance(observation, dict):
             self._contact()
@@ -369,7 +369,7 @@ class Node:
         self._refusals = self._garbled = 0
 
     def _recover(self, lost: ConnectionLost, step: str) -> None:
-        """Connects again, with growing pauses, until there is a link or no patience left."""
+        """Connects again, with growing pauses, until there is a connection or no patience left."""
         if self._outage is None:
             self._outage = self._clock()
         error: Exception = lost
@@ -381,7 +381,7 @@ class Node:
             self._sleep(self._delay)
             self._delay = min(self._delay * 2, 15.0)
             try:
-                self._link.reset()
+                self._runner.reset()
             except Exception as again:
                 error = again
             else:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shells that a broken link leaves on a node, for two hours: they count against the user's quota (30 by default).
+"""Shells that a broken connection leaves on a node, for two hours: they count against the user's quota (30 by default).
 
 One stays: a shell of winrm whose creation was never answered, since the node chooses its name.
 
@@ -14,7 +14,7 @@ import typing as t
 
 
 class OrphanedShells:
-    """What a connection plugin had open when its link broke, until it is closed over the next link."""
+    """What a connection plugin had open when its connection broke, until it is closed over the next connection."""
 
     def __init__(self) -> None:
         self._winrm: set[str] = set()
@@ -23,7 +23,7 @@ class OrphanedShells:
     def note(self, connection: t.Any) -> None:
         """Remembers what the connection has open; to call before and, where that failed, after its `reset`.
 
-        winrm never closes its shell there, and psrp only tries to, over the link that broke.
+        winrm never closes its shell there, and psrp only tries to, over the connection that broke.
         """
         shell = getattr(connection, "shell_id", None)
         if shell:
@@ -33,7 +33,7 @@ class OrphanedShells:
             self._psrp[pool.id] = pool
 
     def close(self, connection: t.Any) -> None:
-        """Deletes them over the connection's new link.
+        """Deletes them over the new connection.
 
         Not before their commands have been settled: they would end with them.
         """
@@ -52,7 +52,7 @@ class OrphanedShells:
 
 
 def _delete(pool: t.Any, shell_id: str) -> None:
-    """Deletes another pool's shell over this pool's link."""
+    """Deletes another pool's shell over this pool's connection."""
     from pypsrp.wsman import SelectorSet
 
     selector = SelectorSet()

@@ -174,7 +174,7 @@ class Reboot:
         return True, ""
 
     def _reconnect(self, deadline: float) -> None:
-        """Connect again, with growing pauses, until there is a link or the time is over."""
+        """Connect again, with growing pauses, until there is a connection or the time is over."""
         pause = 0.5
         while self.clock() < deadline:
             self.sleep(pause)

@@ -16,9 +16,9 @@ class Timeouts:
     reboot: float = 1800.0
     """For a node to come back from a reboot."""
     reconnect: float = 300.0
-    """For a link that was there and broke."""
+    """For a connection that was there and broke."""
     first_contact: float = 10.0
-    """For a link that never was: a node that is off should be reported as unreachable soon."""
+    """For a connection that never was: a node that is off should be reported as unreachable soon."""
     poll: int = 60
     """How long the node itself waits for a result, per remote command."""
     longest_poll: int = 60

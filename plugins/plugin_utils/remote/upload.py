@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files of the controller, pushed over Ansible's connection in pieces: a link that breaks costs one piece, not all."""
+"""Upload files of the controller in pieces, so that a connection failure costs only one piece."""
 
 from __future__ import annotations
 

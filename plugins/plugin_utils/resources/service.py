@@ -84,11 +84,11 @@ class Service(Resource):
     if_exists: bool = dataclasses.field(
         default=False, metadata={"help": "Where there is no such service, nothing is wanted."}
     )
-    cuts_link: bool = dataclasses.field(
+    cuts_connection: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Its start may cut the link (flanneld makes a virtual switch of the network card): it is started"
-            " detached from the connection."
+            "help": "Its start may interrupt the connection (flanneld turns the network adapter into a virtual"
+            " switch), so it is started detached."
         },
     )
     remember_start_mode: bool = dataclasses.field(
@@ -311,7 +311,7 @@ class Service(Resource):
                 parameters={**named, "Force": True},
                 select=(),
                 retries=1,
-                long=self.cuts_link,
+                long=self.cuts_connection,
             )
         elif not runs and self.state == "running":
             if status == "StopPending":
@@ -332,7 +332,7 @@ class Service(Resource):
                 select=(),
                 retries=1,
                 delay=3,
-                long=self.cuts_link,
+                long=self.cuts_connection,
             )
 
 

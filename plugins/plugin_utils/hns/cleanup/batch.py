@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""From the plan of a cleanup to the calls of its batch. Pure.
+"""Turn the plan of a cleanup into the calls of its batch (no I/O).
 
-Removal is pipelined: one listing of a kind, filtered on the node, into one cmdlet; the
-cmdlets try every object and go on where one fails (microsoft/SDN Kubernetes/windows/hns.psm1, Remove-Hns*), so what is
-left is found by listing once more. Docs: docs/hns.md.
+Removal is pipelined: one listing of each kind is filtered on the node and piped into one cmdlet. The cmdlets try every
+object and continue after a failure (microsoft/SDN Kubernetes/windows/hns.psm1, Remove-Hns*), so a second listing finds
+what is left. Docs: docs/hns.md.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ _REMOVE = {
     "networks": "Remove-HnsNetwork",
 }
 _PER_CALL = 200
-"""Containers whose ids fit on a command line (32,767 characters) with room to spare."""
+"""Number of container ids that safely fit on a command line (32,767 characters)."""
 _STOP_SECONDS = 600.0
-"""For the containers of one call to stop."""
+"""Time limit for the containers of one call to stop, in seconds."""
 
 _SETTLE = 5000
-"""Milliseconds from a new network to the comparison: the card's settings may go a moment after its switch came."""
+"""Milliseconds from a new network to the comparison: an adapter may lose its settings with a short delay."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchOptions:
-    """How long the node waits for what."""
+    """Time limits on the node."""
 
     hns_timeout: float = 60.0
-    """Seconds for one call of HNS; a removal may take as long again for each 60 objects."""
+    """Time limit of one HNS call in seconds; a removal gets the same time again for every 60 objects."""
     port_pool_timeout: int = 60
     """Seconds for reserved ports to be released (AgentBaker waits as long)."""
     network_timeout: int = 60
-    """Seconds for a CNI to make its network again, where that may take a static address away once more."""
+    """Seconds for a CNI to recreate its network, if that may remove a static address again."""
     programs: Programs = dataclasses.field(default_factory=Programs)
     singly: bool = False
-    """Remove one object at a time."""
+    """Whether to remove one object at a time."""
 
 
 def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Call, ...]:
-    """The batch of a plan. Its part that must not be left out runs whatever happens before it (`always`).
+    """Return the batch of a plan. Its mandatory part runs even after failures (`always`).
 
     Args:
-        plan: what to do.
+        plan: the plan.
         key: the batch's idempotency key, which its journal names.
-        options: see there.
+        options: time limits and options.
     """
     saved = bool(plan.start or plan.uplinks or plan.journal)
     journal = Journal(key=key, services=plan.start, uplinks=plan.uplinks)
@@ -83,13 +83,13 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Cal
     if saved:
         calls.append(hns_journal.remove_call([*(f"start.{name}" for name in plan.start), *checks]))
     if plan.disruptive or plan.uplinks:
-        # What it does outlives the link, whatever it is that comes first.
+        # Detached, because the work outlives the connection, whichever call comes first.
         calls[0] = dataclasses.replace(calls[0], long=True)
     return tuple(calls)
 
 
 def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[Call]:
-    """Stops and removes containers; a pod's network is taken down by its CNI on the way."""
+    """Return the calls that stop and remove containers; the CNI removes a pod's network in the process."""
     calls: list[Call] = []
 
     def call(command: str, *arguments: str) -> None:
@@ -123,14 +123,14 @@ def _kill(program: str) -> Call:
         id=f"kill.{program}",
         command="taskkill.exe",
         arguments=("/IM", program, "/F"),
-        # 128: it does not run.
+        # 128: the container does not run.
         success_codes=(0, 128),
         on_error="continue",
     )
 
 
 def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Removes objects, kind by kind: what refers to others goes first."""
+    """Return the calls that remove objects by kind, referring objects first."""
     calls: list[Call] = []
     for kind in _REMOVE:
         objects: t.Sequence[t.Any] = getattr(plan, kind)
@@ -138,7 +138,7 @@ def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
             continue
         where: dict[str, Json] = {"ID": [item.id for item in objects]}
         if kind == "endpoints" and not plan.stop:
-            # Whoever attached to one of them since it was looked at keeps it.
+            # Keep an object to which something has attached since the observation.
             where["SharedContainers"] = sorted({item.shared for item in objects})
         calls += _remove(kind, kind, where, len(objects), options)
         if options.singly:
@@ -150,7 +150,7 @@ def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
                 for item in objects
             ]
         elif kind == "networks":
-            # The first attempt may find references that HNS drops a moment later.
+            # The first attempt may fail because of references that HNS drops shortly afterwards.
             calls += _remove(kind, f"{kind}-again", where, len(objects), options)
     return calls
 
@@ -166,14 +166,14 @@ def _remove(kind: str, call_id: str, where: t.Mapping[str, Json], count: int, op
             input=Input(calls=(call_id,), where=where),
             select=(),
             timeout=options.hns_timeout * (1 + count / 60),
-            # What fails for one object is no error (Continue): it hangs, or gives up before it has tried them all.
+            # A failure for one object is not an error (Continue). An error means that the cmdlet hung or gave up early.
             on_error="continue" if options.singly else "stop",
         ),
     ]
 
 
 def _remains(plan: CleanupPlan) -> list[Call]:
-    """Removes state files and routes."""
+    """Return the calls that remove state files and routes."""
     calls: list[Call] = []
     if plan.files:
         calls.append(
@@ -210,7 +210,7 @@ def _remains(plan: CleanupPlan) -> list[Call]:
 
 
 def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
-    """Waits until the networks' ports are free; other networks keep theirs, so then fewer than before will do."""
+    """Return the call that waits until the networks' ports are released; other networks keep theirs."""
     free: list[Json] = list(range(plan.port_pools)) if plan.networks_left else [0]
     return Call(
         id="port-pools",
@@ -223,7 +223,7 @@ def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
 
 
 def _looks(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Lists once more what something was removed from, before services start and make new objects."""
+    """Return the calls that list the kinds again before services start and create new objects."""
     calls: list[Call] = []
     for kind in _REMOVE:
         if getattr(plan, kind):
@@ -233,7 +233,7 @@ def _looks(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
                     command=LISTINGS[kind][0],
                     select=("ID",),
                     timeout=options.hns_timeout,
-                    # Where HNS hung once, it is not asked again.
+                    # After HNS has hung once, it is not called again.
                     needs=(kind, *(call.id for call in calls[-1:])),
                     on_error="continue",
                     always=True,
@@ -253,13 +253,13 @@ def _looks(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
 
 
 def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """What was started makes its network, perhaps another one, which may take the static addresses away once more."""
+    """Return the calls that restore static addresses again after started services create their networks."""
     names: list[Json] = [item.name for item in plan.networks if item.external]
     wait = Call(
         id="network-again",
         command="Get-HnsNetwork",
         select=("Name",),
-        # Whatever network comes first takes the card. One that stays holds it already, and would be found at once.
+        # The first network takes the adapter. A network that stays has it already and would be found at once.
         until={"Name": names} if plan.external_left and names else {"Type": list(EXTERNAL)},
         retries=max(0, options.network_timeout // 2),
         delay=2.0,
@@ -277,7 +277,7 @@ def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
         command="Start-Sleep",
         parameters={"Milliseconds": _SETTLE},
         select=(),
-        # Only where a network came is there anything to wait for.
+        # If no network appeared, there is nothing to wait for.
         needs=("network-again",),
         on_error="continue",
         always=True,

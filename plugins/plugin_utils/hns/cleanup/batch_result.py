@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""From what the batch of a cleanup answered to what was done. Pure."""
+"""Read the results of a cleanup's batch (no I/O)."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ KINDS = {
     "HnsNamespace": "namespaces",
     "HnsNetwork": "networks",
 }
-"""Types of items, and the ids of the calls that list and remove them."""
+"""Types of objects, and the ids of the calls that list and remove them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchResult:
-    """What a batch did of its plan."""
+    """The result of a batch."""
 
     items: tuple[Removal, ...] = ()
-    """What is gone."""
+    """Removed objects."""
     left: tuple[Removal, ...] = ()
-    """What should have gone, and is there."""
+    """Objects that should have been removed but still exist."""
     failures: tuple[str, ...] = ()
-    """For people: each names what, and why."""
+    """Messages about failures, each with object and reason."""
     warnings: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
-    """Settings of cards that had to be given back: `Ethernet: address.0, dns`."""
+    """Restored settings of adapters, such as `Ethernet: address.0, dns`."""
     started: tuple[str, ...] = ()
-    """Services that run at the end."""
+    """Services that were running at the end."""
     hang: str = ""
-    """The call that HNS did not answer in time."""
+    """The HNS call that exceeded its time limit."""
     aborted: bool = False
-    """Whether a cmdlet gave up at one object, with others behind it."""
+    """Whether a cmdlet gave up at one object before it had tried the others."""
     seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """What removing took, by type of item."""
+    """Duration of the removal, by type of object."""
 
 
 def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
-    """Compares what was planned with what the batch answered."""
+    """Compare the plan with the results of the batch."""
     seen = observation.calls
     items: list[Removal] = []
     left: list[Removal] = []
@@ -78,7 +78,7 @@ def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
 
 
 def _ids(result: CallResult | None) -> frozenset[str] | None:
-    """Ids that a listing at the end holds; None where there is no such listing."""
+    """Return the ids in a final listing, or None if there is no such listing."""
     if result is None or not result.ok or result.skipped:
         return None
     return frozenset(str(one["ID"]).upper() for one in result.output)
@@ -122,7 +122,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
 
 
 def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
-    """What HNS said of a kind's removal: its errors need not name the object."""
+    """Return HNS's error messages about a kind; they need not name the object."""
     kind = KINDS.get(item.type, "files")
     said: list[str] = []
     for name, result in seen.items():

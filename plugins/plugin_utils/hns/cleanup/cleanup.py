@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A cleanup on a node: look, plan, remove; when HNS hangs wait, restart it, reboot; and nothing left half-way."""
+"""Clean up a node: observe, plan, remove. If HNS hangs, wait, restart it, then reboot; always finish the work."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from .plan import CleanupPlan, CleanupRequest, ScopeError, check_wish
 from .planning import make_plan
 
 _ROUNDS = 6
-"""Looks at a node: after a lost batch, a restart of HNS, a reboot, and once more each."""
+"""Maximum number of observations: after a lost batch, a restart of HNS and a reboot, and once more for each."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanupOptions:
-    """How far a cleanup may go."""
+    """Options of a cleanup."""
 
     facts: FactsOptions
     batch: BatchOptions
     restart_timeout: float = 120.0
-    """Seconds for HNS to restart."""
+    """Time limit for a restart of HNS, in seconds."""
     may_restart: bool = True
-    """Whether HNS may be restarted when it hangs: running pods lose their endpoints (projectcalico/calico#5164)."""
+    """Whether HNS may be restarted if it hangs: running pods lose their endpoints (projectcalico/calico#5164)."""
     may_reboot: bool = False
 
 
 class Cleanup:
-    """One cleanup of one node.
+    """A cleanup of one node.
 
     Args:
         node: the node.
-        wish: what was asked for.
-        options: how far it may go.
-        check_mode: look and plan only.
-        say: shows a line to whoever runs this.
+        wish: the request.
+        options: options of the cleanup.
+        check_mode: whether only to observe and plan.
+        say: prints a line of progress.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class Cleanup:
         self.outcome = CleanupOutcome(scope=wish.scope, say=self._say)
 
     def run(self) -> CleanupOutcome:
-        """Does it.
+        """Run the cleanup.
 
         Raises:
-            NodeError: it cannot be done, or not to its end; `outcome` says what was.
-            AnsibleConnectionFailure: the node does not come back.
+            NodeError: the cleanup failed; `outcome` holds what was done.
+            AnsibleConnectionFailure: the node did not come back.
         """
         for dummy in range(_ROUNDS):
             facts = self._look()
@@ -83,7 +83,7 @@ class Cleanup:
                 return self.outcome
             done = self._remove(plan, self._options.batch)
             if done is not None and done.aborted and not done.hang:
-                # A cmdlet that gave up at one object has not tried those behind it.
+                # A cmdlet that gave up at one object has not tried the following ones.
                 done = self._remove(_rest(plan, done), dataclasses.replace(self._options.batch, singly=True))
             if done is not None and not done.hang:
                 return self.outcome
@@ -95,7 +95,7 @@ class Cleanup:
         self._show(f"{self._node.name}: {text}")
 
     def _look(self) -> HnsFacts:
-        """Asks for all facts; where an earlier cleanup still works, waits for it first."""
+        """Observe all facts, after waiting for an earlier cleanup that still runs."""
         facts = read_facts(self._node.observe(facts_calls(self._options.facts), step="look at HNS"))
         journal = facts.journal
         if journal is None or not journal.key or self._waited or self._check_mode:
@@ -104,7 +104,7 @@ class Cleanup:
         answer = self._node.wait(journal.key, step="wait for an earlier cleanup")
         self.outcome.step("wait for an earlier cleanup", f"its batch is {answer.state}")
         if answer.state == "unknown":
-            # Nobody works there, and what was seen still holds.
+            # No cleanup runs, so the observation is current.
             return facts
         return self._look()
 
@@ -122,10 +122,10 @@ class Cleanup:
         return make_plan(self._wish, facts)
 
     def _remove(self, plan: CleanupPlan, options: BatchOptions) -> BatchResult | None:
-        """Runs the batch of a plan.
+        """Run the batch of a plan.
 
         Returns:
-            What it did; None where the node lost it: it has to be looked at anew.
+            Its result; None if the node lost the batch and must be observed again.
         """
         key = str(uuid.uuid4())
         calls = batch_calls(plan, key, options)
@@ -139,7 +139,7 @@ class Cleanup:
         return done
 
     def _run(self, batch: Batch, *, step: str, removes: bool = True) -> Observation:
-        """Runs a batch; if the node does not come back, says how far it had come."""
+        """Run a batch; if the node does not come back, report the progress."""
         last: list[Progress] = []
 
         def tell(progress: Progress) -> None:
@@ -159,10 +159,10 @@ class Cleanup:
     # --- HNS hangs.
 
     def _hang(self, call: str, facts: HnsFacts) -> None:
-        """Goes one step further: it was waited for; restart it; reboot.
+        """Take the next step after waiting: restart HNS, then reboot.
 
         Raises:
-            NodeError: no step is left, or none is allowed.
+            NodeError: no further step is left or allowed.
         """
         waited = self._options.facts.hns_timeout
         self.outcome.step("wait", f"HNS did not answer {call} in {waited:g} s")
@@ -193,17 +193,17 @@ class Cleanup:
         )
 
     def _restart(self, facts: HnsFacts) -> bool:
-        """Restarts HNS between its users, which start again whatever happens.
+        """Restart HNS while its users are stopped; they always start again.
 
         Returns:
-            Whether HNS answers again.
+            Whether HNS responds again.
         """
         running = [service.name for service in facts.services if service.running]
         users = [name for name in running if name not in (services.HNS, "vmcompute", *services.RUNTIMES)]
         stop = services.stop_order(users)
         journal = facts.journal
         start = services.start_order({*stop, *(journal.services if journal else ())}, overlay=facts.cni.overlay)
-        uplinks = journal.uplinks if journal and journal.uplinks else facts.links.uplinks
+        uplinks = journal.uplinks if journal and journal.uplinks else facts.adapters.uplinks
         key = str(uuid.uuid4())
         calls = (
             Journal(key=key, services=start, uplinks=uplinks).write_call(),
@@ -229,7 +229,7 @@ class Cleanup:
 
 
 def _rest(plan: CleanupPlan, done: BatchResult) -> CleanupPlan:
-    """What of a plan's objects is left."""
+    """Return which objects of a plan are left."""
     left = {item.id for item in done.left}
     return dataclasses.replace(
         plan,

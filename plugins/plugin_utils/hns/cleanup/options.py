@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Options of the HNS modules, and what the engine makes of them."""
+"""Options of the HNS modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FACTS_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "docker": {"type": "str", "default": "docker.exe"},
     "containerd_namespaces": {"type": "list", "elements": "str", "default": list(OTHERS)},
 }
-"""Options of every HNS module."""
+"""Options of all HNS modules."""
 CLEANUP_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     **FACTS_OPTIONS,
     "scope": {"type": "str", "required": True, "choices": list(SCOPES)},
@@ -38,18 +38,18 @@ CLEANUP_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "restart_timeout": {"type": "int", "default": 120},
     "allow_hns_restart": {"type": "bool", "default": False},
     "allow_reboot": {"type": "bool", "default": False},
-    # A batch that takes longer than this has lost its node.
+    # A batch that takes longer is lost.
     "timeout": {"type": "int", "default": 900},
 }
 """Options of hns_cleanup."""
 
 
 def facts_options(options: t.Mapping[str, t.Any], grace: float = 0.0) -> FactsOptions:
-    """What to ask a node.
+    """Return the options of an observation.
 
     Args:
-        options: of the module.
-        grace: seconds between two looks.
+        options: options of the module.
+        grace: seconds between two observations.
     """
     return FactsOptions(
         hns_timeout=options["hns_timeout"],
@@ -61,10 +61,10 @@ def facts_options(options: t.Mapping[str, t.Any], grace: float = 0.0) -> FactsOp
 
 
 def wish(options: t.Mapping[str, t.Any]) -> CleanupRequest:
-    """What hns_cleanup was asked for.
+    """Return the request of hns_cleanup.
 
     Raises:
-        ScopeError: options that contradict each other.
+        ScopeError: the options contradict each other.
     """
     if options["networks"] and options["scope"] != "networks":
         raise ScopeError(f"networks: {options['networks']!r} is accepted only with scope networks")
@@ -88,10 +88,10 @@ def wish(options: t.Mapping[str, t.Any]) -> CleanupRequest:
 
 
 def cleanup_options(options: t.Mapping[str, t.Any]) -> CleanupOptions:
-    """How far hns_cleanup may go."""
+    """Return the options of the cleanup."""
     stale = options["scope"] == "stale"
     return CleanupOptions(
-        # Only where something is judged by having no owner it has to be seen twice.
+        # Two observations are needed only if objects are removed because they have no owner.
         facts=facts_options(options, grace=options["grace"] if stale else 0.0),
         batch=BatchOptions(
             hns_timeout=options["hns_timeout"],

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What came of a cleanup, as a result for Ansible."""
+"""The outcome of a cleanup as a result for Ansible."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ _WORDS = {name: count.replace("_", " ") for name, count in _COUNTS.items()}
 
 
 def silent(dummy: str) -> None:
-    """Shows a line to nobody."""
+    """Print nothing."""
 
 
 @dataclasses.dataclass(kw_only=True)
 class CleanupOutcome:
-    """What a cleanup did, over all its rounds."""
+    """What a cleanup did in all of its rounds."""
 
     scope: str
     planned: tuple[Removal, ...] = ()
-    """The last plan's."""
+    """Kept objects of the last plan."""
     plan: CleanupPlan = dataclasses.field(default_factory=CleanupPlan)
     removed: list[Removal] = dataclasses.field(default_factory=list)
     changes: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
-    """Beside what was removed: what was repaired."""
+    """What was repaired, in addition to the removals."""
     kept: tuple[KeptObject, ...] = ()
     steps: list[dict[str, str]] = dataclasses.field(default_factory=list)
     failures: tuple[str, ...] = ()
     warnings: list[str] = dataclasses.field(default_factory=list)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     details: dict[str, str] = dataclasses.field(default_factory=dict)
-    """By id: address and network of what is removed, for the diff."""
+    """Address and network of the removed objects, by id, for the diff."""
     rebooted: bool = False
     restarted: bool = False
     say: t.Callable[[str], object] = silent
-    """Shows each step to whoever runs this: some take minutes."""
+    """Prints each step, because some take minutes."""
 
     def step(self, name: str, result: str) -> None:
-        """Takes down one step."""
+        """Record one step."""
         self.steps.append({"step": name, "result": result})
         self.say(f"{name}: {result}")
 
     def plan_made(self, plan: CleanupPlan, facts: HnsFacts) -> None:
-        """Takes down a plan."""
+        """Record a plan."""
         self.plan, self.planned, self.kept, self.failures = plan, plan.items, plan.kept, ()
         for endpoint in plan.endpoints:
             self.details[endpoint.id] = f"{endpoint.address} on {endpoint.network_name or endpoint.network}"
@@ -71,7 +71,7 @@ class CleanupOutcome:
             self.warnings.append(f"nothing counts as stale: {facts.last.runtime.problem}")
 
     def batch_done(self, plan: CleanupPlan, done: BatchResult) -> None:
-        """Takes down what a batch did."""
+        """Record the result of a batch."""
         known = {item.id for item in self.removed}
         self.removed += [item for item in done.items if item.id not in known]
         self.failures = done.failures
@@ -95,7 +95,7 @@ class CleanupOutcome:
             self.changes.append({"type": "Uplink", "name": name, "why": why, "action": "update", "seconds": 0.0})
 
     def intent(self, removes: bool) -> str:
-        """What the batch under way was to do, for people; one that removes nothing restarts HNS."""
+        """Return what the running batch was going to do; a batch without removals restarts HNS."""
         if not removes:
             return "restart HNS"
         parts = [f"stop {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(self.planned, "remove ")]
@@ -103,14 +103,14 @@ class CleanupOutcome:
         return ", ".join(part for part in parts if part) or "repair what an earlier cleanup left"
 
     def without_news(self, removes: bool) -> str:
-        """What the batch under way has done if nobody heard of it since, for people: a network is the last to go."""
+        """Return the last known progress of a batch after the connection was lost; networks are removed last."""
         said = "it has not told how far it came"
         if not removes or not any(network.external for network in self.plan.networks):
             return said
         before = [item for item in self.planned if item.type not in ("HnsNetwork", "File", "Route")]
         parts = [f"stopped {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(before, "removed ")]
         done = ", ".join(part for part in parts if part) or "nothing"
-        return f"{said}: if the link went with its network, it had by then {done}"
+        return f"{said}: if the connection was lost with its network, it had by then {done}"
 
     @staticmethod
     def _counted(items: t.Iterable[Removal], before: str = "") -> str:
@@ -121,13 +121,13 @@ class CleanupOutcome:
         return before * bool(counts) + ", ".join(said)
 
     def to_result(self, *, name: str, diff: bool, check_mode: bool, remote_commands: int) -> dict[str, t.Any]:
-        """The result as Ansible wants it.
+        """Return the module's result.
 
         Args:
-            name: the node's.
-            diff: whether the full list is part of it as before and after.
-            check_mode: whether nothing was done.
-            remote_commands: commands sent to the node.
+            name: name of the node.
+            diff: whether the result has the full list as before and after.
+            check_mode: whether nothing was changed.
+            remote_commands: number of commands that were sent to the node.
         """
         items = list(self.planned) if check_mode else self.removed
         repairs = [
@@ -164,12 +164,12 @@ class CleanupOutcome:
             "id": item.id,
             "why": item.why,
             "action": "remove",
-            # They are removed together; each has its share.
+            # They are removed together, so each gets its share of the duration.
             "seconds": round(self.seconds.get(item.type, 0.0) / alike, 3),
         }
 
     def _diff(self, items: t.Sequence[Removal]) -> list[dict[str, str]]:
-        """The full list: a block for each type, a line for each thing, and what of it stays."""
+        """Return the full list: a block for each type and a line for each object, with those that stay."""
         blocks: dict[str, tuple[list[str], list[str]]] = {}
         for item in items:
             about = " ".join(filter(None, (self.details.get(item.id, ""), f"({item.why})")))

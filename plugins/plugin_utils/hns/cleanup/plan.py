@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a cleanup was asked for, and its plan: what it removes, and what it leaves alone and why. Pure.
+"""The request and the plan of a cleanup: what it removes, what it keeps, and why (no I/O).
 
-The scopes are explained in docs/hns.md.
+docs/hns.md explains the scopes.
 """
 
 from __future__ import annotations
@@ -23,30 +23,29 @@ DEFAULT_PROTECTED = ("nat",)
 
 
 class ScopeError(Exception):
-    """A cleanup that was asked for cannot be: the text says what would be accepted."""
+    """A request is not acceptable; the message has what would be accepted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanupRequest:
-    """What was asked for."""
+    """A request."""
 
     scope: Scope
     networks: tuple[str, ...] = ()
-    """Of scope `networks`: names or ids."""
+    """Names or ids of networks, for scope `networks`."""
     missing_ok: bool = False
-    """Whether such a network may be gone already."""
+    """Whether such a network may be missing."""
     protected: tuple[str, ...] | None = None
-    """Names or ids of networks that nothing is removed from; None: DEFAULT_PROTECTED and all that did not come from a
-    CNI."""
+    """Names or ids of protected networks; None: DEFAULT_PROTECTED and all that did not come from a CNI."""
     keep_running_containers: bool = False
     stopped_containers: bool = False
-    """Whether scope `stale` takes endpoints of containers that exist but do not run."""
+    """Whether scope `stale` includes endpoints of stopped containers."""
     extra_files: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Removal:
-    """One thing that is removed."""
+    """An object to remove."""
 
     type: str
     id: str
@@ -56,7 +55,7 @@ class Removal:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KeptObject:
-    """Something in a cleanup's reach that stays."""
+    """An object that is kept."""
 
     type: str
     name: str
@@ -65,7 +64,7 @@ class KeptObject:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanupPlan:
-    """What a cleanup does on a node."""
+    """The plan of a cleanup."""
 
     policies: tuple[PolicyList, ...] = ()
     endpoints: tuple[HnsEndpoint, ...] = ()
@@ -75,48 +74,48 @@ class CleanupPlan:
     files: tuple[str, ...] = ()
     routes: tuple[AdapterRoute, ...] = ()
     items: tuple[Removal, ...] = ()
-    """All of the above, for people."""
+    """All removals, for messages."""
     kept: tuple[KeptObject, ...] = ()
     stop: tuple[str, ...] = ()
-    """Services that stop for it, in order."""
+    """Services to stop, in order."""
     start: tuple[str, ...] = ()
-    """Services that run at its end, in order: those that stopped for it, and those an earlier cleanup left stopped."""
+    """Services to start at the end, in order: those that it stops, and those that an earlier cleanup left stopped."""
     uplinks: tuple[Uplink, ...] = ()
-    """Static settings of cards that must be there at its end."""
+    """Static settings of adapters that must exist at the end."""
     repair: tuple[str, ...] = ()
-    """What an earlier cleanup left undone, for people."""
+    """What an earlier cleanup left undone, for messages."""
     networks_left: int = 0
     external_left: int = 0
-    """Networks with the outside network card that stay."""
+    """Kept networks that use the external adapter."""
     port_pools: int = 0
-    """How many ranges of ports are reserved before."""
+    """Number of reserved port ranges before the cleanup."""
     journal: Journal | None = None
-    """What an earlier cleanup left on the node."""
+    """Files that an earlier cleanup left on the node."""
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether there is nothing to do."""
         return not self.items and self.journal is None
 
     @property
     def disruptive(self) -> bool:
-        """Whether services stop for it."""
+        """Return whether services must stop."""
         return bool(self.stop or self.networks or self.containers)
 
 
 def check_wish(wish: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
-    """Refuses what cannot be done, before anything is.
+    """Refuse an unacceptable request before anything is changed.
 
     Returns:
-        What looks wrong and may be right: scope `stale` takes no network, so a protected one need not be on each node.
+        Warnings about protected names that the node does not have: in scope `stale` they may be correct.
 
     Raises:
-        ScopeError: a network that does not exist, or is protected.
+        ScopeError: a network does not exist or is protected.
     """
     warnings: list[str] = []
     objects = facts.last.objects
     known = ", ".join(sorted(network.name for network in objects.networks)) or "none"
-    # A name with a slip in it would protect nothing; Docker's network need not be there to be protected.
+    # A misspelt name would protect nothing. Docker's network may be protected without existing.
     wanted = [("protected_networks", name) for name in wish.protected or () if name.lower() not in DEFAULT_PROTECTED]
     for option, name in (*(("networks", name) for name in wish.networks), *wanted):
         if not wish.missing_ok and not objects.called([name]):
@@ -132,14 +131,14 @@ def check_wish(wish: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
 
 
 def is_protected(network: HnsNetwork, wish: CleanupRequest, facts: HnsFacts) -> bool:
-    """Whether nothing may be removed from a network."""
+    """Return whether a network is protected."""
     if wish.protected is None:
         return network.is_called(DEFAULT_PROTECTED) or not facts.from_cni(network)
     return network.is_called(wish.protected)
 
 
 def without_network(wish: CleanupRequest, facts: HnsFacts) -> tuple[HnsEndpoint, ...]:
-    """Endpoints whose network is gone, as a removal may leave them, but for those of a network that is protected."""
+    """Return endpoints without a network, which a removal may leave, except those of a protected network."""
     known = {item.id for item in facts.last.objects.networks}
     protected = DEFAULT_PROTECTED if wish.protected is None else wish.protected
     return tuple(

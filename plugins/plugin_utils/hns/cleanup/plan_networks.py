@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scopes networks and all: networks with everything on them, and what goes with them. Pure."""
+"""The scopes `networks` and `all`: networks with everything that belongs to them (no I/O)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ..facts.uplink import AdapterRoute
 from .plan import CleanupPlan, CleanupRequest, KeptObject, Removal, is_protected, items_of, without_network
 
 _DAEMONS = re.compile(r"flannel|kube-proxy|calico|azure-cn|antrea|ovn|cni|multus", re.IGNORECASE)
-"""Pods that make and use networks without an endpoint of their own (HostProcess): they have to begin anew with them."""
+"""Pods that create and use networks without an endpoint (HostProcess); they restart together with the networks."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _TargetNetworks:
-    """Networks that were asked for, and what keeps some of them."""
+    """The requested networks, and what prevents the removal of some."""
 
     targets: tuple[HnsNetwork, ...]
     on_targets: tuple[HnsEndpoint, ...]
-    """Endpoints on them; in scope all also those whose network is gone."""
+    """Their endpoints; in scope `all` also endpoints without a network."""
     busy_networks: frozenset[str]
-    """Ids of those that running containers keep."""
+    """Ids of networks that running containers use."""
     busy: frozenset[str]
-    """Ids of endpoints that stay: a running container needs its network whole, the host's endpoint on it included."""
+    """Ids of kept endpoints: a running container needs its whole network, including the host's endpoint."""
     why: str
 
     @classmethod
@@ -63,17 +63,17 @@ class _TargetNetworks:
 
     @property
     def networks(self) -> tuple[HnsNetwork, ...]:
-        """Networks that go."""
+        """Return the networks to remove."""
         return tuple(item for item in self.targets if item.id not in self.busy_networks)
 
     @property
     def endpoints(self) -> tuple[HnsEndpoint, ...]:
-        """Endpoints that go."""
+        """Return the endpoints to remove."""
         return tuple(item for item in self.on_targets if item.id not in self.busy)
 
     @property
     def kept(self) -> tuple[KeptObject, ...]:
-        """Networks that stay, and why."""
+        """Return the kept networks with reasons."""
         why = "running containers have endpoints on it"
         return tuple(
             KeptObject(type="HnsNetwork", name=item.name, why=why)
@@ -113,7 +113,7 @@ def plan_networks(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
         kept=(*aim.kept, *_unasked(wish, facts, items)),
         stop=stop,
         start=hns_services.start_order(stop, overlay=is_overlay(facts)),
-        uplinks=tuple(hns_uplink.without_routes(uplink, gone) for uplink in facts.links.uplinks)
+        uplinks=tuple(hns_uplink.without_routes(uplink, gone) for uplink in facts.adapters.uplinks)
         if any(item.external for item in networks)
         else (),
         networks_left=len(objects.networks) - len(networks),
@@ -125,7 +125,7 @@ def plan_networks(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 def _references(
     wish: CleanupRequest, facts: HnsFacts, removed: set[str]
 ) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
-    """What refers to endpoints that go; in scope all, also what refers to none that stays."""
+    """Return the objects that refer to removed endpoints; in scope `all`, also those that refer to no kept endpoint."""
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
     policies = tuple(
@@ -138,14 +138,14 @@ def _references(
         for item in objects.namespaces
         if not item.default
         and not (inside := objects.in_namespace(item)) & stay
-        # An empty one may be that of a pod that is being made.
+        # An empty one may belong to a pod that is being created.
         and (inside & removed or (wish.scope == "all" and not wish.keep_running_containers))
     )
     return policies, namespaces
 
 
 def _files(wish: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tuple[str, ...]:
-    """State files of the networks that go."""
+    """Return the state files of the removed networks."""
     kept = {item.name.lower() for item in aim.targets if item.id in aim.busy_networks}
     names = {name.lower() for name in (*(item.name for item in aim.networks), *wish.networks)} - kept
     everything = wish.scope == "all" and not aim.busy
@@ -153,7 +153,7 @@ def _files(wish: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tuple
 
 
 def _unasked(wish: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
-    """Containers that may run on, since nobody could ask the runtime."""
+    """Return the note that containers may keep running because the runtime could not be queried."""
     problem = facts.last.runtime.problem
     if wish.keep_running_containers or not problem or not items:
         return ()
@@ -166,7 +166,7 @@ def is_overlay(facts: HnsFacts) -> bool:
 
 
 def _users(services: t.Iterable[InstalledService]) -> set[str]:
-    """Services that use networks; HNS itself and the runtimes go on."""
+    """Return the services that use networks; HNS itself and the runtimes keep running."""
     own = {hns_services.HNS, "vmcompute", *hns_services.RUNTIMES}
     return {service.name for service in services} - own
 
@@ -176,16 +176,16 @@ def _may_run(owners: Ownership, endpoint: HnsEndpoint) -> bool:
 
 
 def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterRoute, ...]:
-    """Routes to other nodes' pods (host-gw): those into the pods' subnets by another node.
+    """Return the routes to pods of other nodes (host-gw): those into the pod subnets through another node.
 
-    A default route is never one of them: it lies in no pods' subnet.
+    The default route is never among them, because it is not inside a pod subnet.
     """
     subnets = [subnet for network in networks for subnet in network.subnets]
     if any(network.type.lower() == "l2bridge" for network in networks) and facts.cni.pods_subnet:
         subnets.append(facts.cni.pods_subnet)
     found = {
         (route.destination, route.next_hop): route
-        for route in facts.links.routes
+        for route in facts.adapters.routes
         if cni.inside(route.destination, subnets)
     }
     return tuple(found.values())
@@ -198,7 +198,7 @@ def _containers(
     endpoints: t.Iterable[HnsEndpoint],
     networks: t.Sequence[HnsNetwork],
 ) -> tuple[Owner, ...]:
-    """What is stopped: with its endpoints on the networks, and the pods that make networks."""
+    """Return the containers to stop: those with endpoints on the networks, and pods that create networks."""
     runtime = facts.last.runtime
     pods = [owner for owner in runtime.owners.values() if owner.kind == "pod"]
     claimed = {
@@ -215,7 +215,7 @@ def _containers(
             claimed.update((one.id, one) for one in ours)
     elif networks:
         claimed.update((pod.id, pod) for pod in pods if _DAEMONS.search(pod.name))
-    # A container goes with its pod's sandbox, where crictl told of sandboxes.
+    # A container is removed with its pod's sandbox, if crictl listed sandboxes.
     return tuple(
         owner
         for owner in claimed.values()

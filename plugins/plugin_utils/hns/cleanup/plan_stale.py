@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scope stale: what nobody used in any look, and is the same thing in all of them. Pure."""
+"""The scope `stale`: objects that were unused, and the same, in all observations (no I/O)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .plan import CleanupPlan, CleanupRequest, KeptObject, is_protected, items_o
 
 
 def plan_stale(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
-    """What nobody used in any look, and is the same thing in all of them."""
+    """Return the plan: objects that were unused, and the same, in all observations."""
     objects, problem = (
         facts.last.objects,
         next((look.runtime.problem for look in facts.looks if look.runtime.problem), ""),
@@ -63,6 +63,6 @@ def plan_stale(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 
 
 def _state(holdings: t.Mapping[str, t.Any], item_id: str) -> str:
-    """The state in one look; what was not there in it is not known long enough."""
+    """Return the state in one observation; an object that was missing there has not been known long enough."""
     holding = holdings.get(item_id)
     return holding.state if holding is not None else "new"

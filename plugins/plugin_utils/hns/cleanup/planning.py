@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The plan of a cleanup: what its scope removes, and what an earlier cleanup left to be repaired. Pure."""
+"""Plan a cleanup: what its scope removes, and what an earlier cleanup left to repair (no I/O)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .plan_stale import plan_stale
 
 
 def make_plan(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
-    """Decides what is removed.
+    """Return the plan.
 
     Args:
-        wish: what was asked for; `check_wish` let it pass.
-        facts: what the node told.
+        wish: a request that `check_wish` accepted.
+        facts: the observed facts.
     """
     plan = plan_stale(wish, facts) if wish.scope == "stale" else plan_networks(wish, facts)
     return _with_repairs(plan, facts)
@@ -32,12 +32,12 @@ def _with_repairs(plan: CleanupPlan, facts: HnsFacts) -> CleanupPlan:
     stopped = {service.name for service in facts.services if not service.running}
     there = {service.name for service in facts.services}
     left = [name for name in journal.services if name in stopped]
-    lost = [uplink for uplink in journal.uplinks if hns_uplink.lost(uplink, facts.links)]
+    lost = [uplink for uplink in journal.uplinks if hns_uplink.lost(uplink, facts.adapters)]
     saved = {uplink.mac for uplink in journal.uplinks}
     gone = {(route.destination, route.next_hop) for route in plan.routes}
     return dataclasses.replace(
         plan,
-        # What ran before the first of them has to run after the last.
+        # Services that ran before the first cleanup must run after the last.
         start=services.start_order(
             {*plan.start, *(name for name in journal.services if name in there)}, overlay=is_overlay(facts)
         ),

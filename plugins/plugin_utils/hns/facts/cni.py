@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which HNS networks came from a CNI, and what CNIs leave on a node beside HNS. Pure.
+"""Recognise HNS networks of CNIs, and the files that CNIs leave on a node (no I/O).
 
 Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
 node/windows-packaging; Azure/azure-container-networking cni/scripts; WMCO pkg/windows (OVNKubernetesHNSNetwork);
@@ -28,9 +28,9 @@ _NAMES = re.compile(
     r"|(base)?ovnkubernetes.*|antrea-hnsnetwork",
     re.IGNORECASE,
 )
-"""Names that CNIs give their networks, beside those of their configuration."""
+"""Names of CNI networks that are not in a configuration."""
 _NEVER = ("nat", "ics", "internal", "private")
-"""Types of networks that a CNI makes only where its configuration names them."""
+"""Network types that count as a CNI's only if its configuration names the network."""
 _AZURE_STATE = (
     "C:\\k\\azurecns\\azure-endpoints.json",
     *(
@@ -41,31 +41,31 @@ _AZURE_STATE = (
     ),
 )
 AZURE_PROGRAMS = ("azure-vnet.exe", "azure-vnet-ipam.exe")
-"""They hold the locks of azure-cni's state, even when what they wait for is gone (AgentBaker cleanupnetwork.ps1)."""
+"""Processes that hold the locks of azure-cni's state, even after its end (AgentBaker cleanupnetwork.ps1)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cni:
-    """What a node's CNI configuration and state files say."""
+    """The node's CNI configuration and state files."""
 
     names: frozenset[str] = frozenset()
-    """Names of networks in its configuration, in lower case."""
+    """Names of networks in the configuration, in lower case."""
     overlay: bool = False
-    """Whether flannel runs with vxlan: kube-proxy then needs flannel's network to start."""
+    """Whether flannel uses vxlan; kube-proxy then needs flannel's network to start."""
     state_files: tuple[str, ...] = ()
-    """State files and folders that exist."""
+    """Existing state files and folders."""
     pods_subnet: str = ""
-    """The whole cluster's, where flannel says it."""
+    """Pod network of the cluster, if flannel's configuration has it."""
 
     def made(self, network: HnsNetwork) -> bool:
-        """Whether a network came from a CNI."""
+        """Return whether a network came from a CNI."""
         if network.name.lower() in self.names:
             return True
         return network.type.lower() not in _NEVER and _NAMES.fullmatch(network.name) is not None
 
 
 def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
-    """Reads configurations and looks for state; what is not there is no error."""
+    """Return the calls that read configurations and find state files; missing files are not errors."""
     listing = Call(
         id="cni-files",
         command="Get-ChildItem",
@@ -87,7 +87,7 @@ def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
     folders = Call(
         id="cni-folders",
         command="Get-ChildItem",
-        # Not by a wildcard: that would list what is in the folders.
+        # Not with a wildcard, which would list the content of folders.
         parameters={"LiteralPath": HOST_LOCAL, "Directory": True, "ErrorAction": "SilentlyContinue"},
         select=("FullName",),
         on_error="continue",
@@ -102,7 +102,7 @@ def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> Cni:
-    """Reads the answers to `calls`."""
+    """Read the results of `calls`."""
     names: set[str] = set()
     overlay = False
     for file in _output(seen, "cni-content"):
@@ -130,7 +130,7 @@ def _output(seen: t.Mapping[str, CallResult], call_id: str) -> list[t.Mapping[st
 
 
 def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
-    """Name and plugins of a configuration; nothing of a file that is none."""
+    """Return name and plugins of a configuration; empty for other files."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -149,12 +149,12 @@ def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
 
 
 def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str, ...]:
-    """The state files that go with networks.
+    """Return the state files of networks.
 
     Args:
-        cni: what is on the node.
-        names: of the networks that are removed, in lower case.
-        everything: all of it, whatever network it belongs to.
+        cni: the CNI files of the node.
+        names: names of the removed networks, in lower case.
+        everything: return the state files of all networks.
     """
     azure = any(name.startswith("azure") for name in names)
     flannel = any(name.startswith(("cbr0", "vxlan", "flannel")) for name in names)
@@ -169,7 +169,7 @@ def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str,
 
 
 def inside(prefix: str, subnets: t.Iterable[str]) -> bool:
-    """Whether a destination lies in one of the subnets."""
+    """Return whether a destination is inside one of the subnets."""
     try:
         destination = ipaddress.ip_network(prefix, strict=False)
     except ValueError:

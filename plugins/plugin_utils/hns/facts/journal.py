@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a cleanup keeps on the node while it is under way, so that the next one can finish what this one cannot. Pure.
+"""The journal of a cleanup on the node, with which a later cleanup can finish an interrupted one (no I/O).
 
-The file is written before anything is touched and removed when all is as it was: a cleanup
-that finds one knows which services ran, what static addresses the cards had, and which batch did it.
+The file is written before anything is changed, and removed when the work is complete. A cleanup that finds one knows
+which services ran, which static addresses the adapters had, and which batch did the work.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _SDDL = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Journal:
-    """What a cleanup found before it began."""
+    """The state before a cleanup."""
 
     key: str
-    """Of its batch."""
+    """Idempotency key of its batch."""
     services: tuple[str, ...] = ()
-    """Services that ran, in the order of starting."""
+    """Services that ran, in their start order."""
     uplinks: tuple[Uplink, ...] = ()
-    """Static settings of the cards."""
+    """Static settings of the adapters."""
 
     @classmethod
     def read(cls, file: t.Mapping[str, t.Any] | None) -> Journal | None:
-        """Reads the file's entry of `@read-file`; one that cannot be read says nothing, but is removed at the end."""
+        """Read the file's entry of `@read-file`; a malformed file is ignored, but removed at the end."""
         if not file or not file.get("exists"):
             return None
         try:
@@ -46,7 +46,7 @@ class Journal:
             return cls(key="")
 
     def write_call(self) -> Call:
-        """Writes the file; the batch ends where that fails."""
+        """Return the call that writes the file; the batch ends if it fails."""
         document = {
             "key": self.key,
             "services": list(self.services),
@@ -60,10 +60,10 @@ class Journal:
 
 
 def remove_call(needs: t.Sequence[str]) -> Call:
-    """Removes the file, when all that it is for has been done.
+    """Return the call that removes the file when the work is complete.
 
     Args:
-        needs: ids of the calls that did it.
+        needs: ids of the calls that did the work.
     """
     return Call(
         id="journal-done",

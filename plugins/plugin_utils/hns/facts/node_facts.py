@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All that a node tells about HNS and what uses it, in one remote command. Pure."""
+"""Observe HNS and its users in one remote command (no I/O)."""
 
 from __future__ import annotations
 
@@ -26,66 +26,66 @@ NO_HNS = "this machine has no HNS (feature Containers)"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FactsOptions:
-    """What to ask, and how long to wait."""
+    """Options of the observation."""
 
     hns_timeout: float = 60.0
-    """Seconds that HNS may take for one listing."""
+    """Time limit of one HNS listing, in seconds."""
     grace: float = 0.0
-    """Seconds between two looks at HNS and the runtime; 0: one look."""
+    """Seconds between two observations of HNS and the runtime; 0: one observation."""
     conf_dirs: tuple[str, ...] = hns_cni.CONF_DIRS
     programs: Programs = dataclasses.field(default_factory=Programs)
     extra_files: tuple[str, ...] = ()
-    """More state files to look for."""
+    """Additional state files to look for."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One look at HNS and at the runtime."""
+    """One observation of HNS and the runtime."""
 
     objects: HnsObjects
     runtime: Runtime
 
     @property
     def owners(self) -> Ownership:
-        """Who owns what."""
+        """Owners of the objects."""
         return Ownership(self.objects, self.runtime)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HnsFacts:
-    """What a node told."""
+    """The observed facts."""
 
     looks: tuple[Snapshot, ...]
-    """The first one, and where there was a grace the second one."""
+    """The first observation and, with a grace period, the second."""
     cni: Cni
     services: tuple[InstalledService, ...]
-    links: AdapterFacts
+    adapters: AdapterFacts
     port_pools: tuple[str, ...] = ()
-    """Ranges of TCP ports that HNS keeps for its networks, such as `50000-50063`."""
+    """Ranges of TCP ports that HNS reserves for its networks, such as `50000-50063`."""
     extra_files: tuple[str, ...] = ()
-    """Those of FactsOptions.extra_files that exist."""
+    """Existing files of FactsOptions.extra_files."""
     journal: Journal | None = None
-    """What a cleanup that did not come to its end has left."""
+    """The journal of an interrupted cleanup."""
     hang: str = ""
-    """The cmdlet that HNS did not answer in time."""
+    """The cmdlet that exceeded its time limit."""
     problem: str = ""
-    """Why HNS cannot be asked at all, such as that it is not installed."""
+    """Why HNS cannot be queried, for example because it is not installed."""
 
     @property
     def last(self) -> Snapshot:
-        """The latest look."""
+        """The latest observation."""
         return self.looks[-1]
 
     def from_cni(self, network: HnsNetwork) -> bool:
-        """Whether a network came from a CNI."""
+        """Return whether a network came from a CNI."""
         return self.cni.made(network)
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """What to ask; nothing of it changes anything, and each call records its error and goes on.
+    """Return the calls. They change nothing; each records its error and the batch goes on.
 
     Args:
-        options: see there.
+        options: options of the observation.
     """
     once = (*listing_calls("1.", options.hns_timeout), *hns_runtime.calls("1.", options.programs))
     again: tuple[Call, ...] = ()
@@ -95,7 +95,7 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
             command="Start-Sleep",
             parameters={"Milliseconds": int(options.grace * 1000)},
             select=(),
-            # Where HNS does not answer there is nothing to wait for.
+            # If HNS does not respond, a second observation is useless.
             needs=("1.networks",),
             on_error="continue",
         )
@@ -114,7 +114,7 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
 
 
 def read_facts(observation: Observation) -> HnsFacts:
-    """Reads the answers to `facts_calls`."""
+    """Read the results of `facts_calls`."""
     seen = observation.calls
     services = hns_services.read(seen)
     installed = hns_services.installed_runtimes(services)
@@ -129,7 +129,7 @@ def read_facts(observation: Observation) -> HnsFacts:
         ),
         cni=hns_cni.read(seen),
         services=services,
-        links=hns_uplink.read(seen),
+        adapters=hns_uplink.read(seen),
         port_pools=tuple(str(item) for item in (pools or {}).get("ranges") or ()),
         extra_files=tuple(path for path, file in files.items() if file.get("exists")),
         journal=Journal.read(journal),
@@ -144,7 +144,7 @@ def _listed(seen: t.Mapping[str, CallResult], prefix: str) -> dict[str, tuple[t.
 
 
 def hang(seen: t.Mapping[str, CallResult]) -> str:
-    """The first cmdlet that HNS did not answer in time; empty if there is none."""
+    """Return the first cmdlet that exceeded its time limit, or an empty string."""
     late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
     return next((cmdlet(name) for name in late if not name.startswith(("start.", "stop.", "restart-"))), "")
 
@@ -159,7 +159,7 @@ def _problem(seen: t.Mapping[str, CallResult]) -> str:
 
 
 def to_result(facts: HnsFacts) -> dict[str, t.Any]:
-    """The facts as plain data, as hns_info returns them."""
+    """Return the facts as plain data for hns_info."""
     look, owners = facts.last, facts.last.owners
     names = {network.id: network.name for network in look.objects.networks}
     return {
@@ -177,7 +177,7 @@ def to_result(facts: HnsFacts) -> dict[str, t.Any]:
         "port_pools": list(facts.port_pools),
         "state_files": [*facts.cni.state_files, *facts.extra_files],
         "services": [dataclasses.asdict(service) for service in facts.services],
-        "static_uplinks": [uplink.to_json() for uplink in facts.links.uplinks],
+        "static_uplinks": [uplink.to_json() for uplink in facts.adapters.uplinks],
         "interrupted_cleanup": facts.journal is not None,
     }
 

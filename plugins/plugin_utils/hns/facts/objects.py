@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects of Windows' Host Networking Service, as its cmdlets list them. Pure.
+"""The objects of Windows' Host Networking Service, as its cmdlets list them (no I/O).
 
-Their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and
-hcn. The cmdlets print some ids in upper and some in lower case (projectcalico/calico#8465): here all are upper case.
+Their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The cmdlets return some
+ids in upper and some in lower case (projectcalico/calico#8465); here all are upper case.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typing as t
 from ...wire.messages import Call
 
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
-"""Types of networks that hold the outside network card: making or removing one drops the node's link."""
+"""Types of networks that use the external adapter; creating or removing one interrupts the node's connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policies": ("Get-HnsPolicyList", ("ID", "Policies", "References")),
     "namespaces": ("Get-HnsNamespace", ("ID", "IsDefault", "Containers", "ResourceList")),
@@ -35,13 +35,13 @@ LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "ManagementIP", "NetworkAdapterName")),
 }
-"""A listing of each kind and what is read of it. In this order: what refers to others is listed before them, so that
-nothing is missed that is made in between."""
+"""Listings by kind with the properties to read. Referring objects are listed first, so that objects that are created in
+between are not missed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HnsNetwork:
-    """A network."""
+    """An HNS network."""
 
     id: str
     name: str
@@ -52,60 +52,60 @@ class HnsNetwork:
 
     @property
     def external(self) -> bool:
-        """Whether it holds the outside network card."""
+        """Whether it uses the external adapter."""
         return self.type.lower() in EXTERNAL
 
     def is_called(self, names: t.Iterable[str]) -> bool:
-        """Whether one of the names is its name or its id, whatever their case."""
+        """Return whether one of the names is its name or id, in any case."""
         return not {self.name.lower(), self.id.lower()}.isdisjoint(name.strip("{}").lower() for name in names)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HnsEndpoint:
-    """An endpoint: a container's, the host's own, or one that stands for an address on another node."""
+    """An HNS endpoint: that of a container, the host's own, or a remote one for an address on another node."""
 
     id: str
     name: str
     network: str
-    """Id of its network."""
+    """Id of the network."""
     network_name: str = ""
     address: str = ""
     remote: bool = False
     containers: tuple[str, ...] = ()
-    """Ids of the containers that share it, in lower case; empty for Hyper-V isolation (projectcalico/calico#8913)."""
+    """Ids of its containers in lower case; empty with Hyper-V isolation (projectcalico/calico#8913)."""
     shared: str = ""
-    """`SharedContainers` as PowerShell writes it as text: what a removal compares once more on the node."""
+    """`SharedContainers` as PowerShell prints it, which a removal compares again on the node."""
     namespace: str = ""
-    """Id of its network namespace."""
+    """Id of the network namespace."""
     state: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PolicyList:
-    """A policy list: with kube-proxy a load balancer over endpoints."""
+    """An HNS policy list; kube-proxy's are load balancers over endpoints."""
 
     id: str
     endpoints: frozenset[str]
-    """Ids of the endpoints that it refers to."""
+    """Ids of its endpoints."""
     name: str = ""
-    """What it is for: `10.96.0.10:53/UDP`, or its type."""
+    """Its purpose: `10.96.0.10:53/UDP`, or its type."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Namespace:
-    """The network namespace of a pod, or the host's own."""
+    """The network namespace of a pod or the host."""
 
     id: str
     default: bool
     containers: tuple[str, ...] = ()
-    """Containers in it: whole ids, or their first twelve characters; in lower case."""
+    """Its containers: full ids or their first twelve characters, in lower case."""
     endpoints: frozenset[str] = frozenset()
-    """Ids of the endpoints in it."""
+    """Ids of its endpoints."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HnsObjects:
-    """All objects of one look at HNS."""
+    """All objects of one observation of HNS."""
 
     networks: tuple[HnsNetwork, ...] = ()
     endpoints: tuple[HnsEndpoint, ...] = ()
@@ -113,11 +113,11 @@ class HnsObjects:
     namespaces: tuple[Namespace, ...] = ()
 
     def called(self, names: t.Collection[str]) -> tuple[HnsNetwork, ...]:
-        """Networks by name or id; several may have one name (docker/for-win#2638)."""
+        """Return networks by name or id; several may share a name (docker/for-win#2638)."""
         return tuple(item for item in self.networks if item.is_called(names))
 
     def in_namespace(self, namespace: Namespace) -> frozenset[str]:
-        """Ids of the endpoints in a namespace: those that it names, and those that name it."""
+        """Return the ids of the endpoints in a namespace: those that it names, and those that name it."""
         return namespace.endpoints | self._by_namespace.get(namespace.id, set())
 
     @functools.cached_property
@@ -129,19 +129,19 @@ class HnsObjects:
 
 
 def cmdlet(call_id: str) -> str:
-    """What a call of ours asks of HNS, for people: `Get-HnsEndpoint` for `1.endpoints`, `Remove-HnsEndpoint` …"""
+    """Return the cmdlet of a call for messages: `Get-HnsEndpoint` for `1.endpoints`, `Remove-HnsEndpoint` …"""
     kind = next((kind for kind in LISTINGS if kind in call_id), "networks")
     command = LISTINGS[kind][0]
     return command.replace("Get-", "Remove-") if call_id.startswith("remove-") else command
 
 
 def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LISTINGS)) -> tuple[Call, ...]:
-    """One listing of each kind; when HNS does not answer one in time, the rest is skipped.
+    """Return one listing for each kind; if one exceeds its time limit, the rest is skipped.
 
     Args:
-        prefix: before the ids, which are the kinds.
-        timeout: seconds for each.
-        kinds: which; all by default.
+        prefix: prefix of the ids, which are the kinds.
+        timeout: time limit of each in seconds.
+        kinds: the kinds; all by default.
     """
     calls: list[Call] = []
     for kind in kinds:
@@ -160,7 +160,7 @@ def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LI
 
 
 def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
-    """Reads listings: kind to output objects."""
+    """Read listings, given as output objects by kind."""
     return HnsObjects(
         networks=tuple(_network(item) for item in listed.get("networks", ())),
         endpoints=tuple(_endpoint(item) for item in listed.get("endpoints", ())),
@@ -170,7 +170,7 @@ def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
 
 
 def _list(value: t.Any) -> list[t.Any]:
-    """A property that may be a list, a single value (PowerShell unrolls), or nothing."""
+    """Return a property that may be a list, a single value (PowerShell unrolls lists) or null as a tuple."""
     if value is None or value == "":
         return []
     return list(value) if isinstance(value, list) else [value]

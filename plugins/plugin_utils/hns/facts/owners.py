@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who an object of HNS belongs to, and which ones nobody uses. Pure.
+"""Find the owners of HNS objects, and unused objects (no I/O).
 
-An object is stale only if it says whose it is, and none of those exists; what says nothing
-belongs to the host. How endpoints say it: `SharedContainers` (empty for Hyper-V isolation, projectcalico/calico#8913),
+An object is stale only if it names its owners and none of them exists; an object without owners belongs to the host.
+Endpoints name their owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913),
 their namespace (hcsshim internal/hns/namespace.go), their name: `SANDBOX_NETWORK` (containernetworking/plugins
 pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico likewise), `SANDBOX[:8]-eth0` (azure-container-networking
 network/endpoint_windows.go, ConstructEndpointID), `cid-SANDBOX` (aws/amazon-vpc-cni-plugins). kube-proxy names none of
@@ -20,9 +20,9 @@ from .objects import HnsEndpoint, HnsObjects, Namespace, PolicyList
 from .runtime import Owner, Runtime
 
 _DOCKERS = ("nat", "transparent")
-"""Types of networks whose endpoints Docker makes; it names none of them (moby libnetwork/drivers/windows)."""
+"""Types of networks whose endpoints Docker creates, without names (moby libnetwork/drivers/windows)."""
 _UNATTACHED = (1, 4)
-"""States of endpoints that are in no container: created, detached (hcsshim internal/hns/hnsendpoint.go)."""
+"""States of endpoints without a container: created, detached (hcsshim internal/hns/hnsendpoint.go)."""
 State = t.Literal["in use", "stopped", "stale", "host", "remote", "unknown"]
 _NAMES = (
     re.compile(r"(?P<id>[0-9a-f]{64})_.+", re.IGNORECASE),
@@ -33,24 +33,24 @@ _NAMES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnerEvidence:
-    """What is known of an object's owner."""
+    """The owner of an object."""
 
     state: State
-    """`stopped`: its container exists, but does not run. `unknown`: the runtime could not be asked."""
+    """`stopped`: its container exists but does not run. `unknown`: the runtime could not be queried."""
     owner: str = ""
-    """`namespace/pod`, a container's name, or the id of what is gone."""
+    """`namespace/pod`, the name of a container, or the id of a missing owner."""
     ids: tuple[str, ...] = ()
-    """Ids of the containers and sandboxes that it names."""
+    """Ids of the containers and sandboxes that the object names."""
     note: str = ""
-    """Why it is stale, where no container of its own is gone."""
+    """Why it is stale, if not because of a missing container."""
 
 
 class Ownership:
-    """Owners of one look at HNS and at the runtime.
+    """Return the owners in one observation of HNS and the runtime.
 
     Args:
-        objects: what HNS listed.
-        runtime: what the runtime listed, after that.
+        objects: the objects that HNS listed.
+        runtime: the containers that the runtime listed afterwards.
     """
 
     def __init__(self, objects: HnsObjects, runtime: Runtime) -> None:
@@ -72,7 +72,7 @@ class Ownership:
         self.policies: t.Mapping[str, OwnerEvidence] = {item.id: self._policy(item) for item in objects.policies}
 
     def claims(self, endpoint: HnsEndpoint) -> tuple[str, ...]:
-        """Ids of the containers and sandboxes that an endpoint says it belongs to."""
+        """Return the ids of the containers and sandboxes that an endpoint names."""
         claimed = [*endpoint.containers, *self._containers.get(endpoint.namespace, ())]
         named = (pattern.fullmatch(endpoint.name) for pattern in _NAMES)
         claimed += [found["id"].lower() for found in named if found]
@@ -85,9 +85,10 @@ class Ownership:
         return self._holding(claims)
 
     def _lost_by_docker(self, endpoint: HnsEndpoint) -> bool:
-        """Whether it is what Docker leaves of a container that stopped without it (moby/moby#47576).
+        """Return whether an endpoint is left over from a container that Docker stopped (moby/moby#47576).
 
-        It names no container, and while one starts, nor does its endpoint: then it is not known.
+        Such an endpoint names no container. Neither does the endpoint of a container that is starting, so the answer is
+        unknown then.
         """
         runtime, network = self._runtime, self._types.get(endpoint.network, "")
         if "docker" not in runtime.names or runtime.problem or network not in _DOCKERS:
@@ -100,9 +101,9 @@ class Ownership:
             return OwnerEvidence(state="host")
         owners = [owner for claim in claims if (owner := self._runtime.find(claim)) is not None]
         if owners:
-            # A pod's name tells more than that of a container in it; what runs more than what does not.
+            # Prefer the name of a pod over that of a container, and running owners over stopped ones.
             best = min(owners, key=lambda owner: (not owner.running, owner.kind != "pod", not owner.name))
-            # The kubelet takes a stopped sandbox's network away itself; Docker may have lost an endpoint's trace.
+            # The kubelet removes the network of a stopped sandbox itself; Docker may have lost track of an endpoint.
             stopped = all(owner.kind == "container" and not owner.running for owner in owners)
             return OwnerEvidence(state="stopped" if stopped else "in use", owner=_name(best), ids=claims)
         return OwnerEvidence(state="unknown" if self._runtime.problem else "stale", owner=claims[0], ids=claims)
@@ -115,11 +116,11 @@ class Ownership:
         holdings = [*inside, *([own] if namespace.containers else [])]
         if not holdings:
             return self._empty()
-        # Whatever is not stale holds it: the host's own, and what nobody knows.
+        # Any endpoint that is not stale keeps it in use: those of the host, and unknown ones.
         return min(holdings, key=_strength)
 
     def _empty(self) -> OwnerEvidence:
-        """A namespace with nothing in it may be that of a sandbox that is being made: it comes before its endpoint."""
+        """Return the owner of a namespace. An empty one may belong to a sandbox that is being created."""
         if self._runtime.problem:
             return OwnerEvidence(state="unknown")
         making = next((owner for owner in self._runtime.owners.values() if owner.kind == "creating"), None)
@@ -130,11 +131,12 @@ class Ownership:
         return OwnerEvidence(state="stale")
 
     def _policy(self, policy: PolicyList) -> OwnerEvidence:
-        """A load balancer that still has a live endpoint is kube-proxy's to change.
+        """Return the owner of a policy list. A load balancer with a live endpoint is left to kube-proxy.
 
-        kube-proxy keeps what it made in memory and makes it anew only when a Service or its endpoints change
-        (kubernetes pkg/proxy/winkernel/proxier.go, syncProxyRules): to remove one that serves cuts its Service off.
-        One whose endpoints are all gone serves nobody, and is what kube-proxy fails to delete (kubernetes#112836).
+        kube-proxy keeps its objects in memory and recreates them only when a Service or its endpoints change
+        (kubernetes pkg/proxy/winkernel/proxier.go, syncProxyRules), so removing a working one would cut its Service
+        off. One whose endpoints are all missing serves no traffic; kube-proxy fails to delete such objects
+        (kubernetes#112836).
         """
         if not policy.endpoints:
             return OwnerEvidence(state="host")
@@ -144,7 +146,7 @@ class Ownership:
         return OwnerEvidence(state="unknown" if states <= {"stale", "unknown"} else "in use")
 
     def _behind(self, endpoint_id: str) -> State:
-        """The state of what a load balancer sends to: an address that a pod here has got is one that serves."""
+        """Return the state of a load balancer's target: an address that a local pod has is in use."""
         holding = self.endpoints.get(endpoint_id)
         if holding is None:
             return "stale"
@@ -152,13 +154,14 @@ class Ownership:
 
 
 def _elsewhere(user: str | None) -> OwnerEvidence:
-    """A remote endpoint: it stands for an address on another node.
+    """Return the owner of a remote endpoint, which stands for an address on another node.
 
-    Where a pod here has that address now, the one that it stood for is gone: kube-proxy missed it, and the pod gets no
-    traffic until it is removed (microsoft/Windows-Containers#631; kubernetes#138000 has kube-proxy remove it).
+    If a local pod has that address now, the remote pod is gone. kube-proxy missed that, and the local pod gets no
+    traffic until the endpoint is removed (microsoft/Windows-Containers#631; since kubernetes#138000 kube-proxy removes
+    it).
 
     Args:
-        user: who has its address here.
+        user: the local owner of the address.
     """
     if user is None:
         return OwnerEvidence(state="remote")
@@ -166,7 +169,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
 
 
 def _strength(holding: OwnerEvidence) -> tuple[int, str]:
-    """Who holds something, if several do: whoever surely uses it, before those who may."""
+    """Return the owner of an object with several: one that certainly uses it before one that may use it."""
     return ("in use", "unknown", "host", "remote", "stopped", "stale").index(holding.state), holding.owner
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which containers and pod sandboxes a node's runtime knows: who may own something in HNS. Pure.
+"""Read the containers and pod sandboxes of a node's runtime, which may own HNS objects (no I/O).
 
 Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
 sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it makes the namespace and calls CNI, and adds
@@ -21,59 +21,59 @@ from ...wire.messages import Call, CallResult
 CRI_ENDPOINT = "npipe:////./pipe/containerd-containerd"
 _IDS = re.compile(r"^[0-9a-f]{12,64}$", re.MULTILINE)
 _NAMES = re.compile(r"^\S+$", re.MULTILINE)
-"""Of containers that the kubelet did not make: whoever made them chose their ids."""
+"""Pattern of ids that the kubelet did not create; other tools choose their own ids."""
 K8S = "k8s.io"
 OTHERS = ("default", "moby", "buildkit")
-"""Namespaces of containerd that other tools use: ctr and nerdctl, dockerd, buildkitd. Their containers use HNS, too."""
+"""Containerd namespaces of other tools (ctr and nerdctl, dockerd, buildkitd), whose containers also use HNS."""
 _TIMEOUT = 60.0
 _OTHER = "ctr-of:"
 _OUTPUT = 16_000_000
-"""Characters: a listing that is cut is no listing."""
+"""Maximum length of a listing in characters, large enough that none is truncated."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Programs:
-    """The runtimes' clients on the node: names on the PATH, or paths."""
+    """The command-line clients on the node: names on the PATH, or paths."""
 
     crictl: str = "crictl.exe"
     ctr: str = "ctr.exe"
     docker: str = "docker.exe"
     namespaces: tuple[str, ...] = OTHERS
-    """Namespaces of containerd beside k8s.io whose containers are asked for."""
+    """Containerd namespaces in addition to k8s.io."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Owner:
-    """A container, a pod's sandbox, or a sandbox that is being made."""
+    """A container, a pod sandbox, or a sandbox that is being created."""
 
     id: str
-    """In lower case."""
+    """Id in lower case."""
     kind: t.Literal["pod", "container", "creating"]
-    """`creating`: it has, or may have, an endpoint that does not name it yet."""
+    """`creating`: it may have an endpoint that does not name it yet."""
     name: str = ""
-    """`namespace/pod` of a pod, the name of a container."""
+    """`namespace/pod` of a pod, or the name of a container."""
     running: bool = True
     runtime: str = "containerd"
-    """Whose: containerd or docker."""
+    """The runtime: containerd or docker."""
     namespace: str = K8S
-    """Of containerd."""
+    """The containerd namespace."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """What the runtime said in one look."""
+    """One observation of the runtime."""
 
     owners: t.Mapping[str, Owner] = dataclasses.field(default_factory=dict)
-    """By id. Complete only if `problem` is empty."""
+    """Owners by id; complete only if `problem` is empty."""
     names: tuple[str, ...] = ()
-    """Runtimes that were asked: containerd, docker."""
+    """Observed runtimes: containerd, docker."""
     problem: str = ""
-    """Why it is not known who lives: then nothing is stale."""
+    """Why the owners are unknown; then nothing counts as stale."""
     leases_tell: bool = False
-    """Whether this containerd keeps a lease for each sandbox, so that one that is being made is known."""
+    """Whether this containerd has a lease for each sandbox, so that sandboxes being created are known."""
 
     def find(self, claimed: str) -> Owner | None:
-        """The owner with an id, or whose id begins so (HNS and azure-cni keep 12 and 8 characters)."""
+        """Return the owner with an id or its beginning (HNS and azure-cni store 12 and 8 characters)."""
         claimed = claimed.lower()
         if claimed in self.owners or len(claimed) < 8:
             return self.owners.get(claimed)
@@ -82,7 +82,7 @@ class Runtime:
 
     @functools.cached_property
     def _beginnings(self) -> t.Mapping[str, t.Sequence[Owner]]:
-        """Owners by the first eight characters of their ids."""
+        """Return owners by the first eight characters of their ids."""
         known: dict[str, list[Owner]] = {}
         for identity, owner in self.owners.items():
             known.setdefault(identity[:8], []).append(owner)
@@ -90,7 +90,7 @@ class Runtime:
 
 
 def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
-    """One listing of each kind; a runtime that is not there answers with an error."""
+    """Return one listing of each kind; a missing runtime results in an error."""
     cri = ("--runtime-endpoint", CRI_ENDPOINT)
     asked = {
         "pods": (programs.crictl, (*cri, "pods", "--output", "json")),
@@ -113,7 +113,7 @@ def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
             timeout=_TIMEOUT,
             output_limit=_OUTPUT,
             on_error="continue",
-            # A containerd that hangs costs its time once, not once more for each namespace.
+            # If containerd hangs, wait only once, not for each namespace.
             needs=(f"{prefix}ctr-namespaces",) if name.startswith(_OTHER) else (),
         )
         for name, (command, arguments) in asked.items()
@@ -121,12 +121,12 @@ def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult], prefix: str, installed: t.Collection[str]) -> Runtime:
-    """Reads the answers to `calls`.
+    """Read the results of `calls`.
 
     Args:
         seen: results by call id.
-        prefix: as given to `calls`.
-        installed: which of containerd and docker have a service that may run on this node.
+        prefix: the prefix that `calls` got.
+        installed: those of containerd and docker that have a service that may run.
     """
     answers = {name.removeprefix(prefix): result for name, result in seen.items() if name.startswith(prefix)}
     if not installed:
@@ -147,7 +147,7 @@ def read(seen: t.Mapping[str, CallResult], prefix: str, installed: t.Collection[
 
 
 def _missing(result: CallResult | None) -> bool:
-    """Whether a program is not there, which is different from one that fails."""
+    """Return whether a program is missing, which differs from a program that fails."""
     return result is None or (result.error is not None and result.error.id.startswith("CommandNotFound"))
 
 
@@ -157,10 +157,10 @@ def _why(name: str, result: CallResult) -> str:
 
 
 def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> bool:
-    """Adds what crictl and ctr list; each alone is enough, but one that fails is a problem.
+    """Add the owners that crictl and ctr list. Either is enough, but a failure of one is a problem.
 
     Returns:
-        Whether leases tell of sandboxes that are being made.
+        Whether leases show the sandboxes that are being created.
     """
     named = {"pods": "crictl pods", "containers": "crictl ps", "ctr": "ctr containers list"}
     there = {name: answers[name] for name in named if not _missing(answers.get(name))}
@@ -188,11 +188,11 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
 
 
 def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> None:
-    """Adds the containers of containerd's other namespaces: nobody's endpoint is stale for not being the kubelet's."""
+    """Add the containers of containerd's other namespaces, whose endpoints must not count as stale."""
     asked = {name.removeprefix(_OTHER): answer for name, answer in answers.items() if name.startswith(_OTHER)}
     for namespace, answer in asked.items():
         if _missing(answer) or answer.skipped:
-            # Why is told of the list of namespaces, which comes first.
+            # The listing of namespaces, which comes first, reports the reason.
             continue
         if not answer.ok:
             problems.append(_why(f"ctr --namespace {namespace} containers list", answer))
@@ -205,7 +205,7 @@ def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], 
     if not listed.ok:
         problems.append(_why("ctr namespaces list", listed))
         return
-    # The collection's own namespace has no containers to ask for.
+    # The collection's own namespace never has containers.
     unknown = sorted(set(_NAMES.findall(listed.stdout)) - {K8S, SIZES, *asked})
     if unknown:
         problems.append(

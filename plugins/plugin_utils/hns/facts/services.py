@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The services of a node that use its HNS networks: which there are, and in which order they stop and start. Pure.
+"""The services of a node that use HNS networks, and their stop and start order (no I/O).
 
 Orders: AgentBaker windowsnodereset.ps1 (kube-proxy, kubelet, csi-proxy stop first);
 kubernetes-for-windows, "Networking with kube-proxy and flanneld services" (docker, kubelet, kube-proxy, flanneld).
@@ -27,7 +27,7 @@ _START = (
     "kubeproxy",
     "flanneld",
 )
-"""Order of starting. Both spellings of kube-proxy are in use (AgentBaker: kubeproxy)."""
+"""Start order. Both spellings of kube-proxy are in use (AgentBaker: kubeproxy)."""
 _PROXIES = ("kube-proxy", "kubeproxy")
 HNS = "hns"
 RELATED = (*_START, HNS, "vmcompute")
@@ -36,26 +36,26 @@ _START_MODES = {2: "automatic", 3: "manual", 4: "disabled"}
 _START_DELAY = 3.0
 """Seconds between attempts to start a service."""
 _PATIENCE = 120.0
-"""Seconds for a service to stop or start."""
+"""Time limit for a service to stop or start, in seconds."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InstalledService:
-    """A service that is there."""
+    """An installed service."""
 
     name: str
     status: str
-    """Running, Stopped, or what it is on its way to."""
+    """Running, Stopped, or a pending state."""
     start_mode: str
 
     @property
     def running(self) -> bool:
-        """Whether it runs, or is about to."""
+        """Whether it runs or is starting."""
         return self.status.lower() in ("running", "startpending", "continuepending")
 
 
 def calls() -> tuple[Call, ...]:
-    """Asks for all of them at once."""
+    """Return the calls that read all of them."""
     return (
         Call(
             id="services",
@@ -74,7 +74,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
-    """Reads the answers to `calls`, in the order of starting."""
+    """Read the results of `calls`, in the start order."""
     modes = {
         str(item["path"])[len(_KEY) :].lower(): _START_MODES.get(item.get("value") or 0, "")
         for item in (seen["service-keys"].output if "service-keys" in seen else ())
@@ -88,7 +88,7 @@ def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
 
 
 def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...]:
-    """Runtimes that may run containers here: one that is disabled and stopped cannot."""
+    """Return the runtimes that may run containers; disabled and stopped ones cannot."""
     return tuple(
         service.name
         for service in services
@@ -97,11 +97,11 @@ def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...
 
 
 def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
-    """Services in the order in which they start.
+    """Return services in the start order.
 
     Args:
-        names: which.
-        overlay: with vxlan kube-proxy needs the source address that flanneld's network gives (kubernetes#78338).
+        names: the services.
+        overlay: with vxlan, kube-proxy needs the source address from flanneld's network (kubernetes#78338).
     """
     order = [name.lower() for name in _START]
     if overlay:
@@ -112,14 +112,14 @@ def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
 
 
 def stop_order(names: t.Iterable[str]) -> tuple[str, ...]:
-    """Services in the order in which they stop; the runtime goes on: containers are stopped through it."""
+    """Return services in the stop order, without the runtime, which is needed to stop containers."""
     ordered = start_order((name for name in names if name not in RUNTIMES), overlay=False)
     first = [name for name in ordered if name in _PROXIES]
     return (*first, *(name for name in reversed(ordered) if name not in first))
 
 
 def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
-    """Stops services; one that does not stop ends the batch."""
+    """Return the calls that stop services; the batch ends if one does not stop."""
     return tuple(
         Call(
             id=f"stop.{name}",
@@ -133,7 +133,7 @@ def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
-    """Starts services, whatever happened before."""
+    """Return the calls that start services, also after failures."""
     starts = tuple(
         Call(
             id=f"start.{name}",
@@ -152,7 +152,7 @@ def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def after_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
-    """Looks at services at the end of a batch."""
+    """Return the calls that read services at the end of a batch."""
     if not names:
         return ()
     return (
@@ -168,11 +168,11 @@ def after_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def restart_hns_calls(seconds: float, answer_within: float) -> tuple[Call, ...]:
-    """Restarts HNS with the services that depend on it, and asks it something.
+    """Return the calls that restart HNS with its dependent services and then query it.
 
     Args:
-        seconds: for the restart.
-        answer_within: seconds for the answer.
+        seconds: time limit of the restart.
+        answer_within: time limit of the query in seconds.
     """
     return (
         Call(
@@ -187,7 +187,7 @@ def restart_hns_calls(seconds: float, answer_within: float) -> tuple[Call, ...]:
         Call(
             id="hns-service", command="Get-Service", parameters={"Name": HNS}, select=("Status",), on_error="continue"
         ),
-        # Where the restart stopped it, but did not get as far as starting it.
+        # In case the restart stopped it but did not start it again.
         Call(
             id="start-hns",
             command="Start-Service",

@@ -1,12 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static addresses of the outside network cards: what they are, and how they come back. Pure.
+"""Static addresses of the external adapters, and how to restore them (no I/O).
 
-Making or removing an external network gives the card's settings to a virtual adapter or
-back, and some versions of Windows reset them to DHCP on the way (microsoft/SDN#498). A card is known by its MAC
-address, which its virtual adapter shares; of the two only the one that has the settings has an IP interface.
-New-NetIPAddress refuses an interface with DHCP, hence Set-NetIPInterface first
-(learn.microsoft.com/powershell/module/nettcpip).
+Creating or removing an external network moves an adapter's settings to a virtual adapter or back, and some versions of
+Windows reset them to DHCP in the process (microsoft/SDN#498). An adapter is identified by its MAC address, which its
+virtual adapter shares; only the one that has the settings has an IP interface. New-NetIPAddress refuses an interface
+with DHCP, so Set-NetIPInterface comes first (learn.microsoft.com/powershell/module/nettcpip).
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ _ON_LINK = ("0.0.0.0", "::", "")  # noqa: S104 - next hops of routes, nothing is
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Uplink:
-    """The static settings of one outside network card."""
+    """The static settings of an external adapter."""
 
     mac: str
     alias: str
-    """The card's own name, for people."""
+    """Name of the adapter."""
     addresses: tuple[tuple[str, int], ...]
     """Address and prefix length."""
     routes: tuple[tuple[str, str, int], ...] = ()
-    """Destination, next hop and metric; the gateway is a route to everywhere."""
+    """Destination, next hop and metric; the gateway is the default route."""
     dns: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """As it is kept on the node."""
+        """Return the form that is stored on the node."""
         return {
             "mac": self.mac,
             "alias": self.alias,
@@ -44,10 +43,12 @@ class Uplink:
 
     @classmethod
     def from_json(cls, document: t.Mapping[str, t.Any]) -> Uplink:
-        """Reads what `to_json` gave.
+        """Read the result of `to_json`.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError: it is malformed.
+            TypeError: it is malformed.
+            ValueError: it is malformed.
         """
         return cls(
             mac=str(document["mac"]),
@@ -60,7 +61,7 @@ class Uplink:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AdapterRoute:
-    """A route of the node."""
+    """A route."""
 
     destination: str
     next_hop: str
@@ -70,19 +71,19 @@ class AdapterRoute:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AdapterFacts:
-    """What a node's cards say."""
+    """The observed adapters and routes."""
 
     uplinks: tuple[Uplink, ...] = ()
-    """Those with static addresses."""
+    """Adapters with static addresses."""
     routes: tuple[AdapterRoute, ...] = ()
-    """All routes with a next hop."""
+    """Routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
-    """Those of the uplinks that work and that the first external network may take; none where a switch is there: a
-    second card with a static address (storage, say) may never get one."""
+    """Working adapters that the first external network may take; none if a virtual switch exists already, because a
+    second adapter with a static address, such as one for storage, may never get one."""
 
 
 def calls() -> tuple[Call, ...]:
-    """Asks for cards, addresses, routes and name servers."""
+    """Return the calls that read adapters, addresses, routes and name servers."""
 
     def ask(call_id: str, command: str, select: tuple[str, ...], **parameters: Json) -> Call:
         return Call(id=call_id, command=command, parameters=parameters, select=select, on_error="continue")
@@ -97,7 +98,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> AdapterFacts:
-    """Reads the answers to `calls`."""
+    """Read the results of `calls`."""
 
     def output(name: str) -> list[t.Mapping[str, t.Any]]:
         return list(seen[name].output) if name in seen and seen[name].ok else []
@@ -133,20 +134,20 @@ def read(seen: t.Mapping[str, CallResult]) -> AdapterFacts:
 
 
 def _adapters(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[dict[str, str], dict[int, str], frozenset[int]]:
-    """Names of the cards by MAC address, all MAC addresses by interface, and the interfaces whose settings may go."""
-    cards = [item for item in items if item.get("HardwareInterface") is True]
-    hardware = {str(item["MacAddress"]).upper(): str(item["Name"]) for item in cards}
+    """Return adapter names by MAC address, MAC addresses by interface, and the interfaces that may lose settings."""
+    physical = [item for item in items if item.get("HardwareInterface") is True]
+    hardware = {str(item["MacAddress"]).upper(): str(item["Name"]) for item in physical}
     macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in items}
-    # An adapter that is no card and has a card's address stands for it: that of a switch. Tunnels and modems have none.
+    # A virtual adapter with the MAC address of a physical one belongs to a switch. Tunnels and modems have none.
     others = {str(item.get("MacAddress") or "").upper() for item in items if item.get("HardwareInterface") is not True}
     switched = any(address in hardware for address in others if address)
-    # A card whose cable is out loses nothing that anybody could see, and could not be seen to have it again.
-    working = frozenset(int(item["ifIndex"]) for item in cards if str(item.get("Status")) == "Up")
+    # A disconnected adapter shows no settings, so neither their loss nor their restoration could be observed.
+    working = frozenset(int(item["ifIndex"]) for item in physical if str(item.get("Status")) == "Up")
     return hardware, macs, frozenset() if switched else working
 
 
 def _routes(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[AdapterRoute, ...]:
-    """Those with a next hop."""
+    """Return the routes with a next hop."""
     return tuple(
         AdapterRoute(
             destination=str(item["DestinationPrefix"]),
@@ -159,9 +160,9 @@ def _routes(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[AdapterRoute, ...
     )
 
 
-def lost(saved: Uplink, links: AdapterFacts) -> bool:
-    """Whether a card no longer has what it had."""
-    now = next((uplink for uplink in links.uplinks if uplink.mac == saved.mac), None)
+def lost(saved: Uplink, adapters: AdapterFacts) -> bool:
+    """Return whether an adapter has lost settings."""
+    now = next((uplink for uplink in adapters.uplinks if uplink.mac == saved.mac), None)
     if now is None:
         return True
     routes = {route[:2] for route in now.routes}
@@ -173,18 +174,18 @@ def lost(saved: Uplink, links: AdapterFacts) -> bool:
 
 
 def without_routes(uplink: Uplink, gone: t.Collection[tuple[str, str]]) -> Uplink:
-    """The card without routes that are removed (destination, next hop)."""
+    """Return the settings without removed routes (destination, next hop)."""
     kept = tuple(route for route in uplink.routes if route[:2] not in gone)
     return dataclasses.replace(uplink, routes=kept)
 
 
 def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[Call, ...]:
-    """Compares a card with what it had, and gives back what is missing; runs whatever happened before.
+    """Return the calls that compare an adapter with its former settings and restore them, even after failures.
 
     Args:
-        uplink: what it had.
-        prefix: before the ids of the calls; the last one, `check`, succeeds if all is there.
-        patience: seconds to wait for the card.
+        uplink: the former settings.
+        prefix: prefix of the calls' ids; the last one, `check`, succeeds if all settings are present.
+        patience: time limit for the adapter to appear, in seconds.
     """
     on_interface = _on_interface(prefix)
 
@@ -220,7 +221,7 @@ def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[C
             ("Get-DnsClientServerAddress", {"ServerAddresses": " ".join(uplink.dns)}),
             ("Set-DnsClientServerAddress", {"ServerAddresses": list(uplink.dns), "Confirm": False}),
         )
-    # A new address is tentative for a moment.
+    # A new address is tentative at first.
     check = step(
         "check",
         "Get-NetIPAddress",
@@ -237,11 +238,11 @@ def _on_interface(prefix: str) -> Input:
 
 
 def _card_calls(step: t.Callable[..., Call], uplink: Uplink, prefix: str, patience: int) -> tuple[Call, ...]:
-    """Waits for the card, finds the interface that has its addresses now, and ends DHCP there."""
+    """Return the calls that wait for the adapter, find the interface with its addresses, and turn DHCP off there."""
     alone: dict[str, t.Any] = {"input": None, "needs": (), "retries": patience, "delay": 1.0}
     return (
         step("adapter", "Get-NetAdapter", {}, until={"MacAddress": uplink.mac, "Status": "Up"}, **alone),
-        # The card's own interface while it is alone, its virtual adapter's while a switch holds it.
+        # The adapter's own interface, or that of its virtual adapter while a switch uses it.
         step(
             "interface",
             "Get-NetIPInterface",
@@ -274,7 +275,7 @@ def _unless_there(
     look: tuple[str, t.Mapping[str, Json]],
     make: tuple[str, t.Mapping[str, Json]],
 ) -> tuple[Call, Call]:
-    """Looks whether something is there, and makes it if it is not."""
+    """Return the calls that check whether a setting exists, and create it if it does not."""
     return (
         step(f"{name}.there", look[0], {}, until=look[1]),
         step(name, make[0], make[1], unless=(f"{prefix}{name}.there",)),
@@ -282,7 +283,7 @@ def _unless_there(
 
 
 def restored(seen: t.Mapping[str, CallResult], prefix: str) -> tuple[str, ...]:
-    """What had to be given back, by names of the calls: `address.0`, `route.0`, `dns`."""
+    """Return the restored settings by the names of the calls: `address.0`, `route.0`, `dns`."""
     return tuple(
         name.removeprefix(prefix)
         for name, result in seen.items()

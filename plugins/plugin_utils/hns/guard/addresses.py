@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A guard for static addresses while a CNI makes its first network, which nobody can be asked to wait for. Pure.
+"""A guard for static addresses while a CNI creates its first network, at an unknown time (no I/O).
 
-The first external network makes a virtual switch of the card, and may reset it to DHCP on
-the way (microsoft/SDN#498): then nobody reaches the node any more. Who makes the network is a pod or a service, some
-time after the node has joined. So a detached batch stays on the node, waits for the switch, and restores what is lost.
-One switch is waited for, whichever card it takes, and then all cards are compared: others may never get one.
+The first external network turns the adapter into a virtual switch and may reset it to DHCP (microsoft/SDN#498), which
+makes the node unreachable. A pod or service creates the network some time after the node has joined. So a detached
+batch stays on the node, waits for the switch, and restores lost settings. It waits for one switch on any adapter and
+then compares all adapters, because others may never get one.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import json
 import typing as t
 
 from ...wire.messages import Call, CallResult, Json
-from ..facts import uplink as cards
+from ..facts import uplink as adapters
 from ..facts.uplink import Uplink
 
 NOTE = "C:\\ProgramData\\winkube\\hns\\uplink.json"
-"""What the cards had, for whoever sits at the console."""
+"""File with the adapters' settings, for an administrator at the console."""
 _SDDL = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 _BETWEEN = 3.0
-"""Seconds between two looks for the switch."""
+"""Seconds between two checks for the switch."""
 _TURNS = ("first", "second")
 _COMPARISON = 120
-"""Seconds that one comparison of a card takes where it finds nothing: neither the card, an interface nor an address."""
+"""Maximum duration of one comparison in seconds: without adapter, interface and address."""
 
 
 def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle: float) -> tuple[Call, ...]:
-    """The guard's batch: what the cards have is noted, and compared when a switch is there, and once more.
+    """Return the guard's batch: it records the adapters' settings, and compares them twice after a switch appears.
 
     Args:
-        uplinks: the cards, as they are.
+        uplinks: the present settings of the adapters.
         key: the batch's idempotency key, by which a later run finds it.
-        network_timeout: seconds to wait for a network.
-        settle: seconds after which they are compared once more: the settings may go a moment after the switch came.
+        network_timeout: time limit for a network to appear, in seconds.
+        settle: seconds until the second comparison, because settings may be lost shortly after the switch appears.
     """
     content = json.dumps(to_json(uplinks, key))
     note = Call(
@@ -58,8 +58,8 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
         if comparisons:
             comparisons.append(_pause("settle", settle))
         for number, one in enumerate(uplinks):
-            comparisons += cards.restore_calls(one, f"{turn}.{number}.")
-    # A later guard has replaced the note, since the cards have got other addresses: these must not come back.
+            comparisons += adapters.restore_calls(one, f"{turn}.{number}.")
+    # A later guard has replaced the record because the adapters got other addresses; do not restore the old ones.
     comparisons = [dataclasses.replace(call, needs=(*call.needs, mine.id)) for call in comparisons]
     done = Call(
         id="note-done",
@@ -74,32 +74,34 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
 
 
 def seconds(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
-    """How long the batch may take: no longer than the node's watchdog lets it."""
+    """Return the time limit of the batch, which the node's watchdog also limits."""
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 
 
 def look() -> tuple[Call, ...]:
-    """Asks for the cards, and for the note of an earlier guard."""
+    """Return the calls that read the adapters and the record of an earlier guard."""
     note = Call(id="note", command="@read-file", parameters={"paths": [NOTE], "content": True}, on_error="continue")
-    return (*cards.calls(), note)
+    return (*adapters.calls(), note)
 
 
 def to_json(uplinks: t.Sequence[Uplink], key: str) -> dict[str, Json]:
-    """A guard as it is noted on the node, and as the module returns it."""
+    """Return a guard in the form that is recorded on the node and returned by the module."""
     return {"key": key, "uplinks": [one.to_json() for one in uplinks]}
 
 
 def from_json(document: t.Any) -> tuple[str, tuple[Uplink, ...]]:
-    """Reads what `to_json` gave: key and cards.
+    """Read the result of `to_json`: key and settings.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none.
+        KeyError: it is malformed.
+        TypeError: it is malformed.
+        ValueError: it is malformed.
     """
     return str(document["key"]), tuple(Uplink.from_json(one) for one in document["uplinks"])
 
 
 def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
-    """The guard that an earlier run left on the node, from the answers to `look`; without a key where there is none."""
+    """Return the guard of an earlier run from the results of `look`; without a key if there is none."""
     files = seen["note"].output if "note" in seen and seen["note"].ok else ()
     try:
         return from_json(json.loads(str(files[0].get("content") or "")) if files else {})
@@ -108,7 +110,7 @@ def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
 
 
 def _wait(uplinks: t.Sequence[Uplink], seconds: int) -> Call:
-    """Waits for a virtual adapter that stands for a card which a switch holds: it has the MAC address of one."""
+    """Return the call that waits for a switch's virtual adapter, which has the MAC address of a physical one."""
     return Call(
         id="switch",
         command="Get-NetAdapter",
@@ -133,22 +135,22 @@ def _pause(call_id: str, seconds: float) -> Call:
 
 
 def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> dict[str, str]:
-    """What had to be given back, for people, by name of the card."""
+    """Return the restored settings as text, by name of the adapter."""
     found: dict[str, str] = {}
     for number, one in enumerate(uplinks):
-        names = [name for turn in _TURNS for name in cards.restored(seen, f"{turn}.{number}.")]
+        names = [name for turn in _TURNS for name in adapters.restored(seen, f"{turn}.{number}.")]
         if names:
             found[one.alias] = ", ".join(dict.fromkeys(names))
     return found
 
 
 def replaced(seen: t.Mapping[str, CallResult]) -> bool:
-    """Whether a guard has done nothing, because its note was no longer there, or another's."""
+    """Return whether a guard did nothing because its record was removed or replaced."""
     return "mine" in seen and not seen["mine"].ok
 
 
 def failures(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> tuple[str, ...]:
-    """What could not be given back, for people."""
+    """Return the settings that could not be restored, as text."""
     return tuple(
         f"{one.alias} does not have its static address {one.addresses[0][0]}; {NOTE} on the node says what it had"
         for number, one in enumerate(uplinks)

@@ -84,4 +84,4 @@ def test_a_service_that_does_not_run_may_be_started_and_changed() -> None:
 
 
 def test_a_start_that_cuts_the_link_changes_the_network() -> None:
-    assert service("Stopped", SAME, state="running", cuts_link=True) == "changes the network"
+    assert service("Stopped", SAME, state="running", cuts_connection=True) == "changes the network"

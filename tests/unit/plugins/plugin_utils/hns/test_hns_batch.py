@@ -88,7 +88,7 @@ def test_all_goes_in_the_order_of_the_document() -> None:
              "start.kubelet", "start.kube-proxy", "services-after", "network-again", "settle", "uplink-again.0.check",
              "journal-done"]  # fmt: skip
     assert [name for name in ids if name in order] == order
-    # Whatever network comes, it may be another one than before: only its type tells that it takes the card.
+    # Whatever network comes, it may be another one than before: only its type tells that it takes the adapter.
     (again,) = [call for call in calls_of(plan) if call.id == "network-again"]
     assert again.until == {"Type": ["l2bridge", "overlay", "transparent", "l2tunnel"]}
     assert len(ids) == len(set(ids))

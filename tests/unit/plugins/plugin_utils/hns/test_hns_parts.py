@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What nodes answer, read: HNS's objects, runtimes, CNI files, services, cards, journals; however odd it is."""
+"""What nodes answer, read: HNS's objects, runtimes, CNI files, services, adapters, journals; however odd it is."""
 
 from __future__ import annotations
 
@@ -248,12 +248,12 @@ CARDS: dict[str, t.Any] = {
 }
 
 
-def cards(**more: t.Any) -> hns_uplink.AdapterFacts:
+def adapters(**more: t.Any) -> hns_uplink.AdapterFacts:
     return hns_uplink.read({name: result(items) for name, items in {**CARDS, **more}.items()})
 
 
 def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> None:
-    (uplink,) = cards().uplinks
+    (uplink,) = adapters().uplinks
     assert uplink == hns_uplink.Uplink(
         mac="00-AA",
         alias="Ethernet",
@@ -262,8 +262,8 @@ def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> N
         dns=("10.0.0.2",),
     )
     assert hns_uplink.Uplink.from_json(json.loads(json.dumps(uplink.to_json()))) == uplink
-    assert not hns_uplink.lost(uplink, cards())
-    assert not cards(interfaces=[{"InterfaceIndex": 20, "Dhcp": "Enabled"}]).uplinks
+    assert not hns_uplink.lost(uplink, adapters())
+    assert not adapters(interfaces=[{"InterfaceIndex": 20, "Dhcp": "Enabled"}]).uplinks
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,8 @@ def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> N
     ],
 )
 def test_a_card_that_lost_anything_is_found(change: dict[str, t.Any]) -> None:
-    (uplink,) = cards().uplinks
-    assert hns_uplink.lost(uplink, cards(**change))
+    (uplink,) = adapters().uplinks
+    assert hns_uplink.lost(uplink, adapters(**change))
 
 
 ALONE = [
@@ -300,20 +300,20 @@ ALONE = [
     ],
 )
 def test_cards_are_at_risk_until_one_of_them_has_a_switch(change: dict[str, t.Any], at_risk: list[str]) -> None:
-    links = cards(adapters=[*ALONE, *([{"ifIndex": 50, "Status": "Up", **change}] if change else [])])
+    links = adapters(adapters=[*ALONE, *([{"ifIndex": 50, "Status": "Up", **change}] if change else [])])
     assert [one.alias for one in links.at_risk] == at_risk
     assert [one.alias for one in links.uplinks] == ["Ethernet", "Storage"]
 
 
 def test_a_card_without_its_cable_is_not_at_risk() -> None:
-    links = cards(adapters=[ALONE[0], {**ALONE[1], "Status": "Disconnected"}])
+    links = adapters(adapters=[ALONE[0], {**ALONE[1], "Status": "Disconnected"}])
     assert [one.alias for one in links.at_risk] == ["Ethernet"]
 
 
 @settings(deadline=None)
 @given(st.text(max_size=30))
 def test_a_note_of_a_guard_says_what_was_written_and_any_other_file_nothing(content: str) -> None:
-    uplinks = cards(adapters=ALONE).at_risk
+    uplinks = adapters(adapters=ALONE).at_risk
     note = hns_guard.calls(uplinks, content, network_timeout=9, settle=1)[0].parameters["content"]
     assert hns_guard.noted({"note": result([{"exists": True, "content": note}])}) == (content, uplinks)
     assert hns_guard.noted({"note": result([{"exists": True, "content": content}])}) == ("", ())
@@ -322,7 +322,7 @@ def test_a_note_of_a_guard_says_what_was_written_and_any_other_file_nothing(cont
 
 
 def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> None:
-    (uplink,) = cards().uplinks
+    (uplink,) = adapters().uplinks
     calls = hns_uplink.restore_calls(uplink, "u.")
     assert all(call.always and call.on_error == "continue" for call in calls)
     made = {call.command for call in calls if call.unless}
@@ -336,7 +336,7 @@ def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> Non
 @settings(deadline=None)
 @given(st.text(max_size=20), st.lists(st.text(max_size=9), max_size=3))
 def test_a_journal_says_what_was_written(key: str, services: list[str]) -> None:
-    journal = Journal(key=key, services=tuple(services), uplinks=cards().uplinks)
+    journal = Journal(key=key, services=tuple(services), uplinks=adapters().uplinks)
     call = journal.write_call()
     assert Journal.read({"exists": True, "content": call.parameters["content"]}) == journal
 

@@ -367,9 +367,9 @@ def test_what_an_earlier_cleanup_left_is_repaired_in_any_scope() -> None:
         assert plan.repair == ("service kubelet was left stopped", "Ethernet has lost its static address")
 
 
-def test_a_card_gets_back_what_it_had_before_the_first_cleanup() -> None:
-    # Since then the card has got the wrong address.
-    card = {
+def test_an_adapter_gets_back_what_it_had_before_the_first_cleanup() -> None:
+    # Since then the adapter has got the wrong address.
+    adapter = {
         "adapters": [{"Name": "Ethernet", "ifIndex": 5, "MacAddress": "AA", "HardwareInterface": True, "Status": "Up"}],
         "interfaces": [{"InterfaceIndex": 5, "Dhcp": "Disabled"}],
         "addresses": [
@@ -378,7 +378,7 @@ def test_a_card_gets_back_what_it_had_before_the_first_cleanup() -> None:
         "routes": [],
         "dns": [],
     }
-    links = {name: result(items) for name, items in card.items()}
+    links = {name: result(items) for name, items in adapter.items()}
     model = Model(pods=[pod(0, "live")], policies=[])
     fresh = make_plan(CleanupRequest(scope="all"), facts_of(model, **links))
     assert [uplink.addresses for uplink in fresh.uplinks] == [(("10.9.9.9", 8),)]

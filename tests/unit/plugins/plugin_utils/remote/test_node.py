@@ -42,7 +42,7 @@ def make(
 
 
 def reach(node: Node) -> None:
-    """A first command, so that later broken links are links that were there."""
+    """A first command, so that later broken failures are those of connections that existed."""
     node.observe(CALLS[:1])
 
 

@@ -22,7 +22,7 @@ BEFORE, AFTER = "2026-11-23T03:00:00.1234567Z", "2026-11-23T04:10:00.7654321Z"
 
 
 class LostError(Exception):
-    """The link broke."""
+    """The connection broke."""
 
 
 def answer(boot: str, *, state: State = "finished", **results: CallResult) -> Observation:

@@ -169,7 +169,7 @@ def test_what_may_cut_the_link_begins_detached_from_it(
     wanted: dict[str, t.Any], status: str, values: dict[str, t.Any]
 ) -> None:
     for cuts in (True, False):
-        change = must(kubelet(**wanted, cuts_link=cuts), service=running(status), definition=definition(**values))
+        change = must(kubelet(**wanted, cuts_connection=cuts), service=running(status), definition=definition(**values))
         assert change.calls[-1].command in ("Restart-Service", "Start-Service")
         assert change.calls[-1].long is cuts
 

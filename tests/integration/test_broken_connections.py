@@ -50,7 +50,7 @@ def resources(site: Site) -> list[dict[str, Any]]:
 def site(start_site: SiteFactory) -> Site:
     """A server for each point at which something breaks, and two that nothing happens to."""
     connections = {name: point[0] for name, point in POINTS.items()} | UNHURT
-    # Long enough for the detached work to be under way when the link breaks.
+    # Long enough for the detached work to be under way when the connection breaks.
     site = start_site(*({"name": name, "feature_seconds": 1.0} for name in connections))
     site.host_variables = {name: link_variables(connection) for name, connection in connections.items()}
     return site

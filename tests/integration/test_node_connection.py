@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node over Ansible's real connection plugins, whose link breaks at every request in turn: no batch runs twice."""
+"""A node over Ansible's real connection plugins, which fail at every request in turn: no batch runs twice."""
 
 from __future__ import annotations
 
@@ -168,11 +168,12 @@ def test_a_shell_that_is_gone_is_a_broken_link(node: Node, fleet: Fleet) -> None
 
 
 @pytest.mark.parametrize(("action", "kind"), [("Receive", "link_down"), ("Create", "link_down"), ("Create", "after")])
-def test_broken_links_leave_no_shell_on_the_node(node: Node, fleet: Fleet, action: str, kind: str) -> None:
+def test_broken_connections_leave_no_shell_on_the_node(node: Node, fleet: Fleet, action: str, kind: str) -> None:
     free = (Call(id="free", command="@free-space", parameters={"path": "C:\\"}),)
     server = fleet.nodes["LINK"].server
     node.observe(free)
-    # While the link is down, whatever the plugin tries to close stays open. A shell is created when the first is gone.
+    # While the connection is down, whatever the plugin tries to close stays open. A shell is created when the first is
+    # gone.
     break_link(fleet, kind, 1, action=action, seconds=0.3)
     if action == "Create":
         server.forget_shells()
