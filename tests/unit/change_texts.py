@@ -91,7 +91,7 @@ def _rest(values: t.Mapping[str, t.Any], change: Change | None = None) -> str:
 
 
 def _call(call: Call) -> str:
-    (wire,) = outcomes.calls([call])
+    wire = call.to_wire() | {name: True for name in ("private", "long") if getattr(call, name)}
     parameters = wire.pop("parameters", {})
     more = {name: value for name, value in wire.items() if name not in ("id", "command")}
     return " ".join([f"{call.id}: {call.command}", *(_json(part) for part in (parameters, more) if part)])
@@ -107,4 +107,4 @@ def _known(value: t.Any) -> t.Any:
         return {key: _known(item) for key, item in value.items() if not callable(item)}
     if isinstance(value, list):
         return [_known(item) for item in value]
-    return outcomes.calls([value])[0] if isinstance(value, Call) else value
+    return value
