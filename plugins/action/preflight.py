@@ -9,11 +9,11 @@ import typing as t
 
 from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible.plugins.loader import lookup_loader
 
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
+from ..plugin_utils.node_resources.own_templates import OwnTemplates, compiled
 from ..plugin_utils.preflight import artifacts, cluster, container_images, folders, image, patches, shared_names
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.remote import memory
@@ -22,6 +22,7 @@ from ..plugin_utils.values.shown import text_without_secrets
 
 # It runs before all others, and its workers should keep their hands off what they share just as theirs.
 memory.share()
+checks.roles(), compiled()  # read once for all hosts
 
 
 def _untemplated(error: AnsibleError) -> str:
@@ -104,10 +105,11 @@ class ActionModule(ControllerAction):
     ) -> tuple[dict[str, t.Any], list[checks.Problem]]:
         """Templated values of the roles' options, and those that cannot be templated."""
         values: dict[str, t.Any] = {}
+        templates = OwnTemplates(variables, self._templar.template)
         problems: list[checks.Problem] = []
         for name in (name for role in roles for name in role.options if name in variables):
             try:
-                values[name] = self._templar.template(variables[name])
+                values[name] = templates.variable(name)
             except AnsibleError as error:
                 # What a later task registers is not there yet; anything else that is missing is the user's.
                 if not any(own in str(error) for role in roles for own in role.own):
@@ -116,9 +118,8 @@ class ActionModule(ControllerAction):
 
     def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
         """A variable of the cluster's, as the roles' defaults look it up; empty where it cannot be read."""
-        lookup = lookup_loader.get("winkube.node.cluster_variable", loader=self._loader, templar=self._templar)
         try:
-            return lookup.run([name], variables)[0]
+            return OwnTemplates(variables, self._templar.template).of_cluster(name)
         except AnsibleError:
             # The option that reads it cannot be templated either, and that is told.
             return ""

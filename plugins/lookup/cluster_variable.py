@@ -48,8 +48,7 @@ import typing as t
 
 from ansible.plugins.lookup import LookupBase
 
-GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_cluster", "k8s-cluster")
-"""Groups of kubespray (old and new names) and of kubernetes-for-windows; the control plane first, which has it all."""
+from ..plugin_utils.node_resources.own_templates import OwnTemplates
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
@@ -60,24 +59,5 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     ) -> list[t.Any]:
         """Run the lookup, as Ansible calls it."""
         self.set_options(var_options=variables, direct=keywords)
-        known = variables or {}
-        return [self._value(str(name), known) for name in terms]
-
-    def _value(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
-        own = self._templar.template(variables[name]) if name in variables else None
-        if own is not None:
-            return own
-        for host in cluster_hosts(variables.get("groups") or {}):
-            theirs = variables["hostvars"][host].get(name)
-            if theirs is not None:
-                return theirs
-        return self.get_option("default")
-
-
-def cluster_hosts(groups: t.Mapping[str, t.Sequence[str]]) -> list[str]:
-    """Return the hosts to search: the first host of each of the cluster's groups, without duplicates.
-
-    Args:
-        groups: hosts by group.
-    """
-    return list(dict.fromkeys(groups[name][0] for name in GROUPS if groups.get(name)))
+        templates = OwnTemplates(variables or {}, self._templar.template)
+        return [templates.of_cluster(str(name), self.get_option("default")) for name in terms]

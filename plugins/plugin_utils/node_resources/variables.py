@@ -9,6 +9,7 @@ import typing as t
 
 from ..resources.load import convert, property_types
 from ..values.ansible_data import plain
+from .own_templates import OwnTemplates
 
 Settings = t.TypeVar("Settings")
 
@@ -30,7 +31,7 @@ class Variables:
 
     def __init__(self, variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], object]) -> None:
         self._variables = variables
-        self._template = template
+        self._templates = OwnTemplates(variables, template)
         self._known: dict[str, object] = {}
 
     def value(self, name: str) -> t.Any:
@@ -45,7 +46,7 @@ class Variables:
         if name not in self._known:
             if name not in self._variables:
                 raise MissingVariableError(name)
-            self._known[name] = plain(self._template(self._variables[name]))
+            self._known[name] = plain(self._templates.variable(name))
         return self._known[name]
 
     def optional(self, name: str, default: t.Any = "") -> t.Any:
