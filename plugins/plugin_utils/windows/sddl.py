@@ -86,6 +86,9 @@ def others(sddl: str, rights: int) -> tuple[str, ...]:
     """Return the other trustees that own an object or have one of these rights on it, also by inheritance."""
     found = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
+    if listed is None or "NO_ACCESS_CONTROL" in listed[1]:
+        # Without an access list everybody has all rights.
+        found.add(_TRUSTEES["WD"])
     for entry in re.findall(r"\(([^()]*)\)", listed[2] if listed else ""):
         kind, flags, mask, dummy_object, dummy_inherited, trustee = (*entry.split(";"), *[""] * 6)[:6]
         names = {flags[index : index + 2] for index in range(0, len(flags), 2)}
