@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import types
 import typing as t
 
@@ -57,6 +58,9 @@ class Task:
 
     def get_path(self) -> str:
         return self.path
+
+    def get_search_path(self) -> list[str]:
+        return []
 
     def get_play(self) -> types.SimpleNamespace:
         return types.SimpleNamespace(_included_path=self.included)
@@ -138,3 +142,42 @@ def run_on(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(node_action, "Node", found)
         return run(action, options, {"inventory_hostname": "node-1", **(variables or {})}, **more)
+
+
+class Answering:
+    """A node that answers as a test says.
+
+    Args:
+        answers: observations, or what is raised instead, in order.
+    """
+
+    def __init__(self, *answers: Observation | Exception) -> None:
+        self.answers = list(answers)
+        self.name = ""
+        self.patience = Timeouts()
+        self.asked: list[tuple[tuple[Call, ...], str, bool]] = []
+
+    @property
+    def remote_commands(self) -> int:
+        return len(self.asked)
+
+    def run(self, batch: Batch, *, step: str, private: bool = False) -> Observation:
+        self.asked.append((batch.calls, step, private))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def move_clock(module: types.ModuleType, monkeypatch: pytest.MonkeyPatch, ahead: datetime.timedelta) -> None:
+    """Have the controller's clock differ from the true time."""
+
+    class Moved(datetime.datetime):
+        """A clock that is ahead, or behind."""
+
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:  # type: ignore[override]
+            assert tz is datetime.UTC
+            return datetime.datetime.now(tz) + ahead
+
+    monkeypatch.setattr(module, "datetime", types.SimpleNamespace(datetime=Moved, UTC=datetime.UTC))
