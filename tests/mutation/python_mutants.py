@@ -38,7 +38,7 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitAnd: (r"&", "|"),
 }
 TYPES = frozenset({"Any", "bool", "bytes", "Callable", "dict", "float", "frozenset", "int", "Iterable", "Iterator"})
-TYPES |= {"list", "Mapping", "Sequence", "set", "str", "tuple", "type"}
+TYPES |= {"list", "Literal", "Mapping", "Sequence", "set", "str", "tuple", "type"}
 """Names of which every alias of a type has one."""
 CHANGED_TEXT = "mutated"
 _COMMA = re.compile(r"\s*,")

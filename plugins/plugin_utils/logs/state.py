@@ -133,5 +133,6 @@ def _text(result: CallResult) -> str:
     if result.stderr.strip():
         parts.append(f"--- standard error\n{result.stderr}")
     if result.exit_code != 0:
-        parts.append(f"--- exit code {result.exit_code}\n" if result.exit_code is not None else f"--- {result.error}\n")
+        known = f"exit code {result.exit_code}" if result.exit_code is not None else str(result.error or "failed")
+        parts.append(f"--- {known}\n")
     return "\n".join(part for part in parts if part)

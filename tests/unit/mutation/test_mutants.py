@@ -33,6 +33,7 @@ def changes(path: str, text: str) -> set[str]:
         ("x = f'{a} == {b}'", set()),
         ("x: dict[str, int] | None = f(a)", set()),
         ("Alias = str | None", set()),
+        ("Kind = t.Literal['a', 'b']", set()),
         ("_Names = Mapping[str, list[int]] | None", set()),
         ("Tree: TypeAlias = 'dict'", set()),
         ("FIRST = list(a)[0]", {"FIRST = list(a)[1]"}),
