@@ -44,5 +44,5 @@ def words(result: CallResult) -> str:
     """Return what a failure of `calls` means; empty if it has another cause (no tar.exe)."""
     if result.exit_code != 0:
         return ""
-    names = ", ".join(result.stdout.split("\n")[:3]).strip(", \r")
+    names = ", ".join(line.strip() for line in result.stdout.splitlines()[:3])
     return f"the archive holds names that lead out of its folder: {names}"
