@@ -117,7 +117,7 @@ def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
     for resource in (one for one in resources if one.get("type") == "Artifact"):
         sums = [resource.get("checksum_url", ""), *(site.get("checksum_url", "") for site in resource.get("sites", ()))]
         why = verification.why_not(resource.get("sha256", ""), sums, custom=bool(resource.get("custom")))
-        for host in {verification.host(url) for url in sums if why and verification.is_clear(url)}:
+        for host in dict.fromkeys(verification.host(url) for url in sums if why and verification.is_clear(url)):
             clear.setdefault(host, []).append(str(resource["name"]))
         if why and resource.get("allow_unverified"):
             sentences.append(f"{resource['name']} is accepted unverified: {why}; sha256 beside its version verifies it")
