@@ -244,7 +244,7 @@ class ContainerImage(InStore):
         if not here:
             return None
         gone = list(here)
-        for identity in {images[reference].identity for reference in here}:
+        for identity in dict.fromkeys(images[reference].identity for reference in here):
             # Names by digest, and CRI's by id, go with the last tag: else all of it would stay.
             others = [name for name in names_of(identity, images) if name not in here]
             if not any(_is_tag(name) for name in others):
