@@ -309,7 +309,7 @@ def _url(where: str, url: t.Any) -> str:
     text = str(url or "")
     try:
         parts = urllib.parse.urlsplit(text)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         raise RegistryError(f"{where}: wanted a URL, such as https://mirror.example:5000") from None
     if parts.username or parts.password or parts.query or parts.fragment:
