@@ -51,7 +51,7 @@ def test_a_node_that_was_not_compared_says_why(before: list[dict[str, object] | 
 def test_the_drift_check_names_steps_that_register() -> None:
     plays = yaml.safe_load((ROOT / "playbooks" / "plan.yml").read_text(encoding="utf-8"))
     (report,) = next(task["always"] for task in plays[0]["tasks"] if "always" in task)
-    before = report["winkube.node.drift_report"]["before"]
+    before = report["winkube.node.drift_report"]["earlier_vars"]
     assert before
     assert set(before) <= {name for role in preflight.roles() for name in role.own}
 
