@@ -43,7 +43,7 @@ class ActionModule(NodeAction):
         )
         missing = _missing(resources, work.observe_and_plan())
         header = work.outcome.header
-        version = (header.version or header.nearest_version) if header is not None else ""
+        version = header.nearest_version if header is not None else ""
         wanted = bundle_push.needed(missing, bundle.entries, version)
         push = bundle_push.Push(node, bundle, say=show)
         if not self._task.check_mode:

@@ -16,6 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource impor
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Results
 from simulator.machine import executables
 
@@ -32,7 +33,7 @@ class Setting(Resource):
     def observe(self) -> tuple[Call, ...]:
         return (Call(id="get", command="Get-Setting", parameters={"Name": self.name}, on_error="continue"),)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = seen["get"].first
         if self.value == "impossible":
             raise ResourceError(f"{self.title}.value", self.value, "one of on, off")

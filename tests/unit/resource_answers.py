@@ -15,10 +15,21 @@ from unit.change_texts import Plan
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult
 
 PLANS: list[Plan] = []
 """All that the running test has planned: a golden file has it, too."""
+SERVER_2022 = WindowsInfo(
+    build=20348,
+    ubr=2700,
+    product="Windows Server 2022 Datacenter",
+    installation="Server Core",
+    computer_name="WIN-1",
+    active_computer_name="WIN-1",
+    pending_reboot=(),
+)
+"""The Windows for which a test plans, unless it says otherwise."""
 _CMDLETS = Path(__file__).resolve().parents[1] / "simulator" / "contracts" / "cmdlets.json"
 _COMMON = {"WarningAction", "ErrorAction", "Confirm"}
 
@@ -43,14 +54,14 @@ MISSING = failure("ObjectNotFound", "NoServiceFoundForGivenName,Microsoft.PowerS
 NO_COMMAND = failure("ObjectNotFound", "CommandNotFoundException")
 
 
-def planned(resource: Resource, **seen: CallResult) -> Change | None:
+def planned(resource: Resource, windows: WindowsInfo = SERVER_2022, **seen: CallResult) -> Change | None:
     """The plan for these answers: one for each question that the resource asks."""
     assert {call.id for call in resource.observe()} == set(seen)
     for call in resource.observe():
         assert call.on_error == "continue"
         documented(call)
     try:
-        change = resource.plan(seen)
+        change = resource.plan(seen, windows)
     except ResourceError as error:
         PLANS.append(Plan(resource, error))
         raise
@@ -60,9 +71,9 @@ def planned(resource: Resource, **seen: CallResult) -> Change | None:
     return change
 
 
-def must(resource: Resource, **seen: CallResult) -> Change:
+def must(resource: Resource, windows: WindowsInfo = SERVER_2022, **seen: CallResult) -> Change:
     """The change that is planned for these answers."""
-    change = planned(resource, **seen)
+    change = planned(resource, windows, **seen)
     assert change is not None
     return change
 

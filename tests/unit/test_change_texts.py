@@ -11,7 +11,7 @@ import pytest
 from golden import comparison
 from unit import change_texts
 from unit.change_texts import Plan
-from unit.resource_answers import answer, one
+from unit.resource_answers import SERVER_2022, answer, one
 
 
 def test_every_section_has_a_test(repository: Path) -> None:
@@ -30,8 +30,8 @@ def test_a_section_has_the_whole_plan(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.delenv("CI", raising=False)
     zone = one(type="TimeZone", name="UTC")
     plans = [
-        Plan(zone, zone.plan({"zone": answer({"Id": "GMT"})})),
-        Plan(zone, zone.plan({"zone": answer({"Id": "UTC"})})),
+        Plan(zone, zone.plan({"zone": answer({"Id": "GMT"})}, SERVER_2022)),
+        Plan(zone, zone.plan({"zone": answer({"Id": "UTC"})}, SERVER_2022)),
         Plan(zone, ValueError("no")),
         Plan(zone, ValueError("no")),
     ]

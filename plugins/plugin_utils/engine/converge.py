@@ -146,7 +146,7 @@ class Convergence:
         self.outcome.header = header
         self._check_version(header)
         try:
-            self.outcome.planned = plan(self._resources, questions, calls, header.version or header.nearest_version)
+            self.outcome.planned = plan(self._resources, questions, calls, header)
         except (ResourceError, BadAnswer) as error:
             raise NodeError(f"{self._node.name}: plan: {error}") from error
         for planned in self.outcome.planned:

@@ -9,6 +9,7 @@ import json
 import typing as t
 
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.interleave import joined, woven
 from ..wire.messages import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
 from ..wire.typed_values import MISREAD, BadAnswer
@@ -149,7 +150,7 @@ def _question(call: Call) -> str:
 
 
 def plan(
-    resources: t.Sequence[Resource], questions: Questions, calls: t.Mapping[str, CallResult], version: str
+    resources: t.Sequence[Resource], questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo
 ) -> list[Planned]:
     """Compares all resources with what was seen.
 
@@ -157,7 +158,7 @@ def plan(
         resources: in document order.
         questions: what was asked.
         calls: what was answered.
-        version: of Windows Server; resources for other versions are left out.
+        windows: the node's version of Windows; resources for other versions are left out.
 
     Raises:
         ResourceError: a resource cannot be on this node as described.
@@ -165,10 +166,10 @@ def plan(
     """
     changes: list[Planned] = []
     for position, resource in enumerate(resources):
-        if resource.windows and version not in resource.windows:
+        if resource.windows and windows.nearest_version not in resource.windows:
             continue
         try:
-            change = resource.plan(questions.answers(calls, position))
+            change = resource.plan(questions.answers(calls, position), windows)
         except ResourceError as error:
             if resource.no_log and error.value is not None:
                 raise ResourceError(resource.title, "(hidden: no_log)", error.accepted) from None

@@ -12,6 +12,7 @@ import abc
 import dataclasses
 import typing as t
 
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
 
@@ -170,8 +171,12 @@ class Resource(abc.ABC):
         """The calls that tell the state; each records its error and goes on (`on_error="continue"`)."""
 
     @abc.abstractmethod
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         """Compares the wanted state with the seen one. Pure.
+
+        Args:
+            seen: the results of the calls of `observe`, by the ids that the resource gave them.
+            windows: the node's version of Windows.
 
         Returns:
             What has to be done, or None where the node has what it should.

@@ -14,12 +14,11 @@ import typing as t
 from ..downloads import curl
 from ..values.errors import ResourceError
 from ..windows.path_calls import OWN, discard
-from ..wire.messages import Call, CallResult
+from ..windows.windows_info import WindowsInfo
+from ..wire.messages import Call
 from .store import Store, TransferOptions
 
 FOLDER = f"{OWN}\\images"
-_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
-_BUILDS: t.Mapping[int, str] = {17763: "2019", 20348: "2022", 25398: "23H2", 26100: "2025"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,23 +42,9 @@ class ImageArchive:
             raise ResourceError("sha256", self.sha256, "wanted 64 hexadecimal digits")
 
 
-def question() -> Call:
-    """The node's version of Windows."""
-    values = [{"path": _KEY, "name": "CurrentBuild"}]
-    return Call(id="windows", command="@read-registry", parameters={"values": values}, on_error="continue")
-
-
-def build_of(result: CallResult | None) -> int | None:
-    """The node's Windows build, such as 20348."""
-    found = result.first if result is not None and result.ok else None
-    text = str(found.get("value") or "") if isinstance(found, dict) else ""
-    return int(text) if text.isdigit() else None
-
-
-def fitting(archives: t.Sequence[ImageArchive], build: int | None) -> ImageArchive | None:
+def fitting(archives: t.Sequence[ImageArchive], windows: WindowsInfo) -> ImageArchive | None:
     """Return the first archive with an image that this Windows can run."""
-    older = [known for known in _BUILDS if build is not None and known <= build]
-    version = _BUILDS[max(older)] if older else ""
+    version = windows.nearest_version
     return next((archive for archive in archives if not archive.windows or version in archive.windows), None)
 
 

@@ -140,11 +140,11 @@ class ContainerdStore(Store):
             for name, arguments, needs in asked
         )
 
-    def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:  # noqa: ARG002 - ctr knows
+    def read_size(self, seen: t.Mapping[str, CallResult], build: int) -> int | None:
         listed = self.read({"images": seen["size"]} if "size" in seen else {})
         return next((held.size for held in listed.values()), None)
 
-    def read_layers(self, seen: t.Mapping[str, CallResult], build: int | None) -> dict[str, int]:
+    def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> dict[str, int]:
         told = seen.get("layers")
         manifests = _tree(told.stdout) if told is not None and told.ok else []
         if len(manifests) > 1:

@@ -80,7 +80,7 @@ class DockerStore(Store):
             for number, name in enumerate(names)
         )
 
-    def pin(self, reference: str) -> tuple[Call, ...]:  # noqa: ARG002 - there are no pins
+    def pin(self, reference: str) -> tuple[Call, ...]:
         return ()
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
@@ -98,10 +98,10 @@ class DockerStore(Store):
     def ask_size(self, reference: str) -> tuple[Call, ...]:
         return (self._question("size", *self._config, "manifest", "inspect", "--verbose", reference),)
 
-    def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:
+    def read_size(self, seen: t.Mapping[str, CallResult], build: int) -> int | None:
         return sum(self.read_layers(seen, build).values()) or None
 
-    def read_layers(self, seen: t.Mapping[str, CallResult], build: int | None) -> dict[str, int]:
+    def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> dict[str, int]:
         result = seen.get("size")
         try:
             found = json.loads(result.stdout) if result is not None and result.ok else []

@@ -97,7 +97,7 @@ class Store(abc.ABC):
     def pin(self, reference: str) -> tuple[Call, ...]:
         """Return the calls that protect an image from the kubelet's garbage collection; none if unsupported."""
 
-    def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:  # noqa: ARG002 - for Docker
+    def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
         """Return the names whose removal removes all of the names."""
         return list(names)
 
@@ -114,11 +114,11 @@ class Store(abc.ABC):
         """Return the calls that read the size of an image from the registry, without its layers."""
 
     @abc.abstractmethod
-    def read_size(self, seen: t.Mapping[str, CallResult], build: int | None) -> int | None:
+    def read_size(self, seen: t.Mapping[str, CallResult], build: int) -> int | None:
         """Return the bytes to download, or None if unknown."""
 
     @abc.abstractmethod
-    def read_layers(self, seen: t.Mapping[str, CallResult], build: int | None) -> t.Mapping[str, int]:
+    def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> t.Mapping[str, int]:
         """Return the bytes of each layer, by digest; empty if only the total or nothing is known."""
 
 

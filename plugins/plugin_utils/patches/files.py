@@ -115,7 +115,7 @@ def _bring(
             ignore_revocation=rules.route.ignore_revocation,
             timeout=int(rules.timeout),
         )
-        change = artifact.plan({"file": there})
+        change = artifact.change_for({"file": there})
         brought = tuple(call.prefixed(f"get-{index}.") for call in (change.calls if change else ()))
     yield from (dataclasses.replace(call, on_error="continue") for call in brought)
     yield Call(

@@ -15,6 +15,7 @@ from ..engine.resource import Change, DiskSpace, Resource
 from ..values.errors import ResourceError
 from ..windows import replaced_files, signatures
 from ..windows.path_calls import make_directory, move_path, remove_path
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Input, Json, Results
 from .service import running
 
@@ -172,7 +173,7 @@ class Archive(Resource):
         """What is moved aside where it exists."""
         return [self.folder] if self.exclusive else [self._place(self._target(member)) for member in self.members]
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
         aside = replaced_files.removable(self._replaces, seen)
         if not aside:

@@ -14,6 +14,7 @@ from ..engine.changes import create, is_missing, objects, only, update
 from ..engine.resource import Change, DiskSpace, Resource
 from ..values.errors import ResourceError
 from ..windows.path_calls import discard, move_path, remove_path
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 
@@ -236,12 +237,13 @@ class Artifact(Resource):
             calls.append(curl.ask("offer", place.url, place.route))
         return tuple(calls)
 
-    def plan(self, seen: Results) -> Change | None:
-        change = self._plan(seen)
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
+        change = self.change_for(seen)
         fetches = change is not None and any(call.id == attempts.FETCHED for call in change.calls)
         return dataclasses.replace(change, room=self._room(seen)) if change is not None and fetches else change
 
-    def _plan(self, seen: Results) -> Change | None:
+    def change_for(self, seen: Results) -> Change | None:
+        """The change without the disk space that it needs."""
         only(self, seen, "file")
         here, aside = self._found(seen, self.path), self._found(seen, self._aside)
         broken = bool(self._found(seen, f"{self.path}.part").get("exists"))
@@ -276,7 +278,7 @@ class Artifact(Resource):
 
     def held(self, seen: Results) -> dict[str, t.Any]:
         """Hash, size and source of a file that is there and right; empty where it is not."""
-        change = self._plan(seen)
+        change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
         here = self._found(seen, self.path)

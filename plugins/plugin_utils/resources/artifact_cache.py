@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import is_missing, objects, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 _DEPTH = {"custom": 3}
@@ -48,7 +49,7 @@ class ArtifactCache(Resource):
             Call(id="files", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         if is_missing(seen.get("files")):
             return None
         files = [str(item.get("FullName")) for item in objects(self, seen, "files")]

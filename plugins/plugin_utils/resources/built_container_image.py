@@ -24,6 +24,7 @@ from ..image_stores.store import StoredImage, is_whole
 from ..values.errors import ResourceError
 from ..windows.path_calls import OWN, remove_path
 from ..windows.registry_calls import make_key, remove_value, set_value
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 from .container_image import InStore
 
@@ -94,7 +95,7 @@ class BuiltContainerImage(InStore):
             looks += (Call(id="pushed", command="@read-registry", parameters={"values": values}, on_error="continue"),)
         return looks
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = self.store.read(seen).get(self.name)
         note = _noted(seen)
         after: dict[str, t.Any] = {"built_from": self.source}

@@ -15,6 +15,7 @@ from ..engine.changes import objects, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.path_calls import OWN
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
@@ -74,7 +75,7 @@ class CertificateImport(Resource):
         select = ("path", "exists")
         return (Call(id="store", command="@read-registry", parameters=parameters, select=select, on_error="continue"),)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         there = {
             str(item.get("path")).rpartition("\\")[2] for item in objects(self, seen, "store") if item.get("exists")
         }

@@ -11,6 +11,7 @@ import typing as t
 from ..engine.changes import Reboot, objects, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 _KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
@@ -45,7 +46,7 @@ class ComputerName(Resource):
             ),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         only(self, seen, "names")
         names = {
             str(item.get("path")).rpartition("\\")[2]: str(item.get("value")) for item in objects(self, seen, "names")

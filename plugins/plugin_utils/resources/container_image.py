@@ -25,6 +25,7 @@ from ..image_stores.store import (
     repository,
 )
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
 
@@ -160,9 +161,9 @@ class ContainerImage(InStore):
 
     def observe(self) -> tuple[Call, ...]:
         """The same questions for all container images: the engine asks them once."""
-        return (*self.store.look(), *((archives.question(),) if self.archives else ()))
+        return self.store.look()
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         images = self.store.read(seen)
         found = images.get(self.name)
         if self.state == "absent":
@@ -172,21 +173,23 @@ class ContainerImage(InStore):
         why = "is not in the store"
         if found is None or not found.complete:
             why = why if found is None else "is not whole in the store"
-            return self._roomy(create(self, wanted, [*self._bring(seen), *self._named(), *self._kept()], why=why), seen)
+            return self._roomy(
+                create(self, wanted, [*self._bring(windows), *self._named(), *self._kept()], why=why), seen, windows
+            )
         # What came from an archive or a build into Docker has no digest there, and is taken by its name.
         right = self.digest is None or self.digest in found.digests or (self.runtime == "docker" and not found.digests)
         tagged = sorted(alias for alias in self.aliases if alias in images and images[alias].identity == found.identity)
         digest = self.digest if right else ", ".join(sorted(found.digests)) or found.identity
         before = {"digest": digest, "aliases": tagged, "pinned": PINNED in found.labels}
-        calls = [] if right else [*self._bring(seen)]
+        calls = [] if right else [*self._bring(windows)]
         calls += self._named() if not right or tagged != sorted(self.aliases) else ()
         calls += self._kept() if not right or not before["pinned"] else ()
         change = update(self, before, wanted, calls)
-        return change if right or change is None else self._roomy(change, seen)
+        return change if right or change is None else self._roomy(change, seen, windows)
 
-    def _bring(self, seen: Results) -> t.Iterator[Call]:
+    def _bring(self, windows: WindowsInfo) -> t.Iterator[Call]:
         """The calls that bring it into the store."""
-        chosen = archives.fitting(self.archives, archives.build_of(seen.get("windows")))
+        chosen = archives.fitting(self.archives, windows)
         if self.archive is not None:
             yield from self.store.load(self.archive, self.how)
             yield from self.store.check(self.name)
@@ -213,10 +216,10 @@ class ContainerImage(InStore):
         if self.pinned:
             yield from self.store.pin(self.name)
 
-    def _roomy(self, change: Change, seen: Results) -> Change:
+    def _roomy(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
         """The change with the room that it needs: what is downloaded, and what that becomes when it is unpacked."""
-        store, name, build = self.store, self._wanted(), archives.build_of(seen.get("windows"))
-        chosen = archives.fitting(self.archives, build)
+        store, name = self.store, self._wanted()
+        chosen = archives.fitting(self.archives, windows)
         size = self.size if self.size is not None else chosen.size if chosen is not None else None
         if size is not None or self.archive is not None or chosen is not None:
             rooms: tuple[DiskSpace, ...] = (DiskSpace(path=store.path, size=None if size is None else needed(size)),)
@@ -227,10 +230,10 @@ class ContainerImage(InStore):
 
         def read(results: t.Mapping[str, CallResult]) -> int | t.Mapping[str, int] | None:
             # Most of an application's layers are those of its base image.
-            layers = store.read_layers(results, build)
+            layers = store.read_layers(results, windows.build)
             if layers:
                 return {digest: needed(size) for digest, size in layers.items()}
-            told = store.read_size(results, build) or self.likely_size
+            told = store.read_size(results, windows.build) or self.likely_size
             return None if told is None else needed(told)
 
         # On a node's first run there is no runtime yet that could ask, but there is when its turn comes.

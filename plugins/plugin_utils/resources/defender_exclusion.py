@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import no_command, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 
 _WORDS = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
@@ -37,7 +38,7 @@ class DefenderExclusion(Resource):
     def observe(self) -> tuple[Call, ...]:
         return (Call(id="preference", command="Get-MpPreference", select=tuple(_WORDS.values()), on_error="continue"),)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         result = seen.get("preference")
         if no_command(result) or (
             result and result.error and _OFF in f"{result.error.id} {result.error.message}".lower()

@@ -13,6 +13,7 @@ from ..values.errors import ResourceError
 from ..windows import sddl, untrusted_files
 from ..windows.path_calls import ancestors, make_closed, make_directory, remove_path, set_acl
 from ..windows.sddl import CLOSED, READABLE, SHARED
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
 
@@ -101,7 +102,7 @@ class Directory(Resource):
             return (look,)
         return (look, *untrusted_files.questions(self.path, shallow=self.shallow))
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
         # Of a folder whose content may be moved away, only that can disturb pods.
         if change is None or self.move_aside == "nothing" or change.look_again or self.restarts:

@@ -12,6 +12,7 @@ from ..engine import managed_marks
 from ..engine.changes import create, objects, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
@@ -72,7 +73,7 @@ class Environment(Resource):
         values: list[Json] = [*value, *note]
         return (Call(id="value", command="@read-registry", parameters={"values": values}, on_error="continue"),)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         if not self.managed:
             return self._plan_value(seen)
         answer = objects(self, seen, "value")[-1]

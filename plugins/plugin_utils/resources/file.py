@@ -16,6 +16,7 @@ from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows import sddl
 from ..windows.path_calls import remove_path, set_acl
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 MAX_BYTES = 512 * 1024
@@ -84,7 +85,7 @@ class File(Resource):
         parameters |= {"acl": True} if self.acl else {}
         return (Call(id="file", command="@read-file", parameters=parameters, on_error="continue"),)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = only(self, seen, "file")
         if found.get("type") == "directory":
             raise ResourceError(self.title, "a directory", "at this path is a directory, wanted a file or nothing")

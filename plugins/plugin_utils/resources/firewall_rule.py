@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import create, is_missing, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Input, Json, Results
 
 # property → how Get- and New-NetFirewallRule (and the filters) name it
@@ -101,7 +102,7 @@ class FirewallRule(Resource):
             ),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         exists = not is_missing(seen.get("rule"))
         delete = Call(id="remove", command="Remove-NetFirewallRule", parameters={"Name": [self.name]}, select=())
         if self.state == "absent":

@@ -12,6 +12,7 @@ import typing as t
 from ..engine.changes import only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 PATH = "C:\\Windows\\System32\\drivers\\etc\\hosts"
@@ -45,7 +46,7 @@ class HostsFile(Resource):
         parameters: dict[str, Json] = {"paths": [PATH], "content": True}
         return (Call(id="hosts", command="@read-file", parameters=parameters, on_error="continue"),)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = only(self, seen, "hosts")
         text = str(found.get("content") or "").replace("\r\n", "\n")
         match = _BLOCK.search(text)

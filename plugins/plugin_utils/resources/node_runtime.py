@@ -12,6 +12,7 @@ from ..engine.changes import ObservationError, objects, only
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows import command_line
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
@@ -68,7 +69,7 @@ class NodeRuntime(Resource):
             ),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         """Never a change.
 
         Raises:

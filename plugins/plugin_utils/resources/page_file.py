@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import objects, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Input, Json, Results
 
 
@@ -66,7 +67,7 @@ class PageFile(Resource):
             ),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         automatic = bool(only(self, seen, "system").get("AutomaticManagedPagefile"))
         before: dict[str, t.Any] = {"automatic": automatic}
         after: dict[str, t.Any] = {"automatic": self.automatic}

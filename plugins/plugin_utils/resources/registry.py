@@ -12,6 +12,7 @@ from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.path_calls import remove_path
 from ..windows.registry_calls import Kind, make_key, normal_key, normal_value, remove_value, seen_value, set_value
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 
 
@@ -60,7 +61,7 @@ class Registry(Resource):
             ),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = only(self, seen, "value")
         if self.value_name is None:
             return self._plan_key(bool(found.get("key_exists")))

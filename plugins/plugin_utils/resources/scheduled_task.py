@@ -11,6 +11,7 @@ import typing as t
 from ..engine.changes import create, is_missing, objects, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Input, Json, Results
 
 _CLASSES = {
@@ -134,7 +135,7 @@ class ScheduledTask(Resource):
             Call(id="task", command="Get-ScheduledTask", parameters=parameters, select=select, on_error="continue"),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = () if is_missing(seen.get("task")) else objects(self, seen, "task")
         if self.state == "absent":
             gone: dict[str, Json] = {"TaskName": [self.task_name], "TaskPath": [self.task_path], "Confirm": False}

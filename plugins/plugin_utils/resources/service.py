@@ -17,6 +17,7 @@ from ..values.versions import Version
 from ..windows import service_recovery
 from ..windows.command_line import flags_of, join, merge_flags, quote, split
 from ..windows.registry_calls import remove_value, set_value
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Input, Json, Results
 
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
@@ -149,7 +150,7 @@ class Service(Resource):
             calls.append(Call(id="flags", command="@read-file", parameters=parameters, on_error="continue"))
         return tuple(calls)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
         if change is None or self.state == "absent" or not (dropped := self._flags(seen).dropped):
             return change

@@ -9,6 +9,7 @@ import typing as t
 
 from ..engine.changes import only, update
 from ..engine.resource import Change, Resource
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 
 
@@ -27,7 +28,7 @@ class TimeZone(Resource):
     def observe(self) -> tuple[Call, ...]:
         return (Call(id="zone", command="Get-TimeZone", select=("Id",), on_error="continue"),)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         wanted = self.id or self.name
         found = str(only(self, seen, "zone").get("Id"))
         if found.casefold() == wanted.casefold():

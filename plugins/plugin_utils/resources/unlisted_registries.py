@@ -12,6 +12,7 @@ from ..engine.changes import only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.registry_calls import make_key, remove_value, set_value
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Input, Json, Results
 
 NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
@@ -48,7 +49,7 @@ class UnlistedRegistries(Resource):
         values: list[Json] = [{"path": NOTES, "name": self.folder}]
         return (Call(id="noted", command="@read-registry", parameters={"values": values}, on_error="continue"),)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         told = only(self, seen, "noted").get("value")
         # Whatever else is in the note: only names of folders are removed.
         noted = {

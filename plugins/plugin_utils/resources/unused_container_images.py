@@ -12,6 +12,7 @@ from ..engine.resource import Change
 from ..image_stores.containerd import PINNED
 from ..image_stores.store import is_whole
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 from .container_image import InStore
 
@@ -35,7 +36,7 @@ class UnusedContainerImages(InStore):
     def observe(self) -> tuple[Call, ...]:
         return (*self.store.look(), *self.store.look_for_use())
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         images = self.store.read(seen)
         if not images:
             return None

@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
@@ -51,7 +52,7 @@ class W32Time(Resource):
             ),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         only(self, seen, "parameters")
         found = {item.get("name"): str(item.get("value") or "") for item in seen["parameters"].output}
         kinds = {kind: word for word, kind in _TYPES.items()}

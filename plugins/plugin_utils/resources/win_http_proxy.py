@@ -13,6 +13,7 @@ from ..engine import managed_marks
 from ..engine.changes import answered, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 
 _RESET = Call(id="reset", command="netsh.exe", arguments=("winhttp", "reset", "proxy"))
@@ -67,7 +68,7 @@ class WinHttpProxy(Resource):
             calls = [note] if self.state == "absent" else [*calls, note]
         return tuple(calls)
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         if not self.managed:
             return self._plan_proxy(seen)
         answer = only(self, seen, "note")

@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import create, is_missing, objects, remove
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 
@@ -43,7 +44,7 @@ class WindowsFeature(Resource):
             ),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = () if is_missing(seen.get("feature")) else objects(self, seen, "feature")
         if not found:
             raise ResourceError(f"{self.title}.name", self.name, "this Windows has no such feature")

@@ -11,6 +11,7 @@ from ..engine.changes import objects, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.registry_calls import make_key, remove_value, set_value
+from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
@@ -82,7 +83,7 @@ class WindowsUpdateSettings(Resource):
             ),
         )
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         keys = {str(item.get("path")).casefold(): item for item in objects(self, seen, "policy")}
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}

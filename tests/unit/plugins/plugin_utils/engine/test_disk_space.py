@@ -17,6 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine import disk_sp
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, DiskSpace
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Results
 from simulator.machine.files import GIGABYTE
 from simulator.machine.objects import ProgramResult
@@ -39,8 +40,8 @@ class Big(Setting):
     asked: bool = False
     later: bool = False
 
-    def plan(self, seen: Results) -> Change | None:
-        change = super().plan(seen)
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
+        change = super().plan(seen, windows)
         if change is None:
             return None
         ask = (Call(id="size", command="size.exe", arguments=(self.name,)),) if self.asked else ()

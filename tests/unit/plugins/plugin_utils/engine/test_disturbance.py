@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from unit.resource_answers import answer, one
+from unit.resource_answers import SERVER_2022, answer, one
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.disturbance import disturbance
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
@@ -65,7 +65,7 @@ def service(status: str, command_line: str, **more: t.Any) -> str:
         "service": answer({"Name": "kubelet", "Status": status}),
         "definition": answer({"key_exists": True, "values": values}),
     }
-    planned = resource.plan(seen)
+    planned = resource.plan(seen, SERVER_2022)
     return disturbance(resource, planned) if planned else "nothing to do"
 
 

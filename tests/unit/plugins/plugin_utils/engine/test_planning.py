@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import BARRIER, Planned, Questions, next_work
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Input, Results
 
 Reboot = t.Literal["never", "if_reported", "always"]
@@ -25,7 +26,7 @@ class Thing(Resource):
     def observe(self) -> tuple[Call, ...]:
         return self.questions
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         return None
 
 

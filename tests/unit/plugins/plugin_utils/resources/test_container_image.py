@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import typing as t
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.resource_answers import NO_COMMAND, answer, call, failure, must, one, planned
+from unit.resource_answers import NO_COMMAND, SERVER_2022, answer, call, failure, must, one, planned
 
 from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.archives import ImageArchive, fitting
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
@@ -146,24 +147,20 @@ def test_the_archive_that_fits_this_windows_is_fetched_verified_imported_and_rem
         for name in ("2019", "2022")
     ]
     wanted = image(archives=offers)
-    build = answer({"path": "HKLM:", "name": "CurrentBuild", "value": "20348"})
-    change = must(wanted, **seen(), windows=build)
+    change = must(wanted, **seen())
     assert [done.id for done in change.calls] == ["download", "verify", "load-lean", "load", "discard", "check"]
     assert "http://c/2022.tar?sig=x" in (call(change, "download").stdin or "")
     assert call(change, "download").private
     assert call(change, "verify").parameters["sha256"] == "2" * 64
     assert call(change, "discard").always
-    assert planned(wanted, **seen(line()), windows=build) is None
+    assert planned(wanted, **seen(line())) is None
     # None of them fits: the registry is asked.
-    other = answer({"path": "HKLM:", "name": "CurrentBuild", "value": "26100"})
-    assert call(must(wanted, **seen(), windows=other), "pull")
+    assert call(must(wanted, dataclasses.replace(SERVER_2022, build=26100), **seen()), "pull")
 
 
 def test_an_archive_that_is_fetched_takes_room_until_it_is_imported() -> None:
     def rooms(**more: t.Any) -> list[tuple[str, int | None]]:
-        change = must(
-            image(store_dir="D:\\containerd", **more), **seen(), **({"windows": answer()} if "archives" in more else {})
-        )
+        change = must(image(store_dir="D:\\containerd", **more), **seen())
         return [(room.path[:2], room.size) for room in change.rooms]
 
     offer = {"url": "file:///C:/bundle/a.tar", "sha256": "a" * 64}
@@ -293,7 +290,7 @@ def test_two_lists_may_want_the_same_image() -> None:
 def test_no_answer_of_a_runtime_breaks_the_plan(text: str, ok: bool) -> None:
     told = CallResult(ok=ok, stdout=text, exit_code=0 if ok else 1)
     for wanted in (image(), docker()):
-        assert wanted.plan({"images": told, "check": told}) is not None or PAUSE in text
+        assert wanted.plan({"images": told, "check": told}, SERVER_2022) is not None or PAUSE in text
 
 
 @pytest.mark.parametrize(
@@ -322,11 +319,11 @@ def test_an_archive_without_the_name_is_not_the_registrys_fault() -> None:
 def test_archives_fit_by_windows() -> None:
     any_windows = ImageArchive(url="http://c/a.tar", sha256="a" * 64)
     only = ImageArchive(url="http://c/b.tar", sha256="b" * 64, windows=("2025",))
-    assert fitting([only, any_windows], 26100) is only
-    assert fitting([only, any_windows], 20348) is any_windows
-    assert fitting([only], None) is None
+    assert fitting([only, any_windows], dataclasses.replace(SERVER_2022, build=26100)) is only
+    assert fitting([only, any_windows], SERVER_2022) is any_windows
+    assert fitting([only], SERVER_2022) is None
     # A build that nobody knows is treated as the newest one before it.
-    assert fitting([only], 29500) is only
+    assert fitting([only], dataclasses.replace(SERVER_2022, build=29500)) is only
 
 
 # -- what nobody needs

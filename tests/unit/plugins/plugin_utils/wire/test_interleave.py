@@ -11,6 +11,7 @@ import typing as t
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit.resource_answers import SERVER_2022
 from unit.scripted_machine import ScriptedMachine, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import (
@@ -20,6 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning impor
     next_work,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.interleave import joined, woven
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, CallResult, Results
 from simulator.machine.calls import groups
@@ -109,7 +111,7 @@ class Fetch(Resource):
     def observe(self) -> tuple[Call, ...]:
         return ()
 
-    def plan(self, seen: Results) -> Change | None:
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         calls = (
             Call(id="get", command="x.exe", arguments=(self.name,), parallel=4, on_error="continue"),
             Call(id="again", command="x.exe", arguments=(self.name,), parallel=4, unless=("get",)),
@@ -132,7 +134,7 @@ class Step(Fetch):
 def changes(*resources: Resource) -> list[Planned]:
     planned = []
     for position, resource in enumerate(resources):
-        change = resource.plan({})
+        change = resource.plan({}, SERVER_2022)
         assert change is not None
         planned.append(Planned(position=position, resource=resource, change=change))
     return planned
