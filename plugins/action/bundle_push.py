@@ -12,7 +12,7 @@ from ..plugin_utils.bundle import push as bundle_push
 from ..plugin_utils.bundle.index import BundleError, IndexEntry
 from ..plugin_utils.bundle.verify import Bundle
 from ..plugin_utils.engine.converge import Convergence
-from ..plugin_utils.engine.planning import Planned
+from ..plugin_utils.engine.planned import Planned
 from ..plugin_utils.engine.resource import Resource
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node

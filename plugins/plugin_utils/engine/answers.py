@@ -8,7 +8,8 @@ import dataclasses
 import typing as t
 
 from ..wire.messages import Call, CallResult
-from .planning import Questions, prefix
+from .planned import prefix
+from .planning import Questions
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -20,7 +20,8 @@ from . import disk_space
 from .answers import Answers
 from .deferral import split
 from .outcome import AppliedChange, ConvergenceOutcome
-from .planning import RESTART, Planned, PlannedBatch, Questions, failed_call, is_done, next_work, plan
+from .planned import Planned
+from .planning import RESTART, PlannedBatch, Questions, failed_call, is_done, next_work, plan
 from .progress import ProgressReporter
 from .resource import Resource
 

@@ -16,7 +16,7 @@ import typing as t
 from .disturbance import disturbance
 
 if t.TYPE_CHECKING:
-    from .planning import Planned
+    from .planned import Planned
 
 
 def split(plan: t.Sequence[Planned]) -> tuple[list[Planned], list[Planned]]:

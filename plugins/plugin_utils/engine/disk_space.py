@@ -9,7 +9,7 @@ import typing as t
 
 from ..wire.interleave import woven
 from ..wire.messages import Call, CallResult
-from .planning import Planned
+from .planned import Planned
 from .resource import DiskSpace
 
 RESERVE = 1_000_000_000

@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from ..windows.windows_info import WindowsInfo
-from .planning import Planned
+from .planned import Planned
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import typing as t
 
 from ..wire.messages import Progress, RunningCall
 from .disk_space import amount
-from .planning import Planned
+from .planned import Planned
 
 
 class ProgressReporter:

@@ -223,8 +223,7 @@ class Artifact(Resource):
             if wanted:
                 kept: dict[str, Json] = {"paths": [path], "content": True}
                 calls.append(Call(id=call_id, command="@read-file", parameters=kept, on_error="continue"))
-        if self.algorithm == "SHA512":
-            # @read-file knows SHA-256 only.
+        if self.algorithm == "SHA512":  # @read-file knows SHA-256 only
             for call_id, path in (("sha512", self.path), ("sha512-aside", self._aside)):
                 look: dict[str, Json] = {"LiteralPath": path, "Algorithm": "SHA512"}
                 calls.append(
@@ -233,8 +232,7 @@ class Artifact(Resource):
         if self.kind:
             calls.append(curl.VERSION_CALL)
         if self._asks:
-            place = self._places[0]
-            calls.append(curl.ask("offer", place.url, place.route))
+            calls.append(curl.ask("offer", self._places[0].url, self._places[0].route))
         return tuple(calls)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from unit.fake_settings import Setting, World, converge, titles
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.deferral import split
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
 
 

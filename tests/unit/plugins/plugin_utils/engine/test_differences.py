@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.differences import shown
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.file import File
 

@@ -14,7 +14,7 @@ from unit.fake_settings import Setting, World, converge, titles
 from unit.scripted_machine import failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine import disk_space
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, DiskSpace
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo

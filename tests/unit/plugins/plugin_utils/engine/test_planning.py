@@ -9,7 +9,8 @@ import typing as t
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import BARRIER, Planned, Questions, next_work
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import BARRIER, Questions, next_work
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo

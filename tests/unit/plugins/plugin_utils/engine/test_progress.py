@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from unit.fake_settings import Setting
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.progress import ProgressReporter
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Progress, RunningCall

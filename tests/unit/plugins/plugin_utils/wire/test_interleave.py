@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 from unit.resource_answers import SERVER_2022
 from unit.scripted_machine import ScriptedMachine, failure
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import (
-    Planned,
-    failed_call,
-    is_done,
-    next_work,
-)
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import failed_call, is_done, next_work
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.interleave import joined, woven

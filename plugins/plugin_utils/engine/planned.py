@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A planned change of one resource, and how Ansible shows it."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import differences
+from .disturbance import disturbance
+from .resource import Change, Resource
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A change of one resource, at its place in the document."""
+
+    position: int
+    resource: Resource
+    change: Change
+
+    @property
+    def prefix(self) -> str:
+        """Before the ids of its calls."""
+        return prefix(self.position)
+
+    @property
+    def action(self) -> str:
+        """create, update or remove, by what is there before and after."""
+        before, after = _there(self.change.before), _there(self.change.after)
+        if before == after:
+            return "update"
+        return "create" if after else "remove"
+
+    @property
+    def disturbance(self) -> str:
+        """How it disturbs the node's pods; empty if they notice nothing."""
+        return disturbance(self.resource, self.change)
+
+    @property
+    def why(self) -> str:
+        """The reason for the change, or a placeholder if the resource is hidden by `no_log`."""
+        return "differs (hidden: no_log)" if self.resource.no_log else self.change.why
+
+    def to_result(self) -> dict[str, t.Any]:
+        """The change as an entry of Ansible's result."""
+        return {
+            "type": self.resource.type,
+            "name": self.resource.name,
+            "why": self.why,
+            "action": self.action,
+            "disturbs": bool(self.disturbance),
+            "disturbance": self.disturbance,
+        }
+
+    def diff(self) -> dict[str, t.Any]:
+        """The change as Ansible's --diff shows it."""
+        before, after = differences.shown(self.change.before, self.change.after)
+        if self.resource.no_log:
+            before, after = {"value": "(hidden: no_log)"}, {"value": "(changed, hidden: no_log)"}
+        return {
+            "before_header": self.resource.title,
+            "after_header": self.resource.title,
+            "before": before,
+            "after": after,
+        }
+
+
+def prefix(position: int) -> str:
+    """What stands before the call ids of the resource at a position."""
+    return f"r{position}."
+
+
+def _there(state: t.Mapping[str, t.Any]) -> bool:
+    if not state:
+        return False
+    for key in ("state", "ensure"):
+        if key in state:
+            return str(state[key]).lower() not in ("absent", "none")
+    return bool(state.get("exists", True))
