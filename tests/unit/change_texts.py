@@ -26,9 +26,9 @@ _SHOWN = {"why", "before", "after", "calls"}
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a resource planned; `outcome` is the error where it refused to."""
+    """What a resource planned; `outcome` is the error where it refused to, or where nothing loads as a resource."""
 
-    resource: Resource
+    resource: Resource | None
     outcome: Change | Exception | None
 
 
@@ -62,6 +62,9 @@ def _lines(plans: Iterable[Plan]) -> t.Iterator[str]:
     asked, planned = set[str](), set[str]()
     for plan in plans:
         resource = plan.resource
+        if resource is None:
+            yield f"refused: {plan.outcome}"
+            continue
         more = {name: getattr(resource, name) for name in ("brings", "private") if getattr(resource, name)}
         title = f"{resource.title}{_rest(more)}"
         questions = "\n".join([title, *(f"  ask {_call(call)}" for call in resource.observe())])

@@ -36,7 +36,11 @@ _COMMON = {"WarningAction", "ErrorAction", "Confirm"}
 
 def one(**properties: t.Any) -> t.Any:
     """The one resource that these properties describe, loaded as from YAML."""
-    (resource,) = load([properties])
+    try:
+        (resource,) = load([properties])
+    except ResourceError as error:
+        PLANS.append(Plan(None, error))
+        raise
     return resource
 
 
