@@ -1,14 +1,16 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The module under PowerShell 7."""
+"""What tests of modules run on: PowerShell 7, and a Kubernetes API of a few objects."""
 
 from __future__ import annotations
 
 import json
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from unit.fake_cluster import FakeCluster
 from unit.powershell_runs import PWSH, Answer, Run
 from wire_cases.on_powershell import PowerShellNode
 
@@ -35,3 +37,13 @@ def run(answer: Answer) -> Run:
         return t.cast("dict[str, t.Any]", answered["observation"])
 
     return run_batch
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[FakeCluster]:
+    """A cluster whose kubeconfig may do everything."""
+    found = FakeCluster(tmp_path)
+    # The cluster does not approve by itself.
+    found.denied = lambda spec: "groups" in spec
+    yield found
+    found.close()

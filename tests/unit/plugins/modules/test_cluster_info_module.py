@@ -1,0 +1,194 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What cluster_info reads of a cluster over HTTP, as a whole."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from unit.fake_cluster import FakeCluster, add_node, run_module
+
+from ansible_collections.winkube.node.plugins.modules import (
+    cluster_info,
+)
+from simulator.windows import certificate_store
+
+pytestmark = pytest.mark.waits
+
+
+def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
+    """What cluster_info says of such a node."""
+    found = {
+        "ready": True,
+        "pod_cidr": "10.0.1.0/24",
+        "os": "",
+        "version": "v1.37.0",
+        "unschedulable": False,
+        "cordon_owner": "",
+        "addresses": [name, "192.0.2.5"],
+        "internal_ip": "192.0.2.5",
+        "runtime_label": "",
+        "network_pods": [],
+    }
+    return {**found, **more}
+
+
+def config_map(cluster: FakeCluster, place: str, **data: str) -> None:
+    namespace, _slash, name = place.partition("/")
+    cluster.add(f"api/v1/namespaces/{namespace}/configmaps/{name}", data=data)
+
+
+def certificate() -> x509.Certificate:
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=9)
+    return certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=ca"), [], until)[0]
+
+
+def discoverable(cluster: FakeCluster) -> str:
+    """Have the cluster say where its control plane is; returns its CA."""
+    pem = certificate().public_bytes(cluster_info.Encoding.PEM)
+    entry = {"server": "https://k8s.example:6443", "certificate-authority-data": base64.b64encode(pem).decode()}
+    text = f"clusters:\n- cluster: {entry}\n"
+    config_map(cluster, "kube-public/cluster-info", kubeconfig=text)
+    return pem.decode()
+
+
+def test_what_a_new_cluster_tells(cluster: FakeCluster) -> None:
+    ca = discoverable(cluster)
+    found = run_module(cluster_info, cluster)
+    assert re.fullmatch("sha256:[0-9a-f]{64}", found["ca_cert_hash"])
+    assert found == {
+        "changed": False,
+        "api_server": "k8s.example:6443",
+        "ca_cert_hash": cluster_info.ca_hash(ca.encode()),
+        "ca_certificate": ca,
+        "kubernetes_version": "v1.37.1",
+        "node_version": "1.37.1",
+        "flannel": {},
+        "cluster_name": "kubernetes",
+        "pod_subnet": "",
+        "service_subnet": "",
+        "dns_domain": "cluster.local",
+        "cluster_dns": [],
+        "unbound_daemon_sets": [],
+        "nodes": {},
+    }
+    assert cluster.asked == []
+
+
+def test_what_a_cluster_with_everything_tells(cluster: FakeCluster) -> None:
+    discoverable(cluster)
+    cluster.objects["version"] = {"gitVersion": "v1.36.4+k3s1"}
+    networking = "{podSubnet: 10.0.0.0/16, serviceSubnet: 10.1.0.0/16, dnsDomain: site.example}"
+    kubeadm = f"clusterName: prod\nnetworking: {networking}\n"
+    config_map(cluster, "kube-system/kubeadm-config", ClusterConfiguration=kubeadm)
+    config_map(cluster, "kube-system/kubelet-config", kubelet="clusterDNS: [10.1.0.10]")
+    config_map(cluster, "kube-flannel/kube-flannel-cfg", **{"net-conf.json": '{"Network": "10.0.0.0/16"}'})
+    for name, spec in (
+        ("any", {}),
+        ("linux", {"nodeSelector": {"kubernetes.io/os": "linux"}}),
+        ("affine", {"affinity": {"nodeAffinity": {"x": [{"key": "kubernetes.io/os"}]}}}),
+    ):
+        cluster.add(f"apis/apps/v1/namespaces/site/daemonsets/{name}", spec={"template": {"spec": spec}})
+    labels = {
+        "kubernetes.io/os": "windows",
+        "winkube.node/container-runtime": "moby",
+    }
+    mark = '{"by": "patch_nodes", "on": "me", "since": "now"}'
+    add_node(cluster, "a", metadata={"labels": labels, "annotations": {"winkube.node/cordoned": mark}},
+         spec={"podCIDR": "10.0.1.0/24", "unschedulable": True})  # fmt: skip
+    add_node(cluster, "b", spec={}, status={})
+    images = {"containers": [{"image": "flannel:1"}], "nodeName": "a"}
+    for namespace, app, name in (
+        ("kube-flannel", {"app": "flannel-windows", "winkube.node/revision": "r1"}, "f"),
+        ("kube-system", {"k8s-app": "kube-proxy-windows"}, "p"),
+        ("kube-system", {"k8s-app": "other"}, "o"),
+    ):
+        cluster.add(f"api/v1/namespaces/{namespace}/pods/{name}", metadata={"labels": app}, spec=images)
+    found = run_module(cluster_info, cluster, purposes=["read"])
+    assert found == {
+        **run_module(cluster_info, cluster),
+        "nodes": found["nodes"],
+        "kubernetes_version": "v1.36.4+k3s1",
+        "node_version": "1.36.4",
+        "flannel": {"config_map": "kube-flannel/kube-flannel-cfg", "net_conf": {"Network": "10.0.0.0/16"}},
+        "cluster_name": "prod",
+        "pod_subnet": "10.0.0.0/16",
+        "service_subnet": "10.1.0.0/16",
+        "dns_domain": "site.example",
+        "cluster_dns": ["10.1.0.10"],
+        "unbound_daemon_sets": [{"namespace": "site", "name": "any"}],
+    }
+    pods = [
+        {"namespace": "kube-flannel", "name": "f", "revision": "r1"},
+        {"namespace": "kube-system", "name": "p", "revision": ""},
+    ]
+    more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "runtime_label": "moby"}
+    nothing = {"ready": False, "pod_cidr": "", "version": "", "addresses": [], "internal_ip": ""}
+    assert found["nodes"] == {"a": facts("a", network_pods=pods, **more), "b": facts("b", **nothing)}
+    assert list(run_module(cluster_info, cluster, nodes=["b"])["nodes"]) == ["b"]
+    assert run_module(cluster_info, cluster)["nodes"]["a"]["network_pods"] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "text", "why"),
+    [
+        ("kube-system/kubeadm-config", "ClusterConfiguration", "networking: []",
+         "networking: expected an object, got a list"),
+        ("kube-system/kubelet-config", "kubelet", "clusterDNS: x", "clusterDNS: expected a list, got text"),
+        ("kube-system/kubelet-config", "kubelet", "clusterDNS: [1]", "clusterDNS[0]: expected text, got a number"),
+        ("kube-system/kubelet-config", "kubelet", "{", "no YAML"),
+    ],
+)  # fmt: skip
+def test_a_config_map_that_cannot_be_used_is_named(
+    cluster: FakeCluster, place: str, key: str, text: str, why: str
+) -> None:
+    discoverable(cluster)
+    config_map(cluster, place, **{key: text})
+    message = f"the ConfigMap {place} of the cluster at {cluster.url} cannot be used: {key}: {why}"
+    assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
+
+
+def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -> None:
+    cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] in ("signers", "pods", "secrets")
+    found = run_module(cluster_info, cluster, purposes=["join", "approve", "drain"])
+    lines = [
+        "create, delete secrets in namespace kube-system (to make and delete bootstrap tokens)",
+        "approve signers.certificates.k8s.io kubernetes.io/kube-apiserver-client-kubelet (to approve them)",
+        "get, list pods (to find a node's pods)",
+        "create pods/eviction (to evict pods)",
+    ]
+    assert found == {
+        "failed": True,
+        "msg": f"the user of kubeconfig {cluster.kubeconfig} may not do all that this run needs in the cluster at "
+        f"{cluster.url}. Allow it to:\n" + "\n".join(f"- {line}" for line in lines),
+        "missing_access": lines,
+    }
+    asked = [one.body["spec"]["resourceAttributes"] for one in cluster.asked]
+    assert {"verb": "create", "resource": "pods", "subresource": "eviction"} in asked
+    assert {"verb": "create", "resource": "secrets", "namespace": "kube-system"} in asked
+    # A role may be limited to names, except for what is not there yet.
+    signer = {"resource": "signers", "group": "certificates.k8s.io"}
+    assert {"verb": "approve", **signer, "name": "kubernetes.io/kube-apiserver-client-kubelet"} in asked
+    assert len(asked) == len({str(sorted(one.items())) for one in asked})
+
+
+def test_a_cluster_that_is_not_reached_is_told(cluster: FakeCluster, tmp_path: Path) -> None:
+    found = run_module(cluster_info, cluster, context="gone")
+    assert found["msg"].startswith("the API server http://127.0.0.1:1 did not answer as needed: MaxRetryError: ")
+    found = run_module(cluster_info, cluster, kubeconfig=str(tmp_path / "none"))
+    assert found["msg"].startswith(f"kubeconfig '{tmp_path}/none' cannot be used: ")
+    cluster.objects["version"] = {}
+    discoverable(cluster)
+    words = "its answer to GET /version cannot be used: gitVersion: expected text, got nothing"
+    message = f"the API server {cluster.url} did not answer as needed: {words}"
+    assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
+    cluster.fail("GET", "version", 200, b"<html>")
+    assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: the answer is no JSON")
+    cluster.fail("GET", "version", 403, {"message": "it quotes what was sent"})
+    assert run_module(cluster_info, cluster)["msg"].endswith("did not answer as needed: 403 Forbidden")
