@@ -157,21 +157,23 @@ def test_registries() -> None:
     found = {name: refused(lambda given=given: _toml(given)) for name, given in BAD.items()}  # type: ignore[misc]
     assert [name for name, outcome in found.items() if not isinstance(outcome, RegistryError)] == []
     outcomes.check("node_config/registries_refused", found)
+    good = {name: registries.read(given) for name, given in GOOD.items()}
     outcomes.check(
         "node_config/registries",
         {
             name: {
-                "containerd": registries.containerd_files(read := registries.read(given), FOLDER),
-                "buildkit": registries.buildkit_files(read, FOLDER),
+                "containerd": registries.containerd_files(read, FOLDER),
                 "docker": refused(lambda read=read: registries.docker_files(read)),  # type: ignore[misc]
                 "docker settings": refused(lambda read=read: registries.docker_settings(read)),  # type: ignore[misc]
                 "unlisted": registries.unlisted(read, FOLDER),
                 "unlisted for docker": registries.unlisted_for_docker(read),
                 "forgotten": registries.forgotten(read),
             }
-            for name, given in GOOD.items()
+            for name, read in good.items()
         },
     )
+    buildkit = {name: registries.buildkit_files(read, FOLDER) for name, read in good.items()}
+    outcomes.check("node_config/registries_of_buildkit", buildkit)
 
 
 def _toml(given: t.Any) -> list[str]:
