@@ -4,14 +4,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from unit.resource_answers import answer, call, commands, must, one, planned
 
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
-from simulator.artifacts.certificates import PrivateCA
 from simulator.windows import certificate_store
 
-PEM = PrivateCA().pem.decode()
+END = "-----END CERTIFICATE-----\n"
+PEM, OTHER = (
+    text + END
+    # Certificates that stay the same, since golden files have their thumbprints. Nobody has their keys.
+    for text in (Path(__file__).parents[3] / "authorities.pem").read_text(encoding="utf-8").split(END)[:2]
+)
 MARK = certificate_store.thumbprint(certificate_store.load(PEM.encode())[0])
 
 
@@ -26,8 +32,7 @@ def test_what_is_trusted_already_is_left_alone() -> None:
 
 
 def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
-    other = PrivateCA().pem.decode()
-    resource = one(type="CertificateImport", name="ours", content=f"our authority\n{PEM}\n{other}")
+    resource = one(type="CertificateImport", name="ours", content=f"our authority\n{PEM}\n{OTHER}")
     change = must(resource, store=answer(entry(MARK, True), entry(resource.thumbprints[1], False)))
     assert change.before == {"missing": [resource.thumbprints[1]]}
     assert commands(change) == ["@write-file", "Import-Certificate", "Remove-Item"]
@@ -41,8 +46,7 @@ def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
 
 def test_each_missing_one_has_a_file_of_its_own() -> None:
     """Import-Certificate takes only the first of a file."""
-    other = PrivateCA().pem.decode()
-    resource = one(type="CertificateImport", name="ours", content=f"{PEM}\n{other}\n{PEM}")
+    resource = one(type="CertificateImport", name="ours", content=f"{PEM}\n{OTHER}\n{PEM}")
     assert len(resource.thumbprints) == 2
     change = must(resource, store=answer(*(entry(mark, False) for mark in resource.thumbprints)))
     assert commands(change) == ["@write-file", "Import-Certificate", "Remove-Item"] * 2
