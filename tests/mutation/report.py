@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a mutation run prints. Only what a test noticed counts as killed; time limits have a count of their own."""
+"""What a mutation run prints. A mutant counts as killed if a test fails, or never ends, and passes without it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 from mutation.mutants import Mutant
 from mutation.running import Outcome
-
-_SHORT = {Outcome.TIMEOUT: "stopped by the time limit", Outcome.BROKEN: "not run"}
 
 
 class Report:
@@ -42,7 +40,7 @@ class Report:
         """Print the mutants that no test killed, and the counts of each area and of all."""
         for outcome in Outcome:
             found = [mutant for _area, mutant, its in self.counted if its is outcome]
-            if found and outcome is not Outcome.KILLED:
+            if found and outcome not in (Outcome.KILLED, Outcome.TIMEOUT):
                 self.say(f"\n{outcome.value[0].upper()}{outcome.value[1:]}:")
                 for mutant in found:
                     self.show(mutant, outcome.value)
@@ -53,8 +51,9 @@ class Report:
 
     @staticmethod
     def _count(outcomes: list[Outcome]) -> str:
-        counts = {outcome: outcomes.count(outcome) for outcome in Outcome}
-        share = f" ({100 * counts[Outcome.KILLED] / len(outcomes):.0f} %)" if outcomes else ""
+        broken, late = outcomes.count(Outcome.BROKEN), outcomes.count(Outcome.TIMEOUT)
+        killed = outcomes.count(Outcome.KILLED) + late
+        share = f" ({100 * killed / len(outcomes):.0f} %)" if outcomes else ""
+        by_limit = f", {late} of them by the time limit" if late else ""
         # Neither killed nor survived: nobody knows what the tests would have said.
-        others = "".join(f", {_SHORT[outcome]} {counts[outcome]}" for outcome in _SHORT if counts[outcome])
-        return f"mutants {len(outcomes)}, killed {counts[Outcome.KILLED]}{share}{others}"
+        return f"mutants {len(outcomes)}, killed {killed}{share}{by_limit}{f', not run {broken}' if broken else ''}"

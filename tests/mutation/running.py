@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run tests in a copy of the checkout, and return the outcome.
 
-A mutant counts as killed only if pytest names a test that failed, or a test file that could no longer be loaded.
+A mutant counts as killed only if pytest names a test that failed, or a test file that could no longer be loaded, or if
+its tests do not end, although they do without it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Outcome(enum.Enum):
     """What the tests said of a mutant."""
 
     KILLED = "killed"
-    TIMEOUT = "stopped by the time limit"
+    TIMEOUT = "killed by the time limit"
     SURVIVED = "survived"
     UNTESTED = "survived, no test reaches it"
     BROKEN = "pytest did not run to its end"

@@ -65,6 +65,8 @@ CASES: dict[str, tuple[Patch, NodePatches, str]] = {
     "its build": (patch(build=BUILD), node(2849), "installed"),
     "a later build": (patch(build=BUILD), node(2966), "superseded"),
     "an earlier build": (patch(build=BUILD), node(2700), "to_install"),
+    "a build, and another package": (patch(kb="", build=BUILD), node(packages=listed(PLAIN)), "to_install"),
+    "a package that nobody named": (patch(kb="", package="*other*"), node(packages=listed(PLAIN)), "to_install"),
     "another Windows' build": (patch(build=(26100, 2314)), node(9999), "not_applicable"),
     "a cumulative package": (patch(build=BUILD), node(packages=listed(ROLLUP.format(ubr=2849))), "installed"),
     "a staged cumulative package": (

@@ -81,7 +81,9 @@ def test_python_files_postpone_annotations() -> None:
 
 
 def test_files_stay_small() -> None:
-    sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in own(".py", ".ps1", ".yml", ".yaml")}
+    # Tests write the golden files, one entry for each case.
+    files = [path for path in own(".py", ".ps1", ".yml", ".yaml") if not path.is_relative_to(ROOT / "tests/golden")]
+    sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
     assert {path.relative_to(ROOT).as_posix(): size for path, size in sizes.items() if size > LONGEST_FILE} == {}
 
 

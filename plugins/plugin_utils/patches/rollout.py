@@ -105,4 +105,4 @@ def _why(entry: t.Mapping[str, t.Any]) -> str:
         return ""
     bad = next((patch for patch in entry["patches"] if patch["status"] in _NOT_WELL and patch["message"]), None)
     text = f"{bad['name']}: {bad['message']}" if bad else entry["message"]
-    return next(iter(text.splitlines()), "")
+    return str(text).partition("\n")[0].rstrip()

@@ -222,15 +222,15 @@ def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(tmp_path: Path, caps
     assert [line.partition("[")[2] for line in lines[:6]] == [
         "killed]",
         "survived]",
-        "stopped by the time limit]",
+        "killed by the time limit]",
         "killed]",
         "pytest did not run to its end]",
         "survived, no test reaches it]",
     ]
     assert lines[-3:] == [
-        "python: mutants 5, killed 2 (40 %), stopped by the time limit 1, not run 1",
+        "python: mutants 5, killed 3 (60 %), 1 of them by the time limit, not run 1",
         "yaml: mutants 1, killed 0 (0 %)",
-        "mutants 6, killed 2 (33 %), stopped by the time limit 1, not run 1",
+        "mutants 6, killed 3 (50 %), 1 of them by the time limit, not run 1",
     ]
 
 
@@ -356,8 +356,8 @@ def test_the_report_counts_and_lists_survivors(capsys: pytest.CaptureFixture[str
     assert lines[lines.index("Survived:") + 1] == "plugins/a.py:1: number: 1 -> 2 [survived]"
     assert lines[-3:] == [
         "python: mutants 2, killed 1 (50 %)",
-        "yaml: mutants 1, killed 0 (0 %), stopped by the time limit 1",
-        "mutants 3, killed 1 (33 %), stopped by the time limit 1",
+        "yaml: mutants 1, killed 1 (100 %), 1 of them by the time limit",
+        "mutants 3, killed 2 (67 %), 1 of them by the time limit",
     ]
 
 

@@ -113,10 +113,6 @@ def look(*kbs: str, ubr: int = 2700, pending: str = "", **more: CallResult) -> O
     return Observation(calls={**base.calls, "node.header": windows(ubr, pending=pending)})
 
 
-def wanted(*installed: str, **more: CallResult) -> Observation:
-    return look(*installed, **more)
-
-
 def updated(*, reboot: bool = False, **more: Any) -> dict[str, CallResult]:
     text = job(finished=1, updates={"1": UPDATE}, reboot_required=reboot, **more)
     return {"wu.waited": ok(), "wu.answer": ok(text)}
@@ -144,6 +140,7 @@ AT_WORK = {
     "shells": ok({"Id": 7}),
 }
 ENDED = {"left": ok(*({"Name": f"patches-1.{kind}", "PSIsContainer": False} for kind in ("claim", "json")))}
+DIGEST = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 LOST = BatchLost("node-1: install patches: lost", None)
 
 
@@ -212,6 +209,9 @@ def cases() -> dict[str, Case]:
         ),
         "reboots are not allowed": Case(
             [FIX], Answers(look(), look(pending="update"), runs=[staged]), options(may_reboot=False)
+        ),
+        "staged, and reboots are not allowed": Case(
+            [FIX], Answers(look(), look(), runs=[staged]), options(may_reboot=False)
         ),
         "files wait to be renamed after the reboot": Case(
             [FIX], Answers(look(), look(FIX.kb, pending="files"), runs=[staged])
@@ -320,9 +320,7 @@ def test_every_run_asks_does_and_reports_the_same(part: int) -> None:
 def test_files_of_the_controller_are_uploaded(trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     local = tmp_path / "fix.msu"
     local.write_bytes(b"x")
-    digest = (
-        "0" * 64 if trouble == "wrong bytes" else "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
-    )
+    digest = "0" * 64 if trouble == "wrong bytes" else DIGEST
     patch = dataclasses.replace(FIX, file=PatchFile(name="fix.msu", sha256=digest, local=str(local)))
     pushed: list[tuple[str, str, str]] = []
 
@@ -359,17 +357,22 @@ def test_files_of_the_controller_are_uploaded(trouble: str, tmp_path: Path, monk
 def test_a_file_that_is_there_is_not_uploaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     local = tmp_path / "fix.msu"
     local.write_bytes(b"x")
-    digest = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
-    patch = dataclasses.replace(FIX, file=PatchFile(name="fix.msu", sha256=digest, local=str(local)))
+    patch = dataclasses.replace(FIX, file=PatchFile(name="fix.msu", sha256=DIGEST, local=str(local)))
     monkeypatch.setattr(patch_run, "push", None)
-    there = ok({"path": f"{observe.CACHE}\\{digest[:16]}\\FIX.msu", "exists": True, "sha256": digest})
+    there = ok({"path": f"{observe.CACHE}\\{DIGEST[:16]}\\FIX.msu", "exists": True, "sha256": DIGEST})
     node = Answers(look(files=there), look(FIX.kb), runs=[answer(installed(0))])
     assert transcript(Case([patch], node))["result"]["patches"][0]["status"] == "installed"
+    # The next one of the same patch is.
+    second = PatchFile(name="base.msu", sha256=DIGEST, local=str(local))
+    pushed: list[str] = []
+    monkeypatch.setattr(patch_run, "push", lambda _node, _path, target, _there, _step: pushed.append(target) or 1)
+    node.looks, node.runs = [look(files=there), look(FIX.kb)], [answer(installed(0))]
+    transcript(Case([dataclasses.replace(patch, requires=(second,))], node))
+    assert pushed == [f"{observe.CACHE}\\{DIGEST[:16]}\\base.msu"]
 
 
 def test_without_a_listener_nothing_is_said() -> None:
-    node = Answers(look(), look(FIX.kb), runs=[answer(installed(0))])
-    run = PatchRun(cast("Any", node), [FIX], PatchOptions())
+    run = PatchRun(cast("Any", Answers(look(), look(FIX.kb), runs=[answer(installed(0))])), [FIX], PatchOptions())
     run.run()
     assert run.records[0].changed
 
@@ -391,7 +394,6 @@ def test_information_of_a_node_is_that_of_release_notes() -> None:
     ]
     fixes = [{"HotFixID": "KB5044282", "Description": "Security Update", "InstalledOn": "2024-10-08"}]
     found = seen(hotfixes=ok({"HotFixID": "KB5044300"}, *fixes), packages=ok(*packages))
-    shown = report.information(observe.read(found).node)
-    quiet = report.information(observe.read(look()).node)
+    shown, quiet = (report.information(observe.read(one).node) for one in (found, look()))
     notes = report.release_notes(shown)
     outcomes.check("patches/information", {"a node": shown, "its notes": notes, "a node without updates": quiet})

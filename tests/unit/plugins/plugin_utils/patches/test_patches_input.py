@@ -166,6 +166,15 @@ def test_files_of_the_controller_are_found(tmp_path: pathlib.Path) -> None:
 def test_a_patch_is_wanted_once_for_each_version() -> None:
     with pytest.raises(ResourceError, match=r"patches\[1\].*patches\[0\] is the same"):
         read_patches(["KB5046616", FILE], "", nowhere)
+    named = [{"kb": 999999, "name": name} for name in ("a", "b")]
+    with pytest.raises(
+        ResourceError, match=r"patches\[1\]: 'b' is not accepted; patches\[0\] is the same; wanted it once"
+    ):
+        read_patches(named, "", nowhere)
+    fix = {"url": "https://h/fix.exe", "sha256": SHA, "build": "20348.1"}
+    with pytest.raises(ResourceError, match=r"patches\[1\]: 'FIX.exe' is not accepted; patches\[0\] is the same"):
+        read_patches([fix, {**fix, "name": "FIX.exe"}], "", nowhere)
+    assert len(read_patches([fix, {**fix, "name": "other"}], "", nowhere)) == 2
     assert len(read_patches([{"kb": 999999, "windows": "2022"}, {"kb": 999999, "windows": "2025"}], "", nowhere)) == 2
 
 
