@@ -11,8 +11,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 UPDATE = "WINKUBE_GOLDEN"
-_NO_DATA = {"README.md", "comparison.py"}
-OTHERS = ("outcomes", "resources", "changes")
+_NO_DATA = {"README.md", "comparison.py", "yaml_text.py"}
+OTHERS = ("outcomes", "plays", "resources", "changes", "runs")
 """Folders of what no role writes, and no other program reads."""
 
 

@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import json
 import typing as t
 from collections.abc import Mapping
 
-import yaml
+from golden import yaml_text
 from unit.roles import rendered
 from unit.roles.templates import ROLES, templar
 
@@ -19,7 +18,6 @@ WITH_RESOURCES = (
     *("windows_settings", "windows_features", "container_runtime", "cni", "kubernetes_node", "image_cache"),
     "node_join",
 )
-WIDTH = 120
 DIGEST = f"sha256:{64 * 'd'}"
 HOST: Mapping[str, t.Any] = {
     "inventory_hostname": "win1",
@@ -172,38 +170,5 @@ def of_host(case: str) -> dict[str, str]:
     return {f"resources/{role}/{case}.yaml": _yaml(of_role(role, host)) for role in roles}
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such, and on one line what fits there."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        """Repeat what occurs twice."""
-        return True
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-def _mapping(dumper: _Dumper, mapping: dict[str, t.Any]) -> yaml.MappingNode:
-    return dumper.represent_mapping("tag:yaml.org,2002:map", mapping.items(), flow_style=_fits(mapping))
-
-
-def _sequence(dumper: _Dumper, items: list[t.Any]) -> yaml.SequenceNode:
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=_fits(items))
-
-
-def _fits(value: dict[str, t.Any] | list[t.Any]) -> bool:
-    text = json.dumps(value)
-    return len(text) < WIDTH and "\\n" not in text
-
-
-_Dumper.add_representer(str, _text)
-_Dumper.add_representer(dict, _mapping)
-_Dumper.add_representer(list, _sequence)
-
-
 def _yaml(listed: list[dict[str, t.Any]]) -> str:
-    # By JSON: without Ansible's tags, and with lists in place of tuples.
-    plain = json.loads(json.dumps(listed))
-    text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2 * WIDTH)
-    return f"---\n{text}"
+    return f"---\n{yaml_text.of(listed)}"

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Data as YAML that people read and compare in golden files."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import yaml
+
+WIDTH = 120
+
+
+def of(value: t.Any) -> str:
+    """Return data as YAML.
+
+    Args:
+        value: what JSON can express; other objects are written as their texts.
+    """
+    # By JSON: without Ansible's tags, and with lists in place of tuples.
+    plain = json.loads(json.dumps(value, default=str))
+    text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2 * WIDTH)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such, and on one line what fits there."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Repeat what occurs twice."""
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+def _mapping(dumper: _Dumper, mapping: dict[str, t.Any]) -> yaml.MappingNode:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", mapping.items(), flow_style=_fits(mapping))
+
+
+def _sequence(dumper: _Dumper, items: list[t.Any]) -> yaml.SequenceNode:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=_fits(items))
+
+
+def _fits(value: dict[str, t.Any] | list[t.Any]) -> bool:
+    text = json.dumps(value)
+    return len(text) < WIDTH and "\\n" not in text
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(dict, _mapping)
+_Dumper.add_representer(list, _sequence)

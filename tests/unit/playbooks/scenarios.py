@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The runs that are rehearsed, by the names of their golden files."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import replace
+
+from unit.playbooks.fleet import (
+    APPLIED,
+    CLUSTER,
+    DEFERRED,
+    HOSTS,
+    KUBECONFIG,
+    LOST,
+    MAINTAINED,
+    NETWORK,
+    TOLD,
+    cluster,
+    facts,
+    member,
+)
+from unit.playbooks.other_scenarios import OTHERS
+from unit.playbooks.rehearsal import Rehearsal
+
+SITE = Rehearsal("site.yml", HOSTS, TOLD, KUBECONFIG)
+
+
+def site() -> dict[str, Rehearsal]:
+    """Return runs of site.yml."""
+    nodes = {"docker": HOSTS["docker"], "live": HOSTS["live"]}
+    converged: dict[str, t.Any] = {
+        "cluster_info": cluster(win_live=member(13), docker1=member(12, runtime_label="docker")),
+        "join_info@docker": facts("docker1", joined=True, cni={**NETWORK, "services": True}),
+        "join_info@live": TOLD["join_info@live"],
+        "Read the tokens of flannel and kube-proxy where they are services": TOLD[
+            "Read the tokens that the cluster made for them"
+        ],
+    }
+    return {
+        "first": SITE,
+        "check": replace(SITE, checks=True),
+        "nothing-to-do": Rehearsal("site.yml", nodes, converged, KUBECONFIG),
+        "only-install": replace(SITE, tags=["install"]),
+        "without-join": replace(SITE, variables={}, skip_tags=["join"]),
+    }
+
+
+def trouble() -> dict[str, Rehearsal]:
+    """Return runs of site.yml in which something fails."""
+
+    def told(**more: t.Any) -> Rehearsal:
+        return replace(SITE, told={**TOLD, **more})
+
+    return {
+        "unsupported": replace(
+            SITE, told={**TOLD, "join_info@docker": facts("docker1", unsupported_windows="Windows Server 2016")}
+        ),
+        "joins-fail": replace(
+            SITE,
+            told={
+                **TOLD,
+                "Join the node@new": {"failed": True, "msg": "kubeadm has failed"},
+                "Join the node@docker": LOST,
+                "See which certificates were approved": {
+                    "finished": True,
+                    "approved": {},
+                    "refused": {"win-new": "csr-1: another name"},
+                },
+                "Cordon and drain": {
+                    "failed": True,
+                    "nodes": {"win-live": {"status": "timeout", "msg": "a pod stays"}},
+                },
+            },
+        ),
+        "no-token": replace(
+            SITE, told={**TOLD, "Make a bootstrap token for each node": {"failed": True, "msg": "forbidden"}}
+        ),
+        "not-registered": replace(
+            SITE,
+            told={
+                **TOLD,
+                "Wait until the cluster knows the nodes": {"nodes": {}, "waiting": ["win-new", "docker1"]},
+                "Converge the node@live": [DEFERRED, LOST],
+            },
+        ),
+        "not-ready": replace(
+            SITE,
+            told={
+                **TOLD,
+                "Wait until the nodes are Ready": {"nodes": {"win-new": {"reason": "no CNI"}}, "waiting": ["win-new"]},
+                MAINTAINED: {"nodes": {"win-live": {"reason": "kubelet stopped"}}, "waiting": ["win-live"]},
+            },
+        ),
+        "not-uncordoned": told(Uncordon={"nodes": {"win-live": {"failed": True, "msg": "forbidden"}}}),
+        "too-many-failed": replace(
+            SITE,
+            hosts={**HOSTS, "live2": {**HOSTS["live"], "kubernetes_node_hostname": "win-live2"}},
+            told={
+                **TOLD,
+                "cluster_info": cluster(
+                    win_live=member(13), win_live2=member(13, unschedulable=True, cordon_owner="site")
+                ),
+                "join_info@live2": facts("win-live2", joined=True, cni=NETWORK),
+                "Cordon and drain": LOST,
+            },
+        ),
+    }
+
+
+def network() -> dict[str, Rehearsal]:
+    """Return runs of site.yml on a live node that gets another network."""
+    other = {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"}
+    hosts = {"live": HOSTS["live"]}
+    told = {
+        **TOLD,
+        "cluster_info": cluster(win_live=member(13, network_pods=CLUSTER["nodes"]["win-live"]["network_pods"])),
+        "Converge the node@live": {},
+    }
+    without = {**KUBECONFIG, "cni_plugin": "cni"}
+    alone = {**told, "cluster_info": cluster(win_live=member(13), win_other=member(14))}
+    return {
+        "other-backend": Rehearsal(
+            "site.yml", hosts, {**told, "join_info@live": facts("win-live", joined=True, cni=other)}, KUBECONFIG
+        ),
+        "flannel-goes": Rehearsal("site.yml", hosts, alone, {**without, "cni_remove_flannel": True}),
+        "flannel-is-needed": Rehearsal("site.yml", hosts, alone, without),
+        "no-namespace": Rehearsal(
+            "site.yml",
+            hosts,
+            {**told, APPLIED: {"failed": True, "reason": "Not Found", "msg": "namespaces"}},
+            KUBECONFIG,
+            checks=True,
+        ),
+    }
+
+
+SCENARIOS: dict[str, Rehearsal] = {
+    **{f"site/{name}": one for name, one in {**site(), **trouble(), **network()}.items()},
+    **OTHERS,
+}
