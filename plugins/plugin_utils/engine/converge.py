@@ -21,9 +21,10 @@ from .answers import Answers
 from .deferral import split
 from .outcome import AppliedChange, ConvergenceOutcome
 from .planned import Planned
-from .planning import RESTART, PlannedBatch, Questions, failed_call, is_done, next_work, plan
+from .planning import PlannedBatch, Questions, failed_call, is_done, next_work, plan
 from .progress import ProgressReporter
 from .resource import Resource
+from .service_restarts import RESTART
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -60,15 +60,12 @@ def _by_services(resource: Resource, change: Change) -> str:
     stopped = [*_stopped(change.calls), *resource.restarts]
     needed = sorted({name.lower() for name in stopped} & SERVICES)
     if needed:
-        return f"{'stops' if _stays_stopped(resource) else 'restarts'} {', '.join(needed)}"
+        stays_stopped = change.service is not None and change.service.effect == "stops"
+        return f"{'stops' if stays_stopped else 'restarts'} {', '.join(needed)}"
     # Such as the start of flanneld, which makes a virtual switch of the network adapter.
     if any(call.command == "Start-Service" and call.long for call in change.calls):
         return "changes the network"
     return ""
-
-
-def _stays_stopped(resource: Resource) -> bool:
-    return resource.type == "Service" and getattr(resource, "state", None) in ("stopped", "absent")
 
 
 def _stopped(calls: t.Sequence[Call]) -> t.Iterator[str]:

@@ -15,9 +15,9 @@ from ..wire.messages import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
 from ..wire.typed_values import MISREAD, BadAnswer
 from .planned import Planned, prefix
 from .resource import Resource
+from .service_restarts import restart_calls, restarts_of, started_before, started_later, unique
 
 BARRIER = "reboot-needed."
-RESTART = "restart."
 _ENVELOPE = 20_000  # bytes for a batch's other keys, barriers, and restarts
 
 
@@ -170,10 +170,10 @@ def next_work(
                 group = []
         if reboot or full:
             break
-    calls = _started_later(joined(calls, woven(lanes)), done)
-    services = _unique([*restarts, *(name for planned in done for name in _restarts_of(planned, done))])
+    calls = started_later(joined(calls, woven(lanes)), done)
+    services = unique([*restarts, *(name for planned in done for name in restarts_of(planned, done))])
     if services and not reboot:
-        before, after = restart_calls(services, _started_before(done))
+        before, after = restart_calls(services, started_before(done))
         calls = [*before, *calls, *after]
     return PlannedBatch(changes=tuple(done), reboot=reboot, barriers=barriers, calls=tuple(calls))
 
@@ -220,96 +220,6 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
         command="@stop-if",
         input=Input(calls=calls, where={"RestartNeeded": "Yes"}),
     )
-
-
-def _started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
-    """Lets a service that cannot start in the middle of a batch be started by the later change that redefines it.
-
-    A new kubelet, say, does not start with flags that only its predecessor knew: the files are replaced, and started
-    again, before the service gets its new command line.
-    """
-    again = {
-        str(planned.resource.name).lower(): planned.position
-        for planned in changes
-        if planned.resource.type == "Service" and any(call.id == "restart" for call in planned.change.calls)
-    }
-    lenient = set()
-    for planned in changes:
-        asked = {call.id: call.parameters.get("Name") for call in planned.change.calls if call.command == "Get-Service"}
-        for call in planned.change.calls if again else ():
-            names = [asked.get(source) for source in (call.input.calls if call.input else ())]
-            if call.command == "Start-Service" and any(
-                again.get(str(name[0]).lower(), -1) > planned.position for name in names if isinstance(name, list)
-            ):
-                lenient.add(planned.prefix + call.id)
-    return [dataclasses.replace(call, on_error="continue", retries=0) if call.id in lenient else call for call in calls]
-
-
-def _started(changes: t.Iterable[Planned]) -> set[str]:
-    """Names of the services that changes start, in lower case."""
-    return {
-        planned.resource.name.lower()
-        for planned in changes
-        if planned.resource.type == "Service"
-        and any(call.command in ("Start-Service", "Restart-Service") for call in planned.change.calls)
-    }
-
-
-def _restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
-    """Services to restart for a change; not those that a later change of the same batch starts anyway."""
-    started = _started(other for other in changes if other.position > planned.position)
-    return [name for name in planned.resource.restarts if name.lower() not in started]
-
-
-def _started_before(changes: t.Sequence[Planned]) -> set[str]:
-    """Services that the batch starts before a later change of it replaces what they read, in lower case."""
-    return {
-        name.lower()
-        for planned in changes
-        for name in planned.resource.restarts
-        if name.lower() in _started(other for other in changes if other.position < planned.position)
-    }
-
-
-def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Calls for the begin and the end of a batch: what ran before it, and still runs, restarts once.
-
-    Args:
-        services: names of the services.
-        started: those that the batch itself starts before it replaces what they read, in lower case: they restart
-            whether they ran before or not.
-    """
-    before: list[Call] = []
-    after: list[Call] = []
-    for number, name in enumerate(services):
-        was, still = f"{RESTART}{number}.was", f"{RESTART}{number}.still"
-        running = {"Status": "Running"}
-        get = Call(
-            id=was, command="Get-Service", parameters={"Name": name}, select=("Name", "Status"), on_error="continue"
-        )
-        by_name = Input(calls=(was,), where=running, parameter="Name", property="Name")
-        if name.lower() in started:
-            after.append(dataclasses.replace(get, id=still))
-        else:
-            before.append(get)
-            after.append(dataclasses.replace(get, id=still, parameters={}, input=by_name))
-        after.append(
-            Call(
-                id=f"{RESTART}{number}.restart",
-                command="Restart-Service",
-                parameters={"Force": True},
-                input=dataclasses.replace(by_name, calls=(still,)),
-            )
-        )
-    return before, after
-
-
-def _unique(names: t.Iterable[str]) -> list[str]:
-    """The names in order, each once; Windows' service names do not know case."""
-    seen: dict[str, str] = {}
-    for name in names:
-        seen.setdefault(name.lower(), name)
-    return list(seen.values())
 
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:

@@ -43,6 +43,16 @@ class DiskSpace:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ServiceEffect:
+    """What a change does to the Windows service that it defines."""
+
+    service: str
+    """The service's name."""
+    effect: t.Literal["starts", "restarts", "stops"]
+    """`restarts`: it runs, and runs with its new definition afterwards. `stops`: it does not run afterwards."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Change:
     """One planned change of one resource."""
 
@@ -61,6 +71,8 @@ class Change:
     """What it takes of a volume, or of several; None: next to nothing."""
     harmless: bool = False
     """Whether it touches nothing that runs, whatever the resource's `disturbs` says: removing leftovers, say."""
+    service: ServiceEffect | None = None
+    """What it does to a service: the engine then does not restart that service once more for changes before it."""
     warnings: tuple[str, ...] = ()
     """What people should know of it; shown whether it is made or only planned."""
 

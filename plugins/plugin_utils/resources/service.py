@@ -10,7 +10,7 @@ import typing as t
 
 from ..engine import managed_marks
 from ..engine.changes import ObservationError, create, is_missing, only, remove, update
-from ..engine.resource import Change, Resource
+from ..engine.resource import Change, Resource, ServiceEffect
 from ..node_config import kubelet_flags
 from ..values.errors import ResourceError
 from ..values.versions import Version
@@ -152,13 +152,25 @@ class Service(Resource):
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
-        if change is None or self.state == "absent" or not (dropped := self._flags(seen).dropped):
+        if change is None:
+            return None
+        change = dataclasses.replace(change, service=self._effect(change))
+        if self.state == "absent" or not (dropped := self._flags(seen).dropped):
             return change
         warning = (
             f"{self.arguments_from_file} has flags that the kubelet of {self.arguments_for_kubelet} does not know;"
             f" it runs without them: {' '.join(map(_shown, dropped))}"
         )
         return dataclasses.replace(change, warnings=(*change.warnings, warning))
+
+    def _effect(self, change: Change) -> ServiceEffect | None:
+        """What a change does to the service."""
+        if self.state in ("stopped", "absent"):
+            return ServiceEffect(service=self.name, effect="stops")
+        ids = {call.id for call in change.calls}
+        if "restart" in ids:
+            return ServiceEffect(service=self.name, effect="restarts")
+        return ServiceEffect(service=self.name, effect="starts") if "start" in ids else None
 
     def _plan(self, seen: Results) -> Change | None:
         status = self._status(seen)
@@ -299,7 +311,7 @@ class Service(Resource):
         return [str(word) for key, pair in words.items() if key in changed for word in pair]
 
     def _run(self, status: str, restart: bool) -> t.Iterator[Call]:
-        """The calls that bring it to its state; `id` start or restart tells the engine that it runs anew."""
+        """The calls that bring it to its state; `_effect` reads their ids."""
         runs = status in _RUNS
         named: dict[str, Json] = {"Name": [self.name]}
         if self.state == "stopped":

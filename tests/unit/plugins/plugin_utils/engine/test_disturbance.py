@@ -8,7 +8,7 @@ import pytest
 from unit.resource_answers import SERVER_2022, answer, one
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.disturbance import disturbance
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, ServiceEffect
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Input
 
 FILE = {"type": "File", "name": "C:\\f", "content": "x"}
@@ -55,7 +55,8 @@ def test_services_are_found_in_the_calls() -> None:
     assert of(archive, look) == ""
     assert of({**archive, "stops": ["kubelet"]}) == ""
     deleted = Call(id="delete", command="sc.exe", arguments=("delete", "flanneld"))
-    assert of({"type": "Service", "name": "flanneld", "state": "absent"}, deleted) == "stops flanneld"
+    stops = ServiceEffect(service="flanneld", effect="stops")
+    assert of({"type": "Service", "name": "flanneld", "state": "absent"}, deleted, service=stops) == "stops flanneld"
 
 
 def service(status: str, command_line: str, **more: t.Any) -> str:
@@ -85,3 +86,8 @@ def test_a_service_that_does_not_run_may_be_started_and_changed() -> None:
 
 def test_a_start_that_cuts_the_link_changes_the_network() -> None:
     assert service("Stopped", SAME, state="running", cuts_connection=True) == "changes the network"
+
+
+@pytest.mark.parametrize("state", ["stopped", "absent"])
+def test_a_running_service_that_has_to_stop_is_stopped(state: str) -> None:
+    assert service("Running", SAME, state=state) == "stops kubelet"

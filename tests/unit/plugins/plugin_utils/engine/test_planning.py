@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import BARRIER, Questions, next_work
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
-from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource, ServiceEffect
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Input, Results
 
@@ -127,16 +126,18 @@ def test_a_service_that_is_redefined_later_may_fail_to_start_before() -> None:
     start = Call(id="start-0", command="Start-Service", input=Input(calls=("service-0",)), retries=1)
     restart = Call(id="restart", command="Restart-Service", parameters={"Name": ["Kubelet"]})
 
-    def at(position: int, resource: Resource, *calls: Call) -> Planned:
-        return Planned(position=position, resource=resource, change=Change(why="", before={}, after={}, calls=calls))
+    def at(position: int, *calls: Call, service: ServiceEffect | None = None) -> Planned:
+        change = Change(why="", before={}, after={}, calls=calls, service=service)
+        return Planned(position=position, resource=Thing(name="t"), change=change)
 
-    files = at(0, Thing(name="files"), look, start)
-    (service,) = load([{"type": "Service", "name": "Kubelet"}])
+    restarts = ServiceEffect(service="Kubelet", effect="restarts")
+    files = at(0, look, start)
     for changes, expected in (
         ([files], "stop"),
-        ([files, at(1, service, restart)], "continue"),
-        ([files, at(1, service)], "stop"),
-        ([at(0, service, restart), dataclasses.replace(files, position=1)], "stop"),
+        ([files, at(1, restart, service=restarts)], "continue"),
+        ([files, at(1, service=dataclasses.replace(restarts, effect="stops"))], "stop"),
+        ([files, at(1, restart, service=dataclasses.replace(restarts, service="other"))], "stop"),
+        ([at(0, restart, service=restarts), dataclasses.replace(files, position=1)], "stop"),
     ):
         work = next_work(changes)
         (found,) = (call for call in work.calls if call.command == "Start-Service")

@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which services a batch restarts for its changes, and the calls that do so. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..wire.messages import Call, Input
+from .planned import Planned
+
+RESTART = "restart."
+
+
+def restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
+    """Services to restart for a change; not those that a later change of the same batch starts anyway."""
+    started = _started(other for other in changes if other.position > planned.position)
+    return [name for name in planned.resource.restarts if name.lower() not in started]
+
+
+def started_before(changes: t.Sequence[Planned]) -> set[str]:
+    """Services that the batch starts before a later change of it replaces what they read, in lower case."""
+    return {
+        name.lower()
+        for planned in changes
+        for name in planned.resource.restarts
+        if name.lower() in _started(other for other in changes if other.position < planned.position)
+    }
+
+
+def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
+    """Calls for the begin and the end of a batch: what ran before it, and still runs, restarts once.
+
+    Args:
+        services: names of the services.
+        started: those that the batch itself starts before it replaces what they read, in lower case: they restart
+            whether they ran before or not.
+    """
+    before: list[Call] = []
+    after: list[Call] = []
+    for number, name in enumerate(services):
+        was, still = f"{RESTART}{number}.was", f"{RESTART}{number}.still"
+        running = {"Status": "Running"}
+        get = Call(
+            id=was, command="Get-Service", parameters={"Name": name}, select=("Name", "Status"), on_error="continue"
+        )
+        by_name = Input(calls=(was,), where=running, parameter="Name", property="Name")
+        if name.lower() in started:
+            after.append(dataclasses.replace(get, id=still))
+        else:
+            before.append(get)
+            after.append(dataclasses.replace(get, id=still, parameters={}, input=by_name))
+        after.append(
+            Call(
+                id=f"{RESTART}{number}.restart",
+                command="Restart-Service",
+                parameters={"Force": True},
+                input=dataclasses.replace(by_name, calls=(still,)),
+            )
+        )
+    return before, after
+
+
+def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
+    """Lets a service that cannot start in the middle of a batch be started by the later change that redefines it.
+
+    A new kubelet, say, does not start with flags that only its predecessor knew: the files are replaced, and started
+    again, before the service gets its new command line.
+    """
+    again = {
+        effect.service.lower(): planned.position
+        for planned in changes
+        if (effect := planned.change.service) is not None and effect.effect == "restarts"
+    }
+    lenient = set()
+    for planned in changes:
+        asked = {call.id: call.parameters.get("Name") for call in planned.change.calls if call.command == "Get-Service"}
+        for call in planned.change.calls if again else ():
+            names = [asked.get(source) for source in (call.input.calls if call.input else ())]
+            if call.command == "Start-Service" and any(
+                again.get(str(name[0]).lower(), -1) > planned.position for name in names if isinstance(name, list)
+            ):
+                lenient.add(planned.prefix + call.id)
+    return [dataclasses.replace(call, on_error="continue", retries=0) if call.id in lenient else call for call in calls]
+
+
+def _started(changes: t.Iterable[Planned]) -> set[str]:
+    """Names of the services that changes start, in lower case."""
+    return {
+        effect.service.lower()
+        for planned in changes
+        if (effect := planned.change.service) is not None and effect.effect != "stops"
+    }
+
+
+def unique(names: t.Iterable[str]) -> list[str]:
+    """The names in order, each once; Windows' service names do not know case."""
+    seen: dict[str, str] = {}
+    for name in names:
+        seen.setdefault(name.lower(), name)
+    return list(seen.values())
