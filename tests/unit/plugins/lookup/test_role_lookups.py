@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The lookups of resources and of the pod network, as templates use them."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleError
+from unit.roles import resource_cases
+from unit.roles.templates import templar, value
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import cni
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
+
+FEATURES = "lookup('winkube.node.node_resources', 'windows_features')"
+
+
+def test_resources_of_a_role() -> None:
+    found = templar(["windows_features"], {"windows_features_names": ["Containers"]})
+    assert value(found, FEATURES) == [{"type": "WindowsFeature", "name": "Containers"}]
+    both = "lookup('winkube.node.node_resources', 'windows_features', 'windows_features', wantlist=True)"
+    assert value(found, both) == 2 * [[{"type": "WindowsFeature", "name": "Containers"}]]
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (FEATURES, "windows_features_names: expected a variable of this name, got none"),
+        ("lookup('winkube.node.node_resources', 'x')", "role: expected one of windows_settings, .*, got 'x'"),
+        ("lookup('winkube.node.pod_network', 'x')", "pod_network: expected no terms"),
+        ("lookup('winkube.node.pod_network')", "cni_plugin: expected a variable of this name, got none"),
+    ],
+)
+def test_what_a_lookup_refuses(expression: str, message: str) -> None:
+    with pytest.raises(AnsibleError, match=message):
+        value(templar([], {}), expression)
+
+
+def test_a_value_that_cannot_be_is_refused() -> None:
+    with pytest.raises(
+        AnsibleError, match=r"windows_features_hyper_v: 'perhaps' is not accepted; wanted true or false"
+    ):
+        value(templar(["windows_features"], {"windows_features_hyper_v": "perhaps"}), FEATURES)
+
+
+@pytest.mark.parametrize("runtime", ["containerd", "moby"])
+def test_the_pod_network(runtime: str) -> None:
+    variables = {**resource_cases.HOST, "container_runtime": runtime, "cni_flannel_backend": "vxlan"}
+    found = value(templar(["cni"], variables), "lookup('winkube.node.pod_network')")
+    network = cni.PodNetwork(
+        plugin="flannel", flannel_backend="vxlan", pods_subnet="10.244.0.0/16", services_subnet="10.96.0.0/12",
+        is_docker=runtime == "moby",
+    )  # fmt: skip
+    assert found == {
+        "name": "flannel.4096",
+        "net_conf": cni.net_conf(network),
+        "cni_conf": cni.cni_conf(network),
+        "identity": cni.identity(network),
+        "note": cni.noted(network),
+    }
+
+
+def test_roles_that_have_resources() -> None:
+    host = resource_cases.variables({})
+    with pytest.raises(ValueError, match="role: expected one of") as refused:
+        of_role("sysprep", host)
+    assert str(refused.value) == (
+        "role: expected one of windows_settings, windows_features, container_runtime, cni, kubernetes_node, "
+        "image_cache, node_join, got 'sysprep'"
+    )
