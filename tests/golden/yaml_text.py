@@ -12,20 +12,24 @@ import yaml
 WIDTH = 120
 
 
-def of(value: t.Any) -> str:
+def of(value: t.Any, width: int = WIDTH) -> str:
     """Return data as YAML.
 
     Args:
         value: what JSON can express; other objects are written as their texts.
+        width: what is not longer than this is written on one line.
     """
     # By JSON: without Ansible's tags, and with lists in place of tuples.
     plain = json.loads(json.dumps(value, default=str))
-    text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2 * WIDTH)
+    dumper = type("Dumper", (_Dumper,), {"limit": width})
+    text: str = yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True, width=2 * width)
     return text
 
 
 class _Dumper(yaml.SafeDumper):
     """Writes texts of several lines as such, and on one line what fits there."""
+
+    limit = WIDTH
 
     def ignore_aliases(self, data: object) -> bool:
         """Repeat what occurs twice."""
@@ -37,16 +41,16 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 
 def _mapping(dumper: _Dumper, mapping: dict[str, t.Any]) -> yaml.MappingNode:
-    return dumper.represent_mapping("tag:yaml.org,2002:map", mapping.items(), flow_style=_fits(mapping))
+    return dumper.represent_mapping("tag:yaml.org,2002:map", mapping.items(), flow_style=_fits(mapping, dumper.limit))
 
 
 def _sequence(dumper: _Dumper, items: list[t.Any]) -> yaml.SequenceNode:
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=_fits(items))
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=_fits(items, dumper.limit))
 
 
-def _fits(value: dict[str, t.Any] | list[t.Any]) -> bool:
+def _fits(value: dict[str, t.Any] | list[t.Any], limit: int) -> bool:
     text = json.dumps(value)
-    return len(text) < WIDTH and "\\n" not in text
+    return len(text) < limit and "\\n" not in text
 
 
 _Dumper.add_representer(str, _text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from golden import yaml_text
 from unit.playbooks.rehearsal import Call, Rehearsal, run
 
+WIDTH = 250
 TIMES = {"started", "finished"}
 """Notes of when something happened."""
 
@@ -90,7 +91,7 @@ def _of_task(task: _Task) -> list[str]:
 
 def _data(arguments: dict[str, t.Any]) -> str:
     found = {name: _short(name, value) for name, value in arguments.items()}
-    return yaml_text.of(found) if found else ""
+    return yaml_text.of(found, WIDTH) if found else ""
 
 
 def _short(name: str, value: t.Any) -> t.Any:
