@@ -40,7 +40,6 @@ class CleanupRequest:
     keep_running_containers: bool = False
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
-    extra_files: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

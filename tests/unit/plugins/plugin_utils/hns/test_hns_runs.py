@@ -1,0 +1,387 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whole cleanups before a node of answers, the options they get, and what is read of adapters and objects."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from unit import outcomes
+from unit.hns_models import Model, result
+from unit.hns_nodes import FILES, JOURNAL, SECOND, SERVICES, failed, nodes, station
+
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup import options as hns_options
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.batch import BatchOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.cleanup import Cleanup, CleanupOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupRequest
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import cni, objects, uplink
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
+    Batch,
+    Call,
+    CallResult,
+    Observation,
+    Progress,
+    State,
+    Stopped,
+)
+
+Answer = Callable[[Batch], Observation] | Exception
+
+
+def good(batch: Batch) -> Observation:
+    """Return the answer of a node on which every call succeeds and nothing is left."""
+    after = [call.id for call in batch.calls if call.id.endswith("-after")]
+    calls = {call.id: CallResult(ok=True, seconds=0.25) for call in batch.calls}
+    return Observation(calls={**calls, **{name: result([]) for name in after}})
+
+
+def but(stopped: str = "", **more: CallResult) -> Callable[[Batch], Observation]:
+    """Return an answer that is good but for some calls; `__` stands for a dot and `_` for a dash."""
+    given = {name.replace("__", ".").replace("_", "-"): answer for name, answer in more.items()}
+
+    def answer(batch: Batch) -> Observation:
+        end = Stopped(id=stopped, reason="error") if stopped else None
+        return dataclasses.replace(good(batch), calls={**good(batch).calls, **given}, stopped=end)
+
+    return answer
+
+
+class Answers:
+    """A node that gives prepared answers, and notes what it is asked.
+
+    Args:
+        looks: one for each look; the last one stays.
+        runs: one for each batch.
+        earlier: what became of an earlier batch.
+    """
+
+    name = "node-1"
+    remote_commands = 0
+
+    def __init__(self, *looks: Observation, runs: Sequence[Answer] = (good,), earlier: State = "finished") -> None:
+        self._looks, self._runs, self._earlier = list(looks), list(runs), earlier
+        self.on_progress: Any = None
+        self.noted: list[str] = []
+
+    def observe(self, calls: Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
+        self.noted.append(step)
+        return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+
+    def run(self, batch: Batch, *, step: str = "", private: bool = False, system: bool = False) -> Observation:
+        # How a card gets its settings back is in another golden file.
+        ids = [call.id for call in batch.calls if "uplink" not in call.id]
+        self.noted.append(f"{step}: {' '.join(ids)}")
+        answer = self._runs.pop(0)
+        if isinstance(answer, AnsibleConnectionFailure) and "told" not in str(answer):
+            raise answer
+        self.on_progress(Progress(id=ids[1], done=1, total=len(ids)))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(batch)
+
+    def wait(self, key: str, *, step: str) -> Observation:
+        self.noted.append(f"{step}: {key}")
+        return Observation(state=self._earlier)
+
+    def reboot(self, *, step: str = "") -> None:
+        self.noted.append(f"reboot: {step}")
+
+
+def calm() -> Observation:
+    return Model(pods=[], policies=[]).observation()
+
+
+def whole(**more: CallResult) -> Observation:
+    return station().observation(**{**FILES, **SERVICES, **more})
+
+
+HANGS = nodes()["HNS hangs"]
+LATE = failed("late", "CommandTimeout")
+LOST = BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))
+STUCK = result([{"ID": "00000002-0000-4000-8000-000000000000"}])
+UNREACHABLE = AnsibleConnectionFailure("node-1: no route")
+TOLD = AnsibleConnectionFailure("node-1: no route after it told")
+NO_ADVICE: dict[str, Any] = {"may_restart": False}
+
+
+@dataclasses.dataclass
+class Case:
+    node: Answers
+    wish: CleanupRequest = dataclasses.field(default_factory=lambda: CleanupRequest(scope="stale"))
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    check_mode: bool = False
+
+
+def cases() -> dict[str, Case]:
+    everything = CleanupRequest(scope="all", protected=())
+    networks = CleanupRequest(scope="networks", networks=("cbr0",))
+    removed_only = result([*SERVICES["services"].output])
+    journal = whole(files=result([JOURNAL]))
+    return {
+        "nothing to do": Case(Answers(calm())),
+        "stale": Case(Answers(whole())),
+        "all": Case(Answers(whole()), everything),
+        "networks in check mode": Case(Answers(whole()), networks, check_mode=True),
+        "stuck once": Case(Answers(whole(), runs=[but(remove_endpoints=failed(), endpoints_after=STUCK), good])),
+        "stuck twice": Case(Answers(whole(), runs=[but(remove_endpoints=failed(), endpoints_after=STUCK)] * 2)),
+        "lost once": Case(Answers(whole(), calm(), runs=[LOST])),
+        "lost without news": Case(Answers(whole(), calm(), runs=[BatchLost("lost", None)])),
+        "lost for ever": Case(Answers(whole(), runs=[LOST] * 9)),
+        "an earlier cleanup": Case(Answers(journal, whole())),
+        "an earlier cleanup that nobody knows": Case(Answers(journal, earlier="unknown")),
+        "an earlier cleanup in check mode": Case(Answers(journal), check_mode=True),
+        "unreachable": Case(Answers(whole(), runs=[UNREACHABLE]), everything),
+        "unreachable after news": Case(Answers(whole(), runs=[TOLD]), everything),
+        "unreachable, and no network goes": Case(Answers(whole(), runs=[UNREACHABLE])),
+        "unreachable while HNS restarts": Case(Answers(HANGS, runs=[UNREACHABLE])),
+        "HNS hangs, and a restart helps": Case(Answers(HANGS, calm(), runs=[good])),
+        "HNS hangs with a journal": Case(
+            Answers(
+                station().observation(**{**SERVICES, "files": result([JOURNAL]), "2.endpoints": LATE}),
+                calm(),
+                earlier="unknown",
+            )
+        ),
+        "HNS hangs, and nothing helps": Case(Answers(HANGS, runs=[but(answer=LATE)]), options={"may_reboot": True}),
+        "HNS hangs, and a reboot helps": Case(
+            Answers(HANGS, calm(), runs=[but(answer=LATE, restart_hns=failed("stuck"))]), options={"may_reboot": True}
+        ),
+        "HNS hangs, and nothing is allowed": Case(Answers(HANGS), options=NO_ADVICE),
+        "HNS hangs, and a reboot is not allowed": Case(
+            Answers(HANGS, runs=[but("stop.kubelet", stop__kubelet=failed())])
+        ),
+        "HNS hangs in check mode": Case(Answers(HANGS), check_mode=True),
+        "HNS hangs, and the restart is lost": Case(Answers(HANGS, calm(), runs=[LOST])),
+        "HNS hangs during the removal": Case(Answers(whole(), calm(), runs=[but(endpoints_after=LATE), good])),
+        "no HNS": Case(Answers(nodes()["no HNS"])),
+        "HNS fails": Case(Answers(nodes()["HNS fails"])),
+        "the runtime does not answer": Case(Answers(nodes()["the runtime does not answer"])),
+        "no such network": Case(Answers(whole()), CleanupRequest(scope="networks", networks=("x",))),
+        "a protected network is not there": Case(
+            Answers(whole()), CleanupRequest(scope="stale", protected=("x", "NAT"))
+        ),
+        "services only": Case(Answers(whole(services=removed_only)), networks),
+    }
+
+
+def transcript(case: Case) -> dict[str, Any]:
+    said: list[str] = []
+    usual = CleanupOptions(facts=FactsOptions(hns_timeout=5.0), batch=BatchOptions(), restart_timeout=7.0)
+    options = dataclasses.replace(usual, **case.options)
+    work = Cleanup(cast("Any", case.node), case.wish, options, check_mode=case.check_mode, say=said.append)
+    found: dict[str, Any] = {"asked": case.node.noted, "said": said}
+    try:
+        work.run()
+    except (NodeError, AnsibleConnectionFailure) as error:
+        found["error"] = str(error)
+    document = work.outcome.to_result(name="node-1", diff=True, check_mode=case.check_mode, remote_commands=2)
+    parts = {key: [json.dumps(one) for one in document.pop(key, ())] for key in ("changes", "diff")}
+    return {**found, "result": json.dumps(document), **(parts if len(str(parts)) < 4000 else {})}
+
+
+def test_every_cleanup_asks_does_and_reports_the_same() -> None:
+    outcomes.check("hns/runs", {name: transcript(case) for name, case in cases().items()})
+
+
+def test_options_of_the_module_are_passed_on() -> None:
+    defaults = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTIONS.items()}
+    changed = {
+        "hns_timeout": 1.5,
+        "cni_conf_dirs": ["C:\\c"],
+        "crictl": "a",
+        "ctr": "b",
+        "docker": "c",
+        "containerd_namespaces": ["d"],
+        "networks": ["cbr0"],
+        "ignore_missing": True,
+        "protected_networks": ["nat"],
+        "keep_running_containers": True,
+        "stopped_containers": True,
+        "state_files": ["C:\\x"],
+        "grace": 2.5,
+        "port_pool_timeout": 0,
+        "network_timeout": 0,
+        "restart_timeout": 8,
+        "allow_hns_restart": True,
+        "allow_reboot": True,
+    }
+    found: dict[str, Any] = {"specification": {name: str(spec) for name, spec in hns_options.CLEANUP_OPTIONS.items()}}
+    for scope in ("stale", "all"):
+        found[f"{scope} by default"] = hns_options.cleanup_options({**defaults, "scope": scope})
+        found[f"{scope} wished by default"] = hns_options.wish({**defaults, "scope": scope})
+    for scope in ("stale", "networks"):
+        found[f"{scope} changed"] = hns_options.cleanup_options({**changed, "scope": scope})
+    found["changed wish"] = hns_options.wish({**defaults, **changed, "scope": "networks"})
+    found["facts"] = hns_options.facts_options(defaults)
+    outcomes.check("hns/options", found)
+
+
+ADAPTERS = [
+    {"Name": "Ethernet", "ifIndex": 5, "MacAddress": "00-aa", "HardwareInterface": True, "Status": "Up"},
+    {"Name": "Storage", "ifIndex": 6, "MacAddress": "00-bb", "HardwareInterface": True, "Status": "Disconnected"},
+    {"Name": "Tunnel", "ifIndex": 7, "MacAddress": None, "HardwareInterface": False, "Status": "Up"},
+]
+SWITCH = {"Name": "vEthernet", "ifIndex": 8, "MacAddress": "00-AA", "HardwareInterface": None, "Status": "Up"}
+NETWORK: dict[str, list[dict[str, Any]]] = {
+    "adapters": ADAPTERS,
+    "interfaces": [{"InterfaceIndex": number, "Dhcp": "Disabled"} for number in (5, 6, 7, 9)],
+    "addresses": [
+        {"InterfaceIndex": 5, "IPAddress": "10.0.0.5", "PrefixLength": "24", "PrefixOrigin": "Manual"},
+        {"InterfaceIndex": 5, "IPAddress": "10.0.0.6", "PrefixLength": 24, "PrefixOrigin": "Dhcp"},
+        {"InterfaceIndex": 6, "IPAddress": "10.1.0.5", "PrefixLength": 16, "PrefixOrigin": "Manual"},
+        {"InterfaceIndex": 7, "IPAddress": "10.2.0.5", "PrefixLength": 16, "PrefixOrigin": "Manual"},
+    ],
+    "routes": [
+        {"InterfaceIndex": 5, "DestinationPrefix": "0.0.0.0/0", "NextHop": "10.0.0.1", "RouteMetric": None},
+        {"InterfaceIndex": 6, "DestinationPrefix": "10.9.0.0/16", "NextHop": "10.1.0.1", "RouteMetric": 7},
+        {"InterfaceIndex": 5, "DestinationPrefix": "10.0.0.0/24", "NextHop": "0.0.0.0"},
+        {"InterfaceIndex": 5, "DestinationPrefix": "::/0", "NextHop": "::"},
+        {"InterfaceIndex": 5, "DestinationPrefix": "x", "NextHop": None},
+    ],
+    "dns": [
+        {"InterfaceIndex": 5, "ServerAddresses": ["10.0.0.2", "10.0.0.3"]},
+        {"InterfaceIndex": 6, "ServerAddresses": "10.0.0.4"},
+    ],
+}
+
+
+def test_adapters_are_read() -> None:
+    def read(**more: CallResult) -> object:
+        return uplink.read({**{name: result(items) for name, items in NETWORK.items()}, **more})
+
+    found = {
+        "two cards": read(),
+        "a switch": read(adapters=result([*ADAPTERS, SWITCH])),
+        "DHCP": read(interfaces=result([{"InterfaceIndex": 5, "Dhcp": "Enabled"}])),
+        "no name servers": read(dns=failed()),
+        "nothing": uplink.read({}),
+    }
+    outcomes.check("hns/adapters", found)
+    card = uplink.read({name: result(items) for name, items in NETWORK.items()}).uplinks[0]
+    facts = uplink.AdapterFacts(uplinks=(card,))
+    changes: list[dict[str, Any]] = [
+        {"addresses": (*card.addresses, ("10.0.0.9", 24))},
+        {"routes": (*card.routes, ("x", "y", 1))},
+        {"dns": ()},
+        {"mac": "z"},
+    ]
+    assert not uplink.lost(card, facts)
+    assert [uplink.lost(dataclasses.replace(card, **change), facts) for change in changes] == [True] * 4
+    more = dataclasses.replace(
+        card, addresses=(*card.addresses, ("10.0.0.9", 24)), routes=(*card.routes, ("x", "y", 1))
+    )
+    assert not uplink.lost(card, uplink.AdapterFacts(uplinks=(SECOND, more)))
+
+
+LISTED: dict[str, list[dict[str, Any]]] = {
+    "networks": [
+        {
+            "ID": "{ab-1}",
+            "Name": "cbr0",
+            "Type": "L2Bridge",
+            "ManagementIP": "10.0.0.5",
+            "NetworkAdapterName": "Ethernet",
+            "Subnets": [{"AddressPrefix": "10.244.1.0/24"}, {"AddressPrefix": None}, "x"],
+        },
+        {"ID": None, "Subnets": {"AddressPrefix": "10.9.0.0/16"}},
+    ],
+    "endpoints": [
+        {
+            "ID": "e1",
+            "VirtualNetwork": "{ab-1}",
+            "IsRemoteEndpoint": "TRUE",
+            "SharedContainers": "AB",
+            "Namespace": "{n1}",
+            "State": "3",
+        },
+        {
+            "ID": "e2",
+            "SharedContainers": ["AB", None, "cd"],
+            "Namespace": {"ID": "n2"},
+            "State": "x",
+            "VirtualNetworkName": "lab",
+        },
+        {"ID": "e3", "SharedContainers": "", "Namespace": {}},
+    ],
+    "policies": [
+        {
+            "ID": "p1",
+            "Policies": {"Type": "ELB", "VIPs": "10.96.0.1", "ExternalPort": 53, "Protocol": 17},
+            "References": "/endpoints/e1",
+        },
+        {
+            "ID": "p2",
+            "Policies": ["x", {"VIPs": [], "ExternalPort": 80, "Protocol": 6}],
+            "References": ["/Endpoints/e2", "/x/e3", None],
+        },
+        {"ID": "p3", "Policies": [{"Type": "ROUTE"}], "References": None},
+        {"ID": "p4", "Policies": [{"VIPs": ["a", "b"], "ExternalPort": 80, "Protocol": 132}]},
+        {"ID": "p5", "Policies": [{"VIPs": ["a"], "ExternalPort": 80, "Protocol": "x"}]},
+        {"ID": "p6"},
+    ],
+    "namespaces": [
+        {
+            "ID": "n1",
+            "IsDefault": "True",
+            "Containers": ["AB", ""],
+            "ResourceList": [
+                {"Type": "Container", "Data": {"Id": "EF"}},
+                {"Type": "Endpoint", "Data": {"ID": "e1"}},
+                {"Data": None},
+                "x",
+                {"Type": "container", "Data": {"Id": "ab"}},
+            ],
+        },
+        {"ID": "n2", "IsDefault": None},
+    ],
+}
+
+
+def test_objects_are_read_in_every_shape() -> None:
+    found = objects.read_objects(LISTED)
+    names = ["cbr0", "{AB-1}", "CBR0"]
+    outcomes.check("hns/objects", {"objects": found, "called": [len(found.called([name])) for name in (*names, "x")]})
+    inside = [sorted(found.in_namespace(one)) for one in found.namespaces]
+    assert inside == [["E1"], ["E2"]]
+    ids = ("1.endpoints", "remove-networks", "remove-policies-again", "namespaces-after", "other")
+    commands = ["Get-HnsEndpoint", "Remove-HnsNetwork", "Remove-HnsPolicyList", "Get-HnsNamespace", "Get-HnsNetwork"]
+    assert [objects.cmdlet(call) for call in ids] == commands
+    types = ("L2Bridge", "overlay", "Transparent", "L2Tunnel", "nat", "ics")
+    external = [objects.HnsNetwork(id="", name="", type=kind).external for kind in types]
+    assert external == [True] * 4 + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("prefix", "subnets", "found"),
+    [
+        ("10.244.3.0/24", ["10.244.0.0/16"], True),
+        ("10.245.3.0/24", ["10.244.0.0/16"], False),
+        ("10.245.3.1", ["x", "fd00::/8", "10.245.0.0/16"], True),
+        ("10.0.0.0/8", ["10.244.0.0/16"], False),
+        ("x", ["10.244.0.0/16"], False),
+        ("fd00:1::/64", ["fd00::/8"], True),
+    ],
+)
+def test_routes_inside_subnets(prefix: str, subnets: list[str], found: bool) -> None:
+    assert cni.inside(prefix, subnets) is found
+
+
+def test_state_files_go_with_their_network() -> None:
+    host_local, env = f"{cni.HOST_LOCAL}\\cbr0", cni.SUBNET_ENV
+    files = cni.Cni(state_files=(host_local, f"{cni.HOST_LOCAL}\\azure", env, "C:\\k\\azure-vnet.json"))
+    wanted = {
+        "cbr0": files.state_files[::2],
+        "azure": files.state_files[1::2],
+        "vxlan0": (env,),
+        "flannel.1": (env,),
+        "x": (),
+    }
+    assert {name: cni.state_of(files, [name], False) for name in wanted} == wanted
+    assert cni.state_of(files, [], True) == files.state_files
