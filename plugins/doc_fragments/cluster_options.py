@@ -17,6 +17,11 @@ options:
   context:
     description: Context of the kubeconfig; its current one by default.
     type: str
+attributes:
+  action_group:
+    description: Use C(group/winkube.node.cluster) in C(module_defaults) to set an option of all modules of the cluster.
+    support: full
+    membership: winkube.node.cluster
 requirements:
   - kubernetes (Python)
 """

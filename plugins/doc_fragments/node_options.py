@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options that every action on a node takes (plugin_utils/_action.py, NODE_OPTIONS)."""
+"""Documentation of the options that every action on a node takes (plugin_utils/actions/node_action.py, NODE_OPTIONS)."""
 
 from __future__ import annotations
 
@@ -39,4 +39,9 @@ options:
     elements: str
     choices: [applocker, wdac]
     default: []
+attributes:
+  action_group:
+    description: Use C(group/winkube.node.node) in C(module_defaults) to set an option of all modules that work on a node.
+    support: full
+    membership: winkube.node.node
 """
