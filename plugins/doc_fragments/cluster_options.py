@@ -19,7 +19,7 @@ options:
     type: str
 attributes:
   action_group:
-    description: Use C(group/winkube.node.cluster) in C(module_defaults) to set an option of all modules of the cluster.
+    description: Use C(group/winkube.node.cluster) in C(module_defaults) to set options of all modules for clusters.
     support: full
     membership: winkube.node.cluster
 requirements:

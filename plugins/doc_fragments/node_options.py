@@ -41,7 +41,7 @@ options:
     default: []
 attributes:
   action_group:
-    description: Use C(group/winkube.node.node) in C(module_defaults) to set an option of all modules that work on a node.
+    description: Use C(group/winkube.node.node) in C(module_defaults) to set options of all modules for nodes.
     support: full
     membership: winkube.node.node
 """
