@@ -11,6 +11,7 @@ from ..engine.resource import Resource
 from ..remote import upload
 from ..remote.errors import NodeError
 from ..remote.node import Node
+from ..remote.session import NodeSession
 from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
 from ..windows.path_calls import make_directory
@@ -72,7 +73,7 @@ class Push:
     """
 
     def __init__(self, node: Node, bundle: Bundle, say: t.Callable[[str], None] | None = None) -> None:
-        self._node, self._bundle, self._say = node, bundle, say
+        self._node, self._bundle, self._session = node, bundle, NodeSession(node, say=say)
         self._folder = use.PUSHED
         self.pushed: list[str] = []
         """Paths of what was sent."""
@@ -95,7 +96,7 @@ class Push:
         sizes = {str(item.get("FullName")).lower(): int(item.get("Length") or 0) for item in seen["pieces"].output}
         calls: list[Call] = []
         for number, entry in enumerate(missing):
-            self._tell(f"pushing {entry.path} ({number + 1}/{len(missing)}, {entry.size / 1e6:.1f} MB)")
+            self._session.tell(f"pushing {entry.path} ({number + 1}/{len(missing)}, {entry.size / 1e6:.1f} MB)")
             part = self._part(entry)
             count = upload.push(self._node, str(self._bundle.file(entry.path)), part, sizes, f"push {entry.path}")
             calls += upload.join_calls(part, entry.sha256, count, number, targets[entry.path])
@@ -140,7 +141,3 @@ class Push:
         number = int(answer.stopped.id.partition("-")[2].partition(".")[0])
         error = answer.calls[answer.stopped.id].error if answer.stopped.id in answer.calls else None
         raise NodeError(f"{self._node.name}: {missing[number].path} was not pushed whole: {error or 'failed'}")
-
-    def _tell(self, text: str) -> None:
-        if self._say is not None:
-            self._say(f"{self._node.name}: {text}")

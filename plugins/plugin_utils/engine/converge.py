@@ -10,12 +10,13 @@ import typing as t
 
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
+from ..remote.session import NodeSession
 from ..values.errors import ResourceError
 from ..windows import code_policies
 from ..windows import windows_info as node_header
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Batch, CallResult, Observation
-from ..wire.typed_values import MISREAD, BadAnswer
+from ..wire.typed_values import BadAnswer
 from . import disk_space
 from .answers import Answers
 from .deferral import split
@@ -37,10 +38,6 @@ class _BatchEnd:
     """A barrier stopped it: a reboot is needed."""
     fatal: bool
     """An error stopped it."""
-
-
-class UnsupportedWindows(NodeError):
-    """The node's Windows is none that the collection supports."""
 
 
 class Convergence:
@@ -78,9 +75,8 @@ class Convergence:
         self._check_mode = check_mode
         self._may_reboot = may_reboot
         self._disturbing = disturbing
-        self._allow_unsupported = allow_unsupported_windows
         self._allowed_policies = allowed_code_policies
-        self._say = say
+        self._session = NodeSession(node, allow_unsupported_windows=allow_unsupported_windows, say=say)
         self._disk_limit = disk_limit
         self._answers = answers
         self._private = any(resource.private for resource in self._resources)
@@ -142,11 +138,10 @@ class Convergence:
         if self._answers is not None:
             self._answers.observed(questions, calls)
         try:
-            header = node_header.read(calls[node_header.CALL_ID])
-        except MISREAD as error:
-            raise NodeError(f"{self._node.name}: observe: {error}") from error
-        self.outcome.header = header
-        self._check_version(header)
+            header = self._session.read_windows(calls, step="observe")
+        finally:
+            self.outcome.header = self._session.windows
+        self._warn_of_version(header)
         try:
             self.outcome.planned = plan(self._resources, questions, calls, header)
         except (ResourceError, BadAnswer) as error:
@@ -168,14 +163,9 @@ class Convergence:
         now, self.outcome.deferred = split(pending)
         return now
 
-    def _check_version(self, header: WindowsInfo) -> None:
-        if header.unsupported:
-            if not self._allow_unsupported:
-                raise UnsupportedWindows(f"{self._node.name}: {header.unsupported}")
-            found = header.unsupported.partition(";")[0]
-            self.outcome.warnings.append(
-                f"{self._node.name}: {found}; it is treated as Windows Server {header.nearest_version}"
-            )
+    def _warn_of_version(self, header: WindowsInfo) -> None:
+        if self._session.version_warning:
+            self.outcome.warnings.append(f"{self._node.name}: {self._session.version_warning}")
         elif header.version == "2019":
             self.outcome.warnings.append(
                 f"{self._node.name}: this is Windows Server 2019; Kubernetes lists only 2022 and 2025 today"
@@ -338,8 +328,7 @@ class Convergence:
                     f"{self._node.name}: a reboot is needed before {titles}; reboot is false: reboot it, then run again"
                 )
             return False
-        if self._say:
-            self._say(f"{self._node.name}: rebooting")
+        self._session.tell("rebooting")
         self._node.reboot(step="reboot for what was changed")
         self.outcome.rebooted = True
         return True

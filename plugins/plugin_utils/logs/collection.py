@@ -20,6 +20,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ..remote import download
 from ..remote.errors import NodeError
 from ..remote.node import Node
+from ..remote.session import NodeSession
 from ..values.errors import ResourceError
 from ..values.redaction import Redaction
 from ..wire.messages import Batch, Progress
@@ -105,7 +106,7 @@ class Collection:
     ) -> None:
         self._node, self._wanted, self._directory = node, wanted, directory
         self._redaction = redaction
-        self._say = say
+        self._session = NodeSession(node, say=say)
         self.outcome = CollectionOutcome()
 
     def look(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:
@@ -132,9 +133,8 @@ class Collection:
         """Observe, and report how much would be collected; raises as `look`."""
         dummy, selection = self.look()
         taken = page.size(sum(file.expected for file in selection.files))
-        self._say(
-            f"{self._node.name}: would take {len(selection.files)} files ({taken} at most) and "
-            f"{len(selection.exports)} event logs"
+        self._session.tell(
+            f"would take {len(selection.files)} files ({taken} at most) and {len(selection.exports)} event logs"
         )
 
     def collect(self) -> None:
@@ -184,7 +184,7 @@ class Collection:
 
     def _bring(self, place: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         """Transfer the archive and store it completely or not at all."""
-        self._say(f"{self._node.name}: bringing {page.size(gathered.size)}")
+        self._session.tell(f"bringing {page.size(gathered.size)}")
         try:
             self._keep(place, gathered)
         except (logs_archive.ArchiveError, OSError) as error:
@@ -260,7 +260,7 @@ class Collection:
         }
 
     def _tell(self, progress: Progress) -> None:
-        self._say(f"{self._node.name}: gathering, {progress.done}/{progress.total} {progress.id}")
+        self._session.tell(f"gathering, {progress.done}/{progress.total} {progress.id}")
 
 
 def _make(directory: pathlib.Path) -> None:

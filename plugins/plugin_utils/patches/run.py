@@ -11,9 +11,9 @@ import uuid
 
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
+from ..remote.session import NodeSession
 from ..remote.upload import push, sha256
 from ..windows.path_calls import make_directory
-from ..windows.windows_info import VERSIONS
 from ..wire.messages import Batch, Call, Progress
 from . import files as patches_files
 from . import observe as patches_observe
@@ -69,7 +69,7 @@ class PatchRun:
     ) -> None:
         self._node = node
         self._options = options
-        self._say = say
+        self._session = NodeSession(node, allow_unsupported_windows=options.allow_unsupported, say=say)
         self._restore: dict[str, str] = {}
         self.records = [PatchRecord(patch=patch) for patch in patches]
         self.reboots = 0
@@ -86,7 +86,9 @@ class PatchRun:
             AnsibleConnectionFailure: the node cannot be reached.
         """
         seen = self._look_at_rest(settle=False)
-        self._check_version(seen)
+        self._session.check_windows(seen.node.header)
+        if self._session.version_warning:
+            self.warnings.append(self._session.version_warning)
         if self._options.check_mode:
             return
         while True:
@@ -139,21 +141,13 @@ class PatchRun:
 
     def _wait_for(self, left: Leftovers) -> None:
         """Wait for work of an earlier run that lost its connection or controller."""
-        self._tell(f"an earlier run is still at work here: waiting for it ({', '.join((*left.batches, *left.jobs))})")
+        self._session.tell(
+            f"an earlier run is still at work here: waiting for it ({', '.join((*left.batches, *left.jobs))})"
+        )
         for key in left.batches:
             self._node.wait(key, step="wait for an earlier run")
         for key, pid in left.jobs.items():
             self._node.observe(patches_update.wait_calls(key, pid, 900), step="wait for Windows Update")
-
-    def _check_version(self, seen: PatchObservation) -> None:
-        header = seen.node.header
-        if header.version is None and not self._options.allow_unsupported:
-            found = f"{header.product} (build {header.build}, {header.installation or 'unknown installation type'})"
-            accepted = ", ".join(f"Windows Server {version}" for version in VERSIONS.values())
-            raise NodeError(
-                f"{self._node.name}: {found} is not supported; accepted are {accepted}, "
-                "or any with allow_unsupported_windows: true"
-            )
 
     # --- Rebooting.
 
@@ -173,7 +167,7 @@ class PatchRun:
         return self._options.may_reboot and self.reboots < self._options.max_reboots
 
     def _reboot(self) -> None:
-        self._tell("rebooting")
+        self._session.tell("rebooting")
         self._node.reboot(step="reboot for patches")
         self.reboots += 1
 
@@ -221,7 +215,7 @@ class PatchRun:
             target = patches_observe.path(record.patch, file)
             if not file.local or have.get(target.lower()) == file.sha256:
                 continue
-            self._tell(f"{record.patch.name}: pushing {file.name}")
+            self._session.tell(f"{record.patch.name}: pushing {file.name}")
             try:
                 pushed[target] = push(self._node, file.local, target, seen.pieces, f"push {file.name}")
             except NodeError as error:
@@ -249,7 +243,9 @@ class PatchRun:
         if not job and not files:
             return
         self._node.on_progress = lambda progress: self._progress(progress, public, files)
-        self._tell(f"installing {', '.join(record.patch.name for record in (*(public if job else ()), *files))}")
+        self._session.tell(
+            f"installing {', '.join(record.patch.name for record in (*(public if job else ()), *files))}"
+        )
         try:
             answer = self._node.run(_batch(calls), step="install patches", system=True)
         except BatchLost as lost:
@@ -313,15 +309,11 @@ class PatchRun:
         """Print the progress of a batch at each poll."""
         if progress.id.startswith("wu."):
             names = ", ".join(record.patch.name for record in public)
-            self._tell(f"Windows Update is at work: {names}")
+            self._session.tell(f"Windows Update is at work: {names}")
         elif match := re.fullmatch(r"p(\d+)\.(.+)", progress.id):
             number, what = int(match[1]), match[2]
             doing = "installing" if what == "install" else "bringing and checking"
-            self._tell(f"{number + 1}/{len(files)} {files[number].patch.name}: {doing}")
-
-    def _tell(self, text: str) -> None:
-        if self._say:
-            self._say(f"{self._node.name}: {text}")
+            self._session.tell(f"{number + 1}/{len(files)} {files[number].patch.name}: {doing}")
 
 
 def _status(record: PatchRecord) -> str:

@@ -12,6 +12,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ...remote.errors import BatchLost, NodeError
 from ...remote.protocol import RemoteNode
+from ...remote.session import NodeSession
 from ...wire.messages import Batch, Observation, Progress
 from ..facts import journal as hns_journal
 from ..facts import services
@@ -62,8 +63,8 @@ class Cleanup:
     ) -> None:
         self._node, self._wish, self._options, self._check_mode = node, wish, options, check_mode
         self._restarted = self._rebooted = self._waited = False
-        self._show = say
-        self.outcome = CleanupOutcome(scope=wish.scope, say=self._say)
+        self._session = NodeSession(node, say=say)
+        self.outcome = CleanupOutcome(scope=wish.scope, say=self._session.tell)
 
     def run(self) -> CleanupOutcome:
         """Run the cleanup.
@@ -90,9 +91,6 @@ class Cleanup:
             if done is not None:
                 self._hang(done.hang, facts)
         raise NodeError(f"{self._node.name}: hns_cleanup: HNS is not clean after {_ROUNDS} attempts")
-
-    def _say(self, text: str) -> None:
-        self._show(f"{self._node.name}: {text}")
 
     def _look(self) -> HnsFacts:
         """Observe all facts, after waiting for an earlier cleanup that still runs."""
@@ -144,7 +142,7 @@ class Cleanup:
 
         def tell(progress: Progress) -> None:
             last.append(progress)
-            self._say(f"{step}{_where(progress)}")
+            self._session.tell(f"{step}{_where(progress)}")
 
         self._node.on_progress = tell
         try:

@@ -9,8 +9,8 @@ from unit.fake_node import Fault
 from unit.fake_settings import Download, Setting, World, converge, titles
 from unit.scripted_machine import Warned, failure
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import UnsupportedWindows
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import UnsupportedWindows
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult, Results
 
 

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The work of one task on one node: which Windows it runs, whether that is supported, and lines of progress."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..windows import windows_info
+from ..windows.windows_info import WindowsInfo
+from ..wire.messages import CallResult
+from ..wire.typed_values import MISREAD
+from .errors import NodeError
+from .protocol import RemoteNode
+
+
+class UnsupportedWindows(NodeError):
+    """The node runs a version of Windows that the collection does not support."""
+
+
+class NodeSession:
+    """One task's session with a node.
+
+    Args:
+        node: the node.
+        allow_unsupported_windows: whether to continue on versions of Windows that are not supported.
+        say: prints a line of progress; None: progress is not shown.
+    """
+
+    def __init__(
+        self,
+        node: RemoteNode,
+        *,
+        allow_unsupported_windows: bool = False,
+        say: t.Callable[[str], object] | None = None,
+    ) -> None:
+        self.node = node
+        self.name = node.name
+        self.windows: WindowsInfo | None = None
+        """The node's Windows; None until `read_windows` or `check_windows` was called."""
+        self._allow_unsupported = allow_unsupported_windows
+        self._say = say
+
+    def tell(self, text: str) -> None:
+        """Print a line of progress with the node's name in front."""
+        if self._say is not None:
+            self._say(f"{self.name}: {text}")
+
+    def read_windows(self, calls: t.Mapping[str, CallResult], *, step: str) -> WindowsInfo:
+        """Read the result of `windows_info.call()`, and check the version.
+
+        Args:
+            calls: results by call id.
+            step: the step that made the call, for the message of an error.
+
+        Raises:
+            NodeError: the node did not return its version.
+            UnsupportedWindows: the version is not supported.
+        """
+        try:
+            windows = windows_info.read(calls[windows_info.CALL_ID])
+        except MISREAD as error:
+            raise NodeError(f"{self.name}: {step}: {error}") from error
+        self.check_windows(windows)
+        return windows
+
+    def check_windows(self, windows: WindowsInfo) -> None:
+        """Check that the collection supports the node's Windows.
+
+        Raises:
+            UnsupportedWindows: the version is not supported, and that is not allowed.
+        """
+        self.windows = windows
+        if windows.unsupported and not self._allow_unsupported:
+            raise UnsupportedWindows(f"{self.name}: {windows.unsupported}")
+
+    @property
+    def version_warning(self) -> str:
+        """A warning about the node's Windows, where its version is accepted but not supported; else empty."""
+        if self.windows is None or not self.windows.unsupported:
+            return ""
+        found = self.windows.unsupported.partition(";")[0]
+        return f"{found}; it is treated as Windows Server {self.windows.nearest_version}"
