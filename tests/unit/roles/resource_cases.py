@@ -56,6 +56,7 @@ SETTINGS = {
     "windows_settings_wsus_server": "http://wsus.example:8530",
     "windows_settings_page_file": {"files": [{"path": "D:\\pagefile.sys", "initial_mb": 4096, "maximum_mb": 8192}]},
     "windows_settings_hostname": "win-1",
+    "windows_features_absent": ["FS-SMB1"],
     "windows_settings_trusted_certificates": [rendered.CERTIFICATE],
 }
 RUNTIME = {

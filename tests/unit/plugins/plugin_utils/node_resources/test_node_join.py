@@ -139,3 +139,11 @@ def test_kube_proxy_logs_as_the_kubelet_does() -> None:
 def test_flanneld_takes_the_address_that_the_cluster_knows() -> None:
     assert node_join.flannel_arguments(samples.joined())[-1] == "-iface=10.0.0.11"
     assert not any("-iface" in one for one in node_join.flannel_arguments(samples.joined(internal_ip="")))
+
+
+def test_what_the_site_sets_for_kube_proxy_wins_key_by_key() -> None:
+    own = {"winkernel": {"enableDSR": True}, "clientConnection": None, "mode": {"a": 1}, "iptables": {"b": 2}}
+    found = node_join.kube_proxy_configuration(samples.joined(kube_proxy_configuration=own))
+    network = {"networkName": "flannel.4096", "enableDSR": True, "sourceVip": "10.244.3.254"}
+    assert (found["winkernel"], found["clientConnection"]) == (network, None)
+    assert (found["mode"], found["iptables"]) == ({"a": 1}, {"b": 2})
