@@ -141,7 +141,7 @@ def test_flanneld_takes_the_address_that_the_cluster_knows() -> None:
     assert not any("-iface" in one for one in node_join.flannel_arguments(samples.joined(internal_ip="")))
 
 
-def test_what_the_site_sets_for_kube_proxy_wins_key_by_key() -> None:
+def test_mappings_and_other_values_of_kube_proxy_replace_each_other() -> None:
     own = {"winkernel": {"enableDSR": True}, "clientConnection": None, "mode": {"a": 1}, "iptables": {"b": 2}}
     found = node_join.kube_proxy_configuration(samples.joined(kube_proxy_configuration=own))
     network = {"networkName": "flannel.4096", "enableDSR": True, "sourceVip": "10.244.3.254"}
