@@ -8,7 +8,7 @@ import argparse
 import dataclasses
 import fnmatch
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -113,7 +113,9 @@ class Mutation:
         with ExitStack() as stack:
             places = [stack.enter_context(workplace.copy_of(ROOT)) for _job in range(self._wanted.jobs)]
             servers = [stack.enter_context(Server(place.root)) for place in places]
-            self._record(servers, {area.name: area for _mutant, area in chosen}.values())
+            self._record(
+                servers, {area.name: area for _mutant, area in chosen}.values(), {one.path for one, _ in chosen}
+            )
             trials = self.trials(chosen)
             self._report.say(f"{len(trials)} mutants, seed {self._wanted.seed}")
             judge(trials, self._workers(trials, places, servers), self._report)
@@ -125,13 +127,13 @@ class Mutation:
         runners = [Runner(server, self._wanted.seconds, known) for server in servers]
         return [Worker(place, runner) for place, runner in zip(places, runners, strict=True)]
 
-    def _record(self, servers: Sequence[Server], areas: Iterable[Area]) -> None:
-        """Bring the line map up to date for the tests of some areas."""
+    def _record(self, servers: Sequence[Server], areas: Iterable[Area], paths: Collection[str]) -> None:
+        """Bring the line map up to date for the tests of some areas that concern some files."""
         mapped = [area for area in areas if self._is_mapped(area)]
         modules = self._coverage.modules
         files = [path for path in sorted(modules) if any(coverage.is_test_of(path, area) for area in mapped)]
         keys = mapping.keys(files, self._texts, modules)
-        stale = mapping.stale(self._map, keys)
+        stale = [test for test in mapping.stale(self._map, keys) if mapping.concerns(test, paths, self._map, modules)]
         runs = spread(stale, servers, lambda file, server: mapping.record(file, server))
         try:
             for number, (file, run) in enumerate(runs, start=1):

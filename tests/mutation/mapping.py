@@ -55,6 +55,22 @@ def stale(line_map: LineMap, wanted: Mapping[str, str]) -> list[str]:
     return [test for test, key in wanted.items() if test not in line_map.entries or line_map.entries[test].key != key]
 
 
+def concerns(test_file: str, paths: Iterable[str], line_map: LineMap, modules: Mapping[str, Module]) -> bool:
+    """Whether a test file may say something of files: it did before, or it imports one of them, or nobody knows.
+
+    Args:
+        test_file: the test file.
+        paths: the files.
+        line_map: what is known.
+        modules: what the Python files of the checkout import.
+    """
+    entry = line_map.entries.get(test_file)
+    wanted = set(paths)
+    if entry is None or wanted & (entry.lines.keys() | entry.read.keys()):
+        return True
+    return not wanted.isdisjoint(imports.distances(test_file, modules))
+
+
 def record(test_file: str, server: Server) -> Run:
     """Run a test file, and record what it does.
 

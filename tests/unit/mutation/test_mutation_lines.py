@@ -178,6 +178,23 @@ def test_a_test_file_is_recorded_again_when_it_or_its_helpers_change_or_import_a
     assert mapping.stale(LineMap(), keys()) == ["tests/unit/test_a.py", "tests/unit/test_b.py"]
 
 
+def test_only_test_files_that_concern_the_mutants_are_recorded() -> None:
+    line_map = recorded()
+    modules = {path: imports.read(path, text) for path, text in CHECKOUT.items()}
+    modules |= {TEST_A: imports.read(TEST_A, ""), TEST_B: imports.read(TEST_B, "")}
+    line_map.add("tests/unit/test_a.py", "", Run(0), {})
+    line_map.add("tests/unit/test_b.py", "", Run(0), {})
+
+    def concerned(path: str) -> set[str]:
+        return {test for test in modules if "test_" in test and mapping.concerns(test, [path], line_map, modules)}
+
+    assert concerned(A) == {TEST_A, TEST_B}
+    assert concerned(B) == concerned(ROLE) == {TEST_B}
+    assert concerned("plugins/a.py") == {"tests/unit/test_a.py"}
+    del line_map.entries["tests/unit/test_b.py"]
+    assert concerned("plugins/a.py") == {"tests/unit/test_a.py", "tests/unit/test_b.py"}
+
+
 RECORDED = {
     "plugins/part/a.py": "X = 1\n\n\ndef f():\n    return X\n",
     "roles/main.yml": "",
