@@ -135,7 +135,7 @@ def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) ->
     if kind is None and has_url and _NAME.fullmatch(text):
         return Kind(name=text)
     if kind is None:
-        close = difflib.get_close_matches(str(name), sorted(known), n=1)
+        close = difflib.get_close_matches(str(name), sorted(known))
         hint = f"did you mean {close[0]}? " if close else ""
         listed = ", ".join(sorted(known))
         raise UnknownKindError(
@@ -200,7 +200,7 @@ def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
     fields = {field.name for field in dataclasses.fields(Kind)} - {"name"}
     for key in entry:
         if key not in fields:
-            close = difflib.get_close_matches(str(key), sorted(fields), n=1)
+            close = difflib.get_close_matches(str(key), sorted(fields))
             hint = f"did you mean {close[0]}? " if close else ""
             raise ArtifactError(f"{where}.{key}", entry[key], f"{hint}accepted are {', '.join(sorted(fields))}")
     values: dict[str, t.Any] = {key: str(value or "") for key, value in entry.items() if key not in _SHAPED}

@@ -76,7 +76,7 @@ def _site(item: object, where: str) -> ArtifactSite:
         raise ArtifactError(where, item, "accepted is a URL, or a mapping with url")
     for key in item:
         if key not in _KEYS:
-            close = difflib.get_close_matches(str(key), _KEYS, n=1)
+            close = difflib.get_close_matches(str(key), _KEYS)
             hint = f"did you mean {close[0]}? " if close else ""
             raise ArtifactError(f"{where}.{key}", "(hidden)", f"{hint}accepted are {', '.join(_KEYS)}")
     url = item.get("url")

@@ -278,7 +278,7 @@ def describe(annotation: t.Any) -> str:
 def _one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> str:
     names = [str(choice) for choice in choices]
     by_fold = {name.casefold(): name for name in names}
-    close = difflib.get_close_matches(str(value)[:200].casefold(), by_fold, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(value)[:200].casefold(), by_fold)
     hint = f"did you mean {by_fold[close[0]]}? " if close else ""
     return f"{hint}{'properties are' if what == 'property' else 'one of'} {', '.join(names)}"
 
