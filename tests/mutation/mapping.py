@@ -19,6 +19,8 @@ NEAR = 2
 """A test file is recorded again if a source that was not there before is so many imports away, or less."""
 LIMIT = 900.0
 """Seconds that a test file may take while it is recorded."""
+IMPORTED = ("plugins/plugin_utils/", "plugins/module_utils/", "tests/simulator/")
+"""Most tests of these import them; Ansible loads other plugins by itself."""
 HELPERS = ("tests/unit/", "tests/simulator_tests/", "tests/conftest.py")
 """Test files are recorded again when one of these changes that they import."""
 
@@ -56,7 +58,9 @@ def stale(line_map: LineMap, wanted: Mapping[str, str]) -> list[str]:
 
 
 def concerns(test_file: str, paths: Iterable[str], line_map: LineMap, modules: Mapping[str, Module]) -> bool:
-    """Whether a test file may say something of files: it did before, or it imports one of them, or nobody knows.
+    """Whether a test file may say something of files: it did before, or it imports one of them.
+
+    A test file that was never recorded may also load plugins, roles and playbooks through Ansible.
 
     Args:
         test_file: the test file.
@@ -66,7 +70,9 @@ def concerns(test_file: str, paths: Iterable[str], line_map: LineMap, modules: M
     """
     entry = line_map.entries.get(test_file)
     wanted = set(paths)
-    if entry is None or wanted & (entry.lines.keys() | entry.read.keys()):
+    if entry is None and not all(path.startswith(IMPORTED) for path in wanted):
+        return True
+    if entry is not None and wanted & (entry.lines.keys() | entry.read.keys()):
         return True
     return not wanted.isdisjoint(imports.distances(test_file, modules))
 

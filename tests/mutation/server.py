@@ -108,7 +108,9 @@ def _wait(child: int, limit: float | None) -> int | None:
     """Return the status of a child, negative for a signal; None if it exceeded the time limit."""
     handle = os.pidfd_open(child)
     try:
-        is_over = bool(select.select([handle], [], [], limit)[0])
+        # While a job runs, standard input only becomes readable at its end: whoever asked is gone.
+        ready = select.select([handle, sys.stdin], [], [], limit)[0]
+        is_over = handle in ready
         # What the tests started goes with them.
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError):

@@ -193,6 +193,7 @@ def test_only_test_files_that_concern_the_mutants_are_recorded() -> None:
     assert concerned("plugins/a.py") == {"tests/unit/test_a.py"}
     del line_map.entries["tests/unit/test_b.py"]
     assert concerned("plugins/a.py") == {"tests/unit/test_a.py", "tests/unit/test_b.py"}
+    assert concerned(A) == {TEST_A, TEST_B}
 
 
 RECORDED = {
@@ -256,3 +257,13 @@ def test_the_server_starts_each_run_afresh_and_ends_what_takes_too_long(tmp_path
         assert server.run(Job(("test_a.py",), limit=1)).status is None
         (tmp_path / "a.py").write_text("X = bytes(2**40)\n", encoding="utf-8")
         assert server.run(Job(("test_a.py",))).failed == ("test_a.py",)
+
+
+def test_the_server_ends_with_whoever_asked(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text("import time\ndef test_a():\n    time.sleep(100)\n", encoding="utf-8")
+    with Server(tmp_path) as server:
+        process = server._process
+        assert process.stdin is not None
+        process.stdin.write(Job(("test_a.py",)).line() + "\n")
+        process.stdin.close()
+        assert process.wait(60) == 0
