@@ -25,6 +25,16 @@ from unit.playbooks.other_scenarios import OTHERS
 from unit.playbooks.rehearsal import Rehearsal
 
 SITE = Rehearsal("site.yml", HOSTS, TOLD, KUBECONFIG)
+SETTINGS = {
+    "node_join_kubeconfig_context": "prod",
+    "node_join_delegate": "bastion",
+    "node_join_api_server": "10.3.0.1:6443",
+    "windows_settings_hosts": {"api.example": "10.3.0.1"},
+    "allow_unsupported_windows": True,
+    "allowed_code_policies": ["site"],
+    "hns_cleanup_containerd_namespaces": ["site"],
+}
+"""What the other runs leave to its default."""
 
 
 def site() -> dict[str, Rehearsal]:
@@ -49,16 +59,17 @@ def site() -> dict[str, Rehearsal]:
 
 def trouble() -> dict[str, Rehearsal]:
     """Return runs of site.yml in which something fails."""
+    run = replace(SITE, variables={**KUBECONFIG, **SETTINGS})
 
     def told(**more: t.Any) -> Rehearsal:
-        return replace(SITE, told={**TOLD, **more})
+        return replace(run, told={**TOLD, **more})
 
     return {
         "unsupported": replace(
-            SITE, told={**TOLD, "join_info@docker": facts("docker1", unsupported_windows="Windows Server 2016")}
+            run, told={**TOLD, "join_info@docker": facts("docker1", unsupported_windows="Windows Server 2016")}
         ),
         "joins-fail": replace(
-            SITE,
+            run,
             told={
                 **TOLD,
                 "Join the node@new": {"failed": True, "msg": "kubeadm has failed"},
@@ -75,10 +86,10 @@ def trouble() -> dict[str, Rehearsal]:
             },
         ),
         "no-token": replace(
-            SITE, told={**TOLD, "Make a bootstrap token for each node": {"failed": True, "msg": "forbidden"}}
+            run, told={**TOLD, "Make a bootstrap token for each node": {"failed": True, "msg": "forbidden"}}
         ),
         "not-registered": replace(
-            SITE,
+            run,
             told={
                 **TOLD,
                 "Wait until the cluster knows the nodes": {"nodes": {}, "waiting": ["win-new", "docker1"]},
@@ -86,7 +97,7 @@ def trouble() -> dict[str, Rehearsal]:
             },
         ),
         "not-ready": replace(
-            SITE,
+            run,
             told={
                 **TOLD,
                 "Wait until the nodes are Ready": {"nodes": {"win-new": {"reason": "no CNI"}}, "waiting": ["win-new"]},
@@ -95,7 +106,7 @@ def trouble() -> dict[str, Rehearsal]:
         ),
         "not-uncordoned": told(Uncordon={"nodes": {"win-live": {"failed": True, "msg": "forbidden"}}}),
         "too-many-failed": replace(
-            SITE,
+            run,
             hosts={**HOSTS, "live2": {**HOSTS["live"], "kubernetes_node_hostname": "win-live2"}},
             told={
                 **TOLD,
@@ -137,6 +148,6 @@ def network() -> dict[str, Rehearsal]:
 
 
 SCENARIOS: dict[str, Rehearsal] = {
-    **{f"site/{name}": one for name, one in {**site(), **trouble(), **network()}.items()},
+    **{f"site/{name}": run for name, run in {**site(), **trouble(), **network()}.items()},
     **OTHERS,
 }
