@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from unit import outcomes
 from unit.fake_cluster import FakeCluster, add_node, run_module
 
+from ansible_collections.winkube.node.plugins.module_utils import cluster_access
 from ansible_collections.winkube.node.plugins.modules import (
     cluster_info,
 )
@@ -192,3 +194,11 @@ def test_a_cluster_that_is_not_reached_is_told(cluster: FakeCluster, tmp_path: P
     assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: the answer is no JSON")
     cluster.fail("GET", "version", 403, {"message": "it quotes what was sent"})
     assert run_module(cluster_info, cluster)["msg"].endswith("did not answer as needed: 403 Forbidden")
+
+
+def test_what_each_purpose_needs() -> None:
+    found = {
+        purpose: [f"{', '.join(need.verbs)} {cluster_access.describe(need)}" for need in needs]
+        for purpose, needs in cluster_access.NEEDS.items()
+    }
+    outcomes.check("cluster/needs", found)
