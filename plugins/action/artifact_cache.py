@@ -18,7 +18,7 @@ from ..plugin_utils.resources.load import load
 
 
 class ActionModule(NodeAction):
-    """Makes a node's cache have a list of artifacts."""
+    """Puts artifacts into a node's cache."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "artifacts": {"type": "dict", "required": True},
@@ -42,7 +42,7 @@ class ActionModule(NodeAction):
             wanted = cache.wanted(options["artifacts"], **{key: options[key] for key in _TAKEN})
         except ArtifactError as error:
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
-        # Anybody may make folders in ProgramData, and files in them.
+        # All users may create folders and files in ProgramData.
         folders = [
             *directory.closed([_OWN], shallow=True),
             *directory.closed([options["cache_dir"]], content="writable"),
@@ -64,4 +64,4 @@ _TAKEN = (
     *("cache_dir", "kinds", "sites", "mirror", "upstream", "verify", "proxy", "no_proxy", "ignore_revocation"),
     *("limit_rate", "parallel", "prune", "keep"),
 )
-"""Options that go on as they are."""
+"""Options that are passed on unchanged."""

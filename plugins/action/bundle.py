@@ -17,7 +17,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Makes a bundle of what all hosts of the play need; no node is contacted."""
+    """Makes a bundle with everything that the hosts of the play need; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},
@@ -70,10 +70,10 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _wanted(results_var: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
-        """What all hosts of the play need.
+        """Return what all hosts of the play need.
 
         Raises:
-            BundleError: a host does not say, or two contradict each other.
+            BundleError: a host has no result, or two hosts contradict each other.
         """
         found = []
         for host, answer in registered(variables, results_var).items():

@@ -17,7 +17,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(ControllerAction):
-    """Tells what a bundle has to hold for a host; no node is contacted."""
+    """Returns what a bundle must contain for a host; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "resources": {"type": "list", "elements": "dict", "default": []},
@@ -42,5 +42,5 @@ class ActionModule(ControllerAction):
         except (BundleError, ResourceError) as error:
             host = variables.get("inventory_hostname")
             return {"failed": True, "msg": f"{host}: nothing was fetched, because of its variables: {error}"}
-        # Signatures of URLs, credentials of proxies and registries.
+        # The content has signatures of URLs, and credentials of proxies and registries.
         return {"changed": False, "_ansible_no_log": True, "content": content.to_data(wanted)}

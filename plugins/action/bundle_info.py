@@ -12,9 +12,9 @@ from ..plugin_utils.bundle.index import IndexEntry
 
 
 class ActionModule(ControllerAction):
-    """Returns what leads a host's roles to the bundle; no node is contacted.
+    """Returns the variables that make a host's roles use the bundle; contacts no node.
 
-    In a result as any other: facts that a module returns go into Ansible's fact cache (plugins/strategy/__init__.py,
+    They are a normal result, because Ansible puts facts into its fact cache (plugins/strategy/__init__.py,
     set_host_facts), where address and token would outlive the play.
     """
 
@@ -33,7 +33,7 @@ class ActionModule(ControllerAction):
             "_ansible_no_log": True,
             "bundle_sites": [use.site(url, entries)],
             "bundle_images": use.images(entries, url),
-            # Files of patches are pushed by the action that installs them.
+            # The action that installs patches uploads their files.
             "bundle_patches": use.patches(entries, server["path"] if options["pushed"] else url),
             "bundle_pushed": use.PUSHED if options["pushed"] else "",
         }

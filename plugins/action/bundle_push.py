@@ -24,7 +24,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
-    """Pushes what a node lacks of a bundle."""
+    """Uploads the files of a bundle that a node lacks."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "server": {"type": "dict", "required": True},
@@ -56,7 +56,7 @@ class ActionModule(NodeAction):
 
 
 def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> list[Resource]:
-    """What the node lacks; what lies there untrusted counts as lacking, since it will be moved aside."""
+    """Return what the node lacks; untrusted files count as missing, because they will be moved aside."""
     brought = [one.resource for one in planned if _is_missing(one)]
     untrusted = tuple(str(path).casefold() for one in planned for path in one.change.before.get("untrusted") or ())
     return [
@@ -67,5 +67,5 @@ def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> l
 
 
 def _is_missing(planned: Planned) -> bool:
-    """Whether the change brings something: what is there may only need its manifest, or its pin."""
+    """Return whether a change needs a file: an existing one may only need its manifest or its pin."""
     return any(call.long for call in planned.change.calls)

@@ -15,7 +15,7 @@ from ..plugin_utils.bundle.index import BundleError
 
 
 class ActionModule(ControllerAction):
-    """Verifies a bundle, and serves it to the hosts of the play; no node is contacted."""
+    """Verifies a bundle and serves it to the hosts of the play; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path"},
@@ -46,7 +46,7 @@ class ActionModule(ControllerAction):
             server.stop(options["pid"])
             return {"changed": False}
         if options["state"] == "revoked":
-            # Nobody is told more than that: a server that has ended takes no token any more.
+            # A server that has ended accepts no tokens, so revoking them is not necessary.
             with contextlib.suppress(OSError):
                 server.revoke(options["revocations"], map(server.token, options["urls"]))
             return {"changed": False}
@@ -85,15 +85,15 @@ class ActionModule(ControllerAction):
             certificate=options["certificate"] or "",
             key=options["certificate_key"] or "",
         )
-        # Whoever has the URL may read the bundle.
+        # The URL gives access to the bundle.
         urls = {host: served.url(host, address) for host, address in addresses.items()}
         return {**result, "_ansible_no_log": True, "urls": urls, "pid": served.pid, "revocations": served.revoked}
 
     def _addresses(self, name: str, variables: t.Mapping[str, t.Any]) -> tuple[dict[str, str], bool]:
-        """The controller's address as each host reaches it, and whether all of them are its own.
+        """Return the controller's address for each host, and whether all of them belong to this machine.
 
         Raises:
-            BundleError: there is no way to a host.
+            BundleError: there is no route to a host.
         """
         found: dict[str, str] = {}
         own = True

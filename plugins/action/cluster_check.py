@@ -20,11 +20,11 @@ _TEXTS = {
     "api_server": "api_server",
     "address": "address",
 }
-"""Options of the module, and what the checks call them."""
+"""Options of the module, and their names in the checks."""
 
 
 class ActionModule(ControllerAction):
-    """Compares a host's variables with its cluster on the controller; no node is contacted."""
+    """Compares a host's variables with its cluster; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "cluster": {"type": "dict", "required": True},
@@ -35,11 +35,11 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Returns `problems`, one sentence each, and fails where there are any, unless it is not to."""
+        """Return `problems`, one sentence each, and fail if there are any, unless `fail` is false."""
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         problems = [str(one) for one in checks.problems(checks.HostVariables(**texts, hosts=hosts), options["cluster"])]
-        # The same sentence for all hosts: Ansible shows it once.
+        # Ansible prints a sentence that is the same for all hosts once.
         result: dict[str, t.Any] = {
             "problems": problems,
             "warnings": checks.warnings(options["cluster"], options["linux_namespaces"]),

@@ -16,7 +16,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Makes a runtime's store have a list of container images."""
+    """Puts container images into a runtime's store."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "images": {"type": "list", "elements": "raw", "default": []},

@@ -19,7 +19,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
-    """Removes from HNS what nobody uses, named networks, or all that Kubernetes made."""
+    """Removes unused objects from HNS, or networks, or everything that Kubernetes created there."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = hns_options.CLEANUP_OPTIONS
 
@@ -28,8 +28,8 @@ class ActionModule(NodeAction):
             wish = hns_options.wish(options)
         except ScopeError as error:
             raise NodeError(f"{node.name}: hns_cleanup: {error}") from error
-        # The connection is expected to break, for as long as the work may take. The first poll is short: how far the
-        # work is should be known before the connection goes.
+        # The connection may be lost for as long as the work takes. The first poll is short, so that the progress is
+        # known before the connection is lost.
         patience = max(options["timeout"], options["reconnect_timeout"])
         node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)

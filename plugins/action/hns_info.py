@@ -13,7 +13,7 @@ from ..plugin_utils.remote.node import Node
 
 
 class ActionModule(NodeAction):
-    """Tells what is in HNS, and whose it is."""
+    """Returns the objects in HNS and their owners."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = FACTS_OPTIONS
 

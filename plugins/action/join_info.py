@@ -14,7 +14,7 @@ from ..plugin_utils.remote.node import Node
 
 
 class ActionModule(NodeAction):
-    """Tells whether a machine is a cluster's node."""
+    """Returns whether a machine is a node of a cluster."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "cluster_server": {"type": "str", "default": ""},
@@ -58,7 +58,7 @@ class ActionModule(NodeAction):
                 skew_limit=options["clock_skew_limit"],
                 refuse_joined=options["refuse_joined"],
                 require_prepared=options["require_prepared"],
-                # A dry run has not renamed it.
+                # Check mode has not renamed it.
                 node_name="" if self._task.check_mode else options["node_name"],
                 next_name=options["next_computer_name"],
             )

@@ -15,11 +15,11 @@ _COLLECTION = pathlib.Path(__file__).parents[2]
 
 
 class ActionModule(ControllerAction):
-    """Fails where --tags or --skip-tags name what the playbook does not have; no node is contacted."""
+    """Fails if --tags or --skip-tags name a tag that the playbook does not have; contacts no node."""
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Compares the tags of the command line with those of the playbook's files."""
-        # Ansible notes there whether the playbook was imported; then the tags may be those of the playbook that did so.
+        """Compare the tags of the command line with those in the playbook's files."""
+        # Ansible records here whether the playbook was imported; then the tags may belong to the importing playbook.
         if getattr(self._task.get_play(), "_included_path", None) is not None:
             return {"changed": False}
         playbook = pathlib.Path(str(self._task.get_path()).rpartition(":")[0])

@@ -29,7 +29,7 @@ class ActionModule(NodeAction):
         try:
             seen = node.run(Batch(calls=kubeadm.join_calls(*join)), step="kubeadm join", private=True)
         except BatchLost:
-            # The batch begins by undoing a join that stopped half-way, so it can be begun again.
+            # The batch first undoes an incomplete join, so it can be repeated.
             calls = kubeadm.join_calls(*join, again=True)
             seen = node.run(Batch(calls=calls), step="kubeadm join", private=True)
         problem = kubeadm.join_problem(seen)

@@ -15,7 +15,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(ControllerAction):
-    """Writes the index page of logs of all hosts of the play; no node is contacted."""
+    """Writes the index page of the logs of all hosts of the play; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "directory": {"type": "path", "required": True},
@@ -42,5 +42,5 @@ class ActionModule(ControllerAction):
             status: sum(1 for node in nodes if node["status"] == status)
             for status in ("complete", "partial", "failed", "unreachable", "skipped")
         }
-        # As keys of the result, `failed` and `unreachable` would be Ansible's own.
+        # The keys `failed` and `unreachable` have a meaning to Ansible, so they cannot be used here.
         return {"changed": not self._task.check_mode, "path": str(path), "nodes": nodes, "counts": counts}

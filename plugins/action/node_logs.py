@@ -20,7 +20,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
-    """Brings the logs of a node back as one archive."""
+    """Collects the logs of a node as one archive."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "directory": {"type": "path", "required": True},
@@ -44,14 +44,14 @@ class ActionModule(NodeAction):
         except NodeError as error:
             failure = {"failed": True, "msg": str(error)}
         except AnsibleConnectionFailure as error:
-            # What was learned before belongs on the index page.
+            # The index page shows what is known anyway.
             failure = {"unreachable": True, "msg": str(error)}
         plan = work.outcome.plan() if self._task.check_mode else {}
         result = {**work.outcome.to_result(), **plan, **failure, "remote_commands": node.remote_commands}
         return t.cast("dict[str, t.Any]", redaction.value(result))
 
     def _passwords(self) -> list[str]:
-        """What the connection uses: it must be in no archive, however it got into a log."""
+        """Return the connection's passwords, which must never be in an archive."""
         found = []
         for name in ("remote_password", "password", "become_pass"):
             with contextlib.suppress(KeyError):

@@ -12,7 +12,7 @@ from ..plugin_utils.resources.load import load
 
 
 class ActionModule(NodeAction):
-    """Makes a node have a list of resources."""
+    """Converges a node to a list of resources."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "resources": {"type": "list", "elements": "dict", "required": True},

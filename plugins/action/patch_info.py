@@ -13,7 +13,7 @@ from ..plugin_utils.remote.node import Node
 
 
 class ActionModule(NodeAction):
-    """Tells which patches a node has."""
+    """Returns the patches of a node."""
 
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
         step = "look at the patches"

@@ -51,7 +51,7 @@ class ActionModule(NodeAction):
         patches = read_patches(options["patches"], options["patch_source"], functools.partial(controller_file, self))
         check_signers(options["allowed_signers"])
         check_sources(patches, options["update_server"])
-        # A batch tells when it has ended, however long the poll: long ones cost nothing but news on the way.
+        # A poll returns as soon as the batch ends, so long polls only reduce the number of progress lines.
         node.patience = dataclasses.replace(
             node.patience,
             first_contact=options["contact_timeout"],
@@ -67,7 +67,7 @@ class ActionModule(NodeAction):
         except NodeError as error:
             more = {"failed": True, "msg": str(error)}
         except AnsibleConnectionFailure as error:
-            # What was done before the connection broke for good belongs in the result.
+            # The result must contain what was done before the connection was lost.
             more = {"failed": False, "unreachable": True, "msg": str(error)}
         shown = report.result(
             run,

@@ -20,18 +20,18 @@ from ..plugin_utils.remote import memory
 from ..plugin_utils.values.ansible_data import plain
 from ..plugin_utils.values.shown import text_without_secrets
 
-# It runs before all others, and its workers should keep their hands off what they share just as theirs.
+# This action runs before all others, and its workers should share memory in the same way.
 memory.share()
 checks.roles(), compiled()  # read once for all hosts
 
 
 def _untemplated(error: AnsibleError) -> str:
-    # Ansible's message may quote the template.
+    # Ansible's message may contain the template.
     return f"it cannot be templated: {text_without_secrets(str(error))}"
 
 
 class ActionModule(ControllerAction):
-    """Checks a host's variables on the controller; no node is contacted."""
+    """Checks a host's variables; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "kubernetes_version": {"type": "str"},
@@ -43,7 +43,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Returns `problems`, one sentence each, and fails where there are any, unless told not to."""
+        """Return `problems`, one sentence each, and fail if there are any, unless `fail` is false."""
         roles = checks.roles()
         problems = checks.unknown_variables(variables, roles)
         misspelt, warnings = shared_names.misspelt(variables)
@@ -70,14 +70,14 @@ class ActionModule(ControllerAction):
             lines = "\n".join(f"- {problem}" for problem in told)
             message = f"{host}: no node was touched, because of its variables:\n{lines}"
             return {"problems": told, "refused": True, "failed": options["fail"], "msg": message}
-        # The same sentence for all hosts: Ansible shows it once.
+        # Ansible prints a sentence that is the same for all hosts once.
         return {
             "problems": [],
             "warnings": warnings + artifacts.warnings(values, values.get("node_prepare_roles") or ()),
         }
 
     def _connection_problems(self, variables: t.Mapping[str, t.Any]) -> list[str]:
-        """Why the host's connection cannot or must not be used."""
+        """Return why the host's connection cannot or must not be used."""
         template = self._templar.template
         settings = settings_of_host(self._task.connection, variables, template)
         allowed = boolean(template(variables.get(connection_checks.ALLOW, False)), strict=False)
@@ -88,10 +88,10 @@ class ActionModule(ControllerAction):
     def _version_problems(
         options: t.Mapping[str, t.Any], values: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]
     ) -> list[checks.Problem]:
-        """What is wrong with the versions of Kubernetes and the runtime, as far as they are known."""
+        """Return problems of the known versions of Kubernetes and the runtime."""
         kubernetes, runtime = options["kubernetes_version"], options["container_runtime"]
         if kubernetes == "":
-            # Only a play with the role node_join asks the cluster, and only that role has this variable.
+            # Only the role node_join reads the cluster, and only that role has this variable.
             asks = "node_join_purposes" in variables and bool(values.get("node_join_kubeconfig"))
             return [] if asks or options["join"] else [checks.NO_VERSION]
         if kubernetes and runtime in ("docker", "moby"):
@@ -103,7 +103,7 @@ class ActionModule(ControllerAction):
     def _values(
         self, variables: t.Mapping[str, t.Any], roles: t.Sequence[checks.Role]
     ) -> tuple[dict[str, t.Any], list[checks.Problem]]:
-        """Templated values of the roles' options, and those that cannot be templated."""
+        """Return the templated values of the roles' options, and the options that cannot be templated."""
         values: dict[str, t.Any] = {}
         templates = OwnTemplates(variables, self._templar.template)
         problems: list[checks.Problem] = []
@@ -111,22 +111,23 @@ class ActionModule(ControllerAction):
             try:
                 values[name] = templates.variable(name)
             except AnsibleError as error:
-                # What a later task registers is not there yet; anything else that is missing is the user's.
+                # Variables that later tasks register are still undefined; any other undefined variable is the user's
+                # error.
                 if not any(own in str(error) for role in roles for own in role.own):
                     problems.append(checks.Problem(name, variables[name], _untemplated(error)))
         return values, problems
 
     def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
-        """A variable of the cluster's, as the roles' defaults look it up; empty where it cannot be read."""
+        """Return a variable of the cluster as the roles' defaults look it up; empty if it cannot be read."""
         try:
             return OwnTemplates(variables, self._templar.template).of_cluster(name)
         except AnsibleError:
-            # The option that reads it cannot be templated either, and that is told.
+            # The option that reads it cannot be templated either, which is reported.
             return ""
 
     @staticmethod
     def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool, drains: bool) -> list[checks.Problem]:
-        """What is wrong with the kubeconfigs; a play without a cluster's side knows none."""
+        """Return problems of the kubeconfigs; plays without roles for the cluster have none."""
         problems = []
         drains = drains and boolean(values.get("node_maintenance_drain", False), strict=False)
         for role, needed in (("node_join", joins), ("node_maintenance", drains)):
@@ -139,7 +140,7 @@ class ActionModule(ControllerAction):
         return problems
 
     def _names(self, variables: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Host names of all Windows hosts; for the first host of the play only, since they are the same for all."""
+        """Return the host names of all Windows hosts; only for the first host, since they are the same for all."""
         hosts = list(variables.get("ansible_play_hosts_all") or ())
         if not hosts or variables.get("inventory_hostname") != hosts[0]:
             return {}

@@ -12,14 +12,14 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints what preflight found on all hosts of the play, each problem once; no node is contacted."""
+    """Prints the problems that preflight found on the hosts of the play, each once; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Prints the problems, and fails where there are any."""
+        """Print the problems, and fail if there are any."""
         results = registered(variables, options["results_var"])
         found = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
         for line in problems.lines(found):

@@ -62,7 +62,7 @@ class ActionModule(NodeAction):
             machine.listeners, reset_winrm=options["reset_winrm"], shutdown=options["shutdown"]
         )
         if last:
-            # The machine goes away under the last batch: an answer that does not come is what was asked for.
+            # The machine shuts down during the last batch, so a missing result is expected.
             node.patience = dataclasses.replace(node.patience, reconnect=2.0, first_contact=2.0)
             with contextlib.suppress(AnsibleConnectionFailure):
                 ended = node.run(Batch(calls=last), step="shut down")
@@ -83,10 +83,11 @@ class ActionModule(NodeAction):
     def _wait_until_off(self, node: Node, seconds: float = 180.0) -> None:
         """Check by the machine's port whether it went away, or whether the connection failed before the order arrived.
 
-        A port whose listener was dropped closes early: that comes behind the order, and nothing else can be asked.
+        A port whose listener was removed closes early. That happens after the shutdown was ordered, and there is no
+        other way to check.
 
         Raises:
-            NodeError: the machine still answers.
+            NodeError: the machine still responds.
         """
         address, port = (self._connection.get_option(name) for name in ("remote_addr", "port"))
         end = time.monotonic() + seconds
@@ -100,10 +101,10 @@ class ActionModule(NodeAction):
 
     @staticmethod
     def _secrets(node: Node, folder: str) -> list[str]:
-        """Files with credentials of registries, which go before the machine is generalized.
+        """Return the files with registry credentials, which are removed before the machine is generalized.
 
         Raises:
-            NodeError: they cannot be told.
+            NodeError: the files cannot be determined.
         """
         step = "look for credentials of registries"
         try:
@@ -116,11 +117,11 @@ class ActionModule(NodeAction):
 
     @staticmethod
     def _look(node: Node, options: t.Mapping[str, t.Any]) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
-        """What there is to drop, and to set back; and the calls that remove proxies' passwords.
+        """Observe the machine, and return the calls that remove passwords of proxies.
 
         Raises:
-            NodeError: the machine has joined a cluster: an image of it would carry its identity. Or the image would
-                carry a proxy's password.
+            NodeError: the machine has joined a cluster, so an image would contain its identity, or the image would
+                contain the password of a proxy.
         """
         asked = image_proxies.calls(options["docker_configuration_file"])
         calls = (*join_state.calls(), *sysprep.look_calls(), *asked)

@@ -17,7 +17,7 @@ from ..plugin_utils.wire.messages import Batch
 
 
 class ActionModule(NodeAction):
-    """Keeps static addresses of a node over the switch that a CNI's network makes."""
+    """Protects the static addresses of a node while a CNI creates its network."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -56,9 +56,9 @@ class ActionModule(NodeAction):
     def _leave(
         self, at_risk: t.Sequence[uplink.Uplink], options: t.Mapping[str, t.Any], node: Node
     ) -> dict[str, t.Any]:
-        """Leaves a guard on the node; returns it."""
+        """Start a guard on the node, and return it."""
         key, times = str(uuid.uuid4()), {"network_timeout": options["network_timeout"], "settle": options["settle"]}
-        # The node's watchdog ends a batch that takes longer than its time.
+        # The node's watchdog ends a batch at its time limit.
         node.patience = dataclasses.replace(node.patience, batch=addresses.seconds(at_risk, **times))
         node.start(Batch(calls=addresses.calls(at_risk, key, **times), key=key), step="guard static addresses")
         return addresses.to_json(at_risk, key)
@@ -77,7 +77,7 @@ class ActionModule(NodeAction):
                 f"{node.name}: no network was made within {options['timeout']} s; "
                 "the guard of the static address waits on"
             )
-            # Who did not want to wait has not waited in vain.
+            # Without a wait there is nothing to warn about.
             return {"guard": options["guard"], **({"warnings": [said]} if options["timeout"] else {})}
         if seen.state in ("unknown", "lost"):
             return self._again(options, node)
@@ -94,7 +94,7 @@ class ActionModule(NodeAction):
         return {"changed": bool(changes), "changes": changes, **failed}
 
     def _again(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        """Says that a guard is gone, and leaves another one where the network is still to come."""
+        """Report that a guard has ended early, and start another one if the network does not exist yet."""
         at_risk = uplink.read(node.observe(addresses.look(), step="look for static addresses").calls).at_risk
         said = (
             f"{node.name}: the guard of the static address ended before its time, by a reboot perhaps; "

@@ -14,7 +14,7 @@ from ..plugin_utils.connection.settings import ConnectionSettings
 
 
 class ActionModule(ControllerAction):
-    """Tells when the certificate of a node's HTTPS listener ends, by a TLS handshake without a logon."""
+    """Returns when the certificate of a node's HTTPS listener expires, from a TLS handshake without authentication."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "warn_days": {"type": "int", "default": 30},
@@ -29,7 +29,7 @@ class ActionModule(ControllerAction):
         try:
             certificate = tls.presented(settings.host, settings.port, seconds=options["timeout"])
         except (OSError, ValueError):
-            # Whether the node can be reached, and why not, the tasks that need it say.
+            # Tasks that need the node report connection failures.
             return result
         left = certificate.not_valid_after_utc - datetime.datetime.now(datetime.UTC)
         result |= {

@@ -21,7 +21,7 @@ from ansible.template import Templar
 from integration.networks import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import update as patches_update
-from ansible_collections.winkube.node.plugins.plugin_utils.remote import memory, reboot
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import reboot
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -197,11 +197,6 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
-    # What makes a forked worker small only costs time in a process that is controller and servers at once.
-    monkeypatch.setattr(memory, "release", lambda: None)
-    with contextlib.suppress(AttributeError):
-        memory._libc().mallopt(memory._M_MMAP_THRESHOLD, 32 * 2**20)
-        memory._libc().mallopt(memory._M_TRIM_THRESHOLD, 512 * 2**20)
 
 
 def fleet_of(*entries: Settings) -> Fleet:

@@ -12,9 +12,8 @@ from integration.playbooks import link_variables
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("memory")]
 
 NODES = 10
-LIMIT_MB = 345
-"""286 MB while the roles' resources were templated, 312 to 316 since they are not: workers no longer wait for each
-other there, and so are at the same step at the same time."""
+LIMIT_MB = 390
+"""Measured: 355 MB. The docstring of plugin_utils/remote/memory.py has the figures of single measures."""
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Linux' /proc/PID/smaps_rollup")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the collection's actions have in common that contact no node: their options read, what the hosts registered."""
+"""The base class of actions that contact no node, and access to results that hosts registered."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ..values.errors import ResourceError
 
 
 class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no type information
-    """An action that works on the controller alone.
+    """An action that works on the controller only.
 
-    A subclass says which options it takes, and what it does in `perform`.
+    A subclass declares its options, and does its work in `perform`.
     """
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {}
     MORE: t.ClassVar[t.Mapping[str, t.Any]] = {}
-    """What else Ansible is to check of them, such as `required_if`."""
+    """Further checks of the options by Ansible, such as `required_if`."""
     _requires_connection = False
     _supports_check_mode = True
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Does the action's work.
+        """Do the action's work.
 
         Args:
-            options: validated.
+            options: the validated options.
             variables: Ansible's variables of this run.
 
         Returns:
@@ -38,7 +38,7 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no ty
         raise NotImplementedError
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Ansible's entry point."""
+        """Run the action, as Ansible calls it."""
         self._task.args = plain(self._task.args)
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         dummy, options = self.validate_argument_spec({**self.OPTIONS}, **self.MORE)
@@ -47,21 +47,21 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no ty
 
 
 def registered(variables: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
-    """What each host of the play has in a variable, by host; None where it has none.
+    """Return the value of a variable on each host of the play, or None if a host does not have it.
 
     Args:
-        variables: Ansible's.
-        name: of the variable, as tasks register it.
+        variables: Ansible's variables.
+        name: name of a registered variable.
     """
     hostvars = variables["hostvars"]
     return {host: plain(hostvars[host].get(name)) for host in variables["ansible_play_hosts_all"]}
 
 
 def controller_file(action: ActionBase, name: str) -> str:
-    """A file beside the playbook or role, as Ansible looks for them.
+    """Return the path of a file next to the playbook or role, as Ansible finds files.
 
     Raises:
-        ResourceError: there is none.
+        ResourceError: there is no such file.
     """
     try:
         return str(action._find_needle("files", name))

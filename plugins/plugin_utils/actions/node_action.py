@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base class of actions that contact a node: options read, a node over the connection, failures as results."""
+"""The base class of actions that contact a node."""
 
 from __future__ import annotations
 
@@ -27,11 +27,9 @@ from ..values.errors import ResourceError
 from ..values.printable import all_printable, printable
 from ..values.terminal import show, show_details
 from ..wire.typed_values import MISREAD
-from .forked_templating import ProcessSlots, run_forked
 
 memory.share()
 
-_SLOTS = ProcessSlots()
 
 NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "reboot": {"type": "bool", "default": True},
@@ -47,7 +45,7 @@ NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
 class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type information
     """An action that works on one Windows node.
 
-    A subclass says which options it takes, beside NODE_OPTIONS, and what it does in `perform`.
+    A subclass declares its options in addition to NODE_OPTIONS, and does its work in `perform`.
     """
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {}
@@ -60,43 +58,26 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         self.task_vars: dict[str, t.Any] = {}
         """Ansible's variables of this run."""
 
-    @classmethod
-    def finalize_task_arg(cls, name: str, value: t.Any, *more: t.Any) -> t.Any:
-        """Ansible's way for an action to template its own options (2.19); a version without it templates them itself.
-
-        Args:
-            name: of the option.
-            value: as the task has it.
-            more: Ansible's templar, and what else it may hand over.
-
-        Returns:
-            What the option is, as JSON knows it.
-        """
-        template = super().finalize_task_arg
-        if not _may_be_template(value):
-            return template(name, value, *more)
-        return run_forked(_SLOTS, lambda: template(name, value, *more))
-
     def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        """Does the action's work.
+        """Do the action's work.
 
         Args:
-            options: validated, free of Ansible's tags.
+            options: the validated options, without Ansible's tags.
             node: the node.
 
         Returns:
             The action's result.
 
         Raises:
-            NodeError, ResourceError: it cannot be done; becomes a failed result.
+            NodeError: the work failed; becomes a failed result.
+            ResourceError: an option is not acceptable; becomes a failed result.
         """
         raise NotImplementedError
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Ansible's entry point."""
-        # Ansible's own form of the arguments, each text with its origin, is large, and not needed from here on.
+        """Run the action, as Ansible calls it."""
+        # Ansible's form of the arguments, in which each text has its origin, is large and no longer needed.
         self._task.args = plain(self._task.args)
-        memory.release()
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
         dummy, options = self.validate_argument_spec({**NODE_OPTIONS, **self.OPTIONS})
@@ -113,7 +94,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         except (NodeError, ResourceError) as error:
             result.update(failed=True, msg=str(error))
         except MISREAD as error:
-            # Types and shapes were checked at the border; what a property's value means, only its reader knows.
+            # Types and shapes have been checked already, but only the reader of a property can check its value.
             show_details(traceback.format_exc(), node.name)
             said = (
                 f"{node.name}: an answer of the node cannot be used: {type(error).__name__}: {error} (-vvv says where)"
@@ -122,20 +103,20 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return result
 
     def _host(self) -> str:
-        """The host that is worked on, as messages name it."""
+        """Return the name of the host for messages."""
         return str(self._task.delegate_to or self.task_vars.get("inventory_hostname"))
 
     def _allows_insecure(self) -> bool:
-        """Whether the site accepts a connection that others can read."""
+        """Return whether connections that others can read are accepted."""
         return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
 
     def converge(
         self, node: RemoteNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
     ) -> dict[str, t.Any]:
-        """Converges the node on resources, as check mode and the options say.
+        """Converge the node according to check mode and the options.
 
         Returns:
-            The result; failures are part of it, with what was done before them.
+            The result, which includes failures and what was done before them.
         """
         return self.converged(node, resources, options)[0]
 
@@ -146,7 +127,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         options: t.Mapping[str, t.Any],
         answers: Answers | None = None,
     ) -> tuple[dict[str, t.Any], ConvergenceOutcome]:
-        """The same, with the outcome that the result was made of; `answers` keeps what the node answered."""
+        """Converge the node, and also return the outcome; `answers` keeps the node's results."""
         work = Convergence(
             node,
             resources,
@@ -164,7 +145,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         except NodeError as error:
             outcome = self._failed(work.outcome, str(error))
         except AnsibleConnectionFailure as error:
-            # What was done before the connection broke for good belongs in the result.
+            # The result must contain what was done before the connection was lost.
             outcome = self._failed(work.outcome, str(error))
             return {**outcome.to_result(diff=bool(self._task.diff)), "failed": False, "unreachable": True}, outcome
         return outcome.to_result(diff=bool(self._task.diff)), outcome
@@ -173,10 +154,3 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
     def _failed(outcome: ConvergenceOutcome, message: str) -> ConvergenceOutcome:
         outcome.failures.append(message)
         return outcome
-
-
-def _may_be_template(value: t.Any) -> bool:
-    """Whether templating takes more than a look: what begins a template has a brace."""
-    if isinstance(value, str):
-        return "{" in value
-    return not isinstance(value, (bool, int, float, type(None)))

@@ -9,7 +9,6 @@ import typing as t
 
 from ansible import constants as C  # noqa: N812 - as Ansible's own plugins call it
 
-from . import memory
 from .become_system import as_system
 from .orphaned_shells import OrphanedShells
 
@@ -163,7 +162,6 @@ class ModuleRunner:
             result = self._action._execute_module(
                 module_name=MODULE, module_args={"batch": batch}, task_vars=dict(self._task_vars)
             )
-        memory.release()
         observation = result.get("observation")
         if isinstance(observation, dict) and not (collects and observation.get("state") == "finished"):
             self.boot = str(observation.get("boot") or "")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files from an archive that lies on the node."""
+"""Files from an archive on the node."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _PROGRAM = ".exe"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Archive(Resource):
-    """Unpacks an archive (zip, tar.gz) that lies on the node, by Windows' own tar.exe; a single program is copied.
+    """Unpacks an archive (zip, tar.gz) on the node with Windows' own tar.exe; a single program is copied.
 
-    What was unpacked is recorded in the destination (`.winkube-archive…`): the archive's hash, and those of the files
-    to `check`. The record is removed before anything is replaced and written last: the next run repairs a broken one.
+    The destination has a record of what was unpacked (`.winkube-archive…`): the hashes of the archive and of the files
+    to `check`. The record is removed before anything is replaced, and written last, so that the next run repairs an
+    interrupted one.
     """
 
     type: t.ClassVar[str] = "Archive"
@@ -118,7 +119,7 @@ class Archive(Resource):
 
     @property
     def record(self) -> str:
-        """The folder that records what was unpacked."""
+        """Folder with the record of what was unpacked."""
         label = "" if self.destination is None else "-" + re.sub(r"[^A-Za-z0-9._-]+", "_", self.name)
         return f"{self.folder}\\.winkube-archive{label}"
 
@@ -127,11 +128,11 @@ class Archive(Resource):
         return f"{self.record}.unpack" if self.members else f"{self.folder}.winkube-unpack"
 
     def _unpacked(self, member: str) -> str:
-        """Where tar.exe puts a member, relative to the folder that it unpacks into."""
+        """Return the path of a member after tar.exe has unpacked it, relative to the target folder."""
         return "\\".join(_parts(member)[self.strip_components :])
 
     def _target(self, member: str) -> str:
-        """Where a member lands in the end, relative to the destination."""
+        """Return the final path of a member, relative to the destination."""
         parts = _parts(member)[self.strip_components :]
         return "\\".join([*parts[:-1], self.renames.get(member, "".join(parts[-1:]))] if parts else [])
 
@@ -139,14 +140,14 @@ class Archive(Resource):
         return f"{self.folder}\\{file.replace('/', chr(92))}"
 
     def _records(self) -> dict[str, str]:
-        """Recorded path → the file in the record that holds its hash."""
+        """Return the files of the record with hashes, by recorded path."""
         recorded = {self.path: f"{self.record}\\archive.sha256"}
         for index, file in enumerate(self.check):
             recorded[self._place(file)] = f"{self.record}\\file-{index}.sha256"
         return recorded
 
     def _wanted(self) -> dict[str, t.Any]:
-        """What is unpacked how, as the record says it: a change of any of it means to unpack anew."""
+        """Return how the archive is unpacked, as the record stores it; if it differs, it is unpacked again."""
         return {
             "path": self.path,
             "members": list(self.members),
@@ -170,7 +171,7 @@ class Archive(Resource):
 
     @property
     def _replaces(self) -> list[str]:
-        """What is moved aside where it exists."""
+        """Return the existing files that are moved aside."""
         return [self.folder] if self.exclusive else [self._place(self._target(member)) for member in self.members]
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -193,7 +194,7 @@ class Archive(Resource):
     def lacks(self, call_id: str, result: CallResult) -> str | None:
         if call_id != "unpack" or result.error is None:
             return None
-        # tar.exe's words (archive_read_open_filename.c of libarchive), or Copy-Item's id.
+        # The message of tar.exe (archive_read_open_filename.c of libarchive), or the id of Copy-Item's error.
         missing = result.error.id.startswith("PathNotFound,") or "Failed to open '" in result.stderr
         return self.path if missing else None
 
@@ -219,7 +220,7 @@ class Archive(Resource):
             why = "was unpacked only in part" if had_record or staged else "was not unpacked"
             change = create(self, {"path": self.path, "destination": self.folder}, calls, why=why)
             return dataclasses.replace(change, room=room)
-        # An archive that was cleaned away leaves its record standing.
+        # The record stays if the archive was removed from the cache.
         archive = self.sha256 or now.pop(self.path) or unpacked[self.path]
         before = {**how, "sha256": unpacked.pop(self.path) or None, "changed_files": []}
         after = {**self._wanted(), "sha256": archive.lower() or None, "changed_files": []}
@@ -233,7 +234,7 @@ class Archive(Resource):
         if staged:
             yield remove_path(self._staging, "discard")
         yield make_directory(target, "make")
-        # Names that are given have been checked.
+        # Given names have been checked already.
         yield from () if self.members else archive_members.calls(self.path)
         if direct:
             yield from self._stop(had_record)
@@ -276,7 +277,7 @@ class Archive(Resource):
         return [*strip, *(["--", *("/".join(_parts(member)) for member in self.members)] if self.members else [])]
 
     def _stop(self, had_record: bool) -> t.Iterator[Call]:
-        """From here on files are replaced: the record goes, and nothing runs them."""
+        """Return the calls before files are replaced: they remove the record and stop services."""
         if had_record:
             yield remove_path(self.record, "forget")
         for index, service in enumerate(self.stops):
@@ -309,9 +310,9 @@ class Archive(Resource):
             )
 
     def _write_record(self) -> t.Iterator[Call]:
-        """The hashes come from the node itself: the archive need not have been there when it was observed."""
+        """Return the calls that write the record. The node computes the hashes."""
         for index, (path, record) in enumerate(self._records().items()):
-            # The id tells people which file of `check` the archive does not have.
+            # The id names the file of `check` that the archive lacks.
             look = f"hash-{index}-{re.sub(r'[^A-Za-z0-9.-]+', '_', _parts(path)[-1])}"
             yield Call(
                 id=look,

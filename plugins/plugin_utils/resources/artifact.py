@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A file that a node needs, downloaded once and verified."""
+"""A file that is downloaded once and verified."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..wire.messages import Call, Json, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Site:
-    """One more place to ask, before `urls`."""
+    """An additional source, used before `urls`."""
 
     url: str = dataclasses.field(metadata={"help": "Where the file is found.", "secret": True})
     checksum_url: str | None = dataclasses.field(
@@ -40,12 +40,12 @@ class Site:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Artifact(Resource):
-    r"""A file from the network, by curl.exe. It is verified before it takes its place; a wrong one is deleted.
+    r"""A file from the network, downloaded with curl.exe. It is verified before use; a wrong one is deleted.
 
-    A download that breaks off is continued by the next run. With `checksum_url`, the checksum file is kept beside the
-    file (`PATH.checksum`), so that later runs verify without the network; `path` should name the version. With `kind`,
-    a manifest (`PATH.manifest.json`) tells what it is; where nothing else verifies the file, its hash in there does.
-    A file that nothing verifies yet waits as `PATH.unverified` until another one came or it proves right.
+    The next run resumes an interrupted download. With `checksum_url`, the checksum file is stored next to the file
+    (`PATH.checksum`), so that later runs verify without the network; `path` should contain the version. With `kind`, a
+    manifest (`PATH.manifest.json`) describes the file; if nothing else verifies the file, the hash in the manifest
+    does. A file that nothing verifies yet is stored as `PATH.unverified` until it is replaced or verified.
     """
 
     type: t.ClassVar[str] = "Artifact"
@@ -135,11 +135,11 @@ class Artifact(Resource):
 
     @property
     def private(self) -> bool:
-        """What a server says of a file may hold signatures."""
+        """A server's description of a file may contain signatures."""
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Roles may name one file each in their own way; what verifies it must not contradict."""
+        """Several roles may need the same file; their checksums must not contradict each other."""
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom:
             return None
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
@@ -153,12 +153,12 @@ class Artifact(Resource):
 
     @property
     def algorithm(self) -> str:
-        """The algorithm that verifies it."""
+        """The checksum algorithm."""
         return "SHA512" if self.sha512 else "SHA256" if self.sha256 else self.checksum_algorithm
 
     @property
     def _summed(self) -> bool:
-        """Whether the publisher's checksum file verifies it."""
+        """Whether the publisher's checksum file verifies the file."""
         return not (self.sha256 or self.sha512) and any(place.checksum_url for place in self._places)
 
     @property
@@ -167,7 +167,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether the source is asked at each look if it has another one by now."""
+        """Whether each run checks if the source has another file."""
         return self.custom and not self._verified
 
     @property
@@ -176,12 +176,12 @@ class Artifact(Resource):
 
     @property
     def kept_checksum(self) -> str:
-        """Where the checksum file is kept."""
+        """Path of the checksum file."""
         return f"{self.path}.checksum"
 
     @property
     def manifest(self) -> str:
-        """Where the manifest is kept."""
+        """Path of the manifest."""
         return f"{self.path}.manifest.json"
 
     @property
@@ -214,7 +214,7 @@ class Artifact(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         paths: list[Json] = [self.path, f"{self.path}.part", self._aside]
-        # What a broken run left is hashed too, which costs little and nothing where there is none.
+        # Files of interrupted runs are hashed as well, which costs little.
         calls = [Call(id="file", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue")]
         for wanted, call_id, path in (
             (self._summed, "checksum", self.kept_checksum),
@@ -223,7 +223,7 @@ class Artifact(Resource):
             if wanted:
                 kept: dict[str, Json] = {"paths": [path], "content": True}
                 calls.append(Call(id=call_id, command="@read-file", parameters=kept, on_error="continue"))
-        if self.algorithm == "SHA512":  # @read-file knows SHA-256 only
+        if self.algorithm == "SHA512":  # @read-file supports only SHA-256
             for call_id, path in (("sha512", self.path), ("sha512-aside", self._aside)):
                 look: dict[str, Json] = {"LiteralPath": path, "Algorithm": "SHA512"}
                 calls.append(
@@ -247,7 +247,7 @@ class Artifact(Resource):
         broken = bool(self._found(seen, f"{self.path}.part").get("exists"))
         offer = curl.offered(seen.get("offer")) or curl.RemoteFile()
         fetch = (*self._write_checksum(), *attempts.calls(self._wanted(seen, offer), broken=broken))
-        # Runs only where another one came.
+        # Runs only if another file was downloaded.
         fetch = (*fetch, discard(self._aside, "remove-aside")) if aside.get("exists") or here.get("exists") else fetch
         if not here.get("exists"):
             known = self._expected(seen) if self._verified and aside.get("exists") else None
@@ -269,13 +269,13 @@ class Artifact(Resource):
         return self._plan_manifest(seen, here)
 
     def _room(self, seen: Results) -> DiskSpace:
-        """What the file takes; the second source is asked only where the first does not tell."""
-        # A part is continued only where something verifies the whole.
+        """Return the required disk space; the second source is used only if the first does not report the size."""
+        # An unfinished download is resumed only if something verifies the complete file.
         there = int(self._found(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.room(self._wanted(seen, curl.RemoteFile()), there)
 
     def held(self, seen: Results) -> dict[str, t.Any]:
-        """Hash, size and source of a file that is there and right; empty where it is not."""
+        """Return hash, size and source of the present file; empty if it is missing or wrong."""
         change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
@@ -285,25 +285,25 @@ class Artifact(Resource):
         return {"sha256": here.get("sha256"), "size": here.get("size"), "source": source}
 
     def brought(self, results: Results) -> dict[str, t.Any] | None:
-        """Hash, size and source of a file that a change fetched; None where it did not.
+        """Return hash, size and source of a file that a change downloaded, or None.
 
         Args:
-            results: of the change's calls, by their own ids.
+            results: results of the change's calls, by id.
         """
         return attempts.brought(self._wanted({}, curl.RemoteFile()), results)
 
     def failure(self, results: Results) -> str:
-        """Why it could not be brought, source by source, without signatures.
+        """Return why each source failed, without signatures.
 
         Args:
-            results: of the change's calls, by their own ids.
+            results: results of the change's calls, by id.
         """
         return attempts.explain(self._wanted({}, curl.RemoteFile()), results)
 
     def _plan_unverified(
         self, seen: Results, here: t.Mapping[str, t.Any], offer: curl.RemoteFile, fetch: tuple[Call, ...]
     ) -> Change | None:
-        """What only its manifest verifies: the hash that it had when it came."""
+        """Return the hash in the manifest of a file that nothing else verifies."""
         if not self.kind:
             return None
         noted = self._noted(seen)
@@ -322,14 +322,14 @@ class Artifact(Resource):
             "etag": offer.etag or before["etag"],
             "size": offer.size if offer.size is not None else before["size"],
         }
-        # The former one stays until the new one is whole.
+        # The former file stays until the new one is complete.
         return update(self, before, after, fetch)
 
     def _plan_manifest(self, seen: Results, here: t.Mapping[str, t.Any]) -> Change | None:
         if not self.kind or self._noted(seen).get("sha256") == here.get("sha256"):
             return None
         facts = {key: here.get(key) for key in ("sha256", "size")} | {"time": here.get("modified")}
-        described = {**self._facts(), "source": None, **facts}  # Nobody knows any more who brought it.
+        described = {**self._facts(), "source": None, **facts}  # The source of this file is unknown.
         content: dict[str, Json] = {"path": self.manifest, "content": json.dumps(described, indent=1) + "\n"}
         write = Call(id="manifest", command="@write-file", parameters=content, select=())
         return update(self, {"manifest": "missing or of another file"}, {"manifest": self.manifest}, [write])
@@ -350,7 +350,7 @@ class Artifact(Resource):
         if self.sha256:
             commit["sha256"] = self.sha256
         elif self.sha512:
-            # The verb takes a SHA-512 from a file only.
+            # The verb accepts a SHA-512 only from a checksum file.
             commit |= {"checksum_path": self.kept_checksum, "algorithm": "SHA512"}
         elif self._summed:
             commit |= {"checksum_path": self.kept_checksum, "checksum_name": self._name_in_checksum()}
@@ -368,14 +368,14 @@ class Artifact(Resource):
         )
 
     def _write_checksum(self) -> t.Iterator[Call]:
-        # What stands for the publisher's file (a bundle's index): later runs may know of that file only.
+        # A checksum that replaces the publisher's checksum file (a bundle's index); later runs may have only that file.
         known = self.sha512 or (self.sha256 if self.upstream_checksum and self.checksum_algorithm == "SHA256" else None)
         if known:
             checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{known}\n"}
             yield Call(id="keep-checksum", command="@write-file", parameters=checksum, select=())
 
     def _set_aside(self) -> Call:
-        """Nobody may use meanwhile what nothing verifies; but nothing says that it is wrong, and it may be the last."""
+        """Return the call that moves an unverified file aside: it must not be used, but it may be the only copy."""
         return move_path(self.path, self._aside, "aside")
 
     def _found(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
@@ -383,7 +383,7 @@ class Artifact(Resource):
         return found.get(path.casefold(), {})
 
     def _expected(self, seen: Results) -> str | None:
-        """The wanted hash as far as the node knows it without the network."""
+        """Return the expected hash, if the node has it without the network."""
         if self.sha256 or self.sha512:
             return self.sha256 or self.sha512
         content = str(only(self, seen, "checksum").get("content") or "")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""A node's cache of artifacts without the versions that nobody wants any more."""
+r"""Remove versions from a node's artifact cache that are no longer needed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 _DEPTH = {"custom": 3}
-"""How many folders below the cache hold one version (KIND\\custom\\KEY); else two (KIND\\VERSION)."""
+"""Depth of a version's folder with a user's own URL (KIND\\custom\\KEY); otherwise two (KIND\\VERSION)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactCache(Resource):
-    r"""Removes what lies in a cache of artifacts (`KIND\VERSION`, `KIND\custom\KEY`) beside the files to keep.
+    r"""Removes the versions in an artifact cache (`KIND\VERSION`, `KIND\custom\KEY`) except the files to keep.
 
-    What does not lie in such folders is left alone.
+    Files outside of such folders are not touched.
     """
 
     type: t.ClassVar[str] = "ArtifactCache"
@@ -36,11 +36,11 @@ class ArtifactCache(Resource):
 
     @property
     def folder(self) -> str:
-        """The cache folder, without a backslash at its end."""
+        """The cache folder without a trailing backslash."""
         return self.name.rstrip("\\/")
 
     def joined(self, other: t.Self) -> t.Self:
-        """What one of two lists wants stays."""
+        """Files that one of two lists needs are kept."""
         return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *other.keep))))
 
     def observe(self) -> tuple[Call, ...]:
@@ -62,7 +62,7 @@ class ArtifactCache(Resource):
         return update(self, {"unlisted": unwanted}, {"unlisted": []}, calls, why=why)
 
     def _version(self, file: str) -> str:
-        """The folder of the version to which a file of the cache belongs; empty where it is none of the cache's."""
+        """Return the folder of the version to which a file belongs; empty if the file is not in the cache."""
         prefix = f"{self.folder}\\"
         if not file.casefold().startswith(prefix.casefold()):
             return ""

@@ -32,13 +32,13 @@ FOLDER = f"{OWN}\\builds"
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = "winkube.node.built-from"
 PUSHED = "HKLM:\\SOFTWARE\\winkube\\pushed"
-"""Holds a value for each name that was pushed from here: its data is what the pushed container image was built from. A
-label cannot tell it: Docker's is in the container image itself, and so there before the push."""
+"""Registry key with a value for each pushed name: what the pushed image was built from. A label cannot store that,
+because Docker's labels are part of the image and exist before the push."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuiltContainerImage(InStore):
-    """A container image that is built on the node, and again when what it is built from changes."""
+    """A container image that is built on the node, and rebuilt when its sources change."""
 
     type: t.ClassVar[str] = "BuiltContainerImage"
     independent: t.ClassVar[bool] = True
@@ -75,7 +75,7 @@ class BuiltContainerImage(InStore):
 
     @property
     def source(self) -> str:
-        """What it is built from, in short."""
+        """Return a digest of the sources."""
         parts = [self.dockerfile.replace("\r\n", "\n"), sorted(self.build_args.items()), self.context]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
@@ -86,7 +86,7 @@ class BuiltContainerImage(InStore):
     def observe(self) -> tuple[Call, ...]:
         looks = self.store.look()
         if self.runtime == "docker":
-            # `docker image ls` prints no labels, but it finds them.
+            # `docker image ls` does not print labels, but can filter by them.
             (listing,) = looks
             arguments = (*listing.arguments[:2], "--filter", f"label={self._mark}", *listing.arguments[2:])
             looks += (dataclasses.replace(listing, id="marked", arguments=arguments),)
@@ -126,9 +126,9 @@ class BuiltContainerImage(InStore):
         return f"{self.runtime} {self.name}"
 
     def _built(self, note: str) -> t.Iterator[Call]:
-        """The calls that build it."""
+        """Yield the calls that build the image."""
         if note:
-            # Else a push that fails after a build of what was pushed once would not be repeated.
+            # Otherwise a failed push after a rebuild would not be repeated.
             yield remove_value("forget", PUSHED, self._note)
         folder = f"{FOLDER}\\{hashlib.sha256(self.name.encode()).hexdigest()[:24]}"
         file = {"path": f"{folder}\\Dockerfile", "content": self.dockerfile}
@@ -169,7 +169,7 @@ class BuiltContainerImage(InStore):
             id="build",
             command=command,
             arguments=arguments,
-            # buildctl has no option for it.
+            # buildctl has no option for that.
             environment={"DOCKER_CONFIG": self.docker_config} if self.docker_config else {},
             retries=self.retries,
             delay=self.delay,
@@ -180,7 +180,7 @@ class BuiltContainerImage(InStore):
 
 
 def _noted(seen: Results) -> str:
-    """What the pushed container image was built from; empty where none was pushed, or nobody asked."""
+    """Return what the pushed image was built from; empty if it was not pushed or not observed."""
     result = seen.get("pushed")
     found = result.first if result is not None and result.ok else None
     return str(found.get("value") or "") if isinstance(found, t.Mapping) else ""

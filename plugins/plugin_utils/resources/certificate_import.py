@@ -20,14 +20,14 @@ from ..wire.messages import Call, Json, Results
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _STORES = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates"
-"""Where Windows keeps them: https://learn.microsoft.com/windows/win32/seccrypto/system-store-locations"""
+"""Registry keys of the stores: https://learn.microsoft.com/windows/win32/seccrypto/system-store-locations"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CertificateImport(Resource):
-    r"""Puts certificates into a store of the machine, where Windows' own programs look (curl.exe, WinHTTP, Go's).
+    r"""Imports certificates into a store of the machine, which Windows' programs use (curl.exe, WinHTTP, Go programs).
 
-    What is in the store already, and what else is there, is left alone.
+    Other certificates in the store are not touched.
     """
 
     type: t.ClassVar[str] = "CertificateImport"
@@ -47,19 +47,19 @@ class CertificateImport(Resource):
 
     @property
     def thumbprints(self) -> tuple[str, ...]:
-        """SHA-1 of each certificate, as Windows names it."""
+        """SHA-1 thumbprints of the certificates."""
         return tuple(self._blocks)
 
     @property
     def _blocks(self) -> dict[str, str]:
-        """Each certificate's PEM, by its thumbprint; empty where one of them is none."""
+        """Return the certificates (PEM) by thumbprint; empty if one of them is malformed."""
         found = {}
         for body in _PEM.findall(self.content):
             try:
                 der = base64.b64decode("".join(body.split()), validate=True)
             except binascii.Error:
                 return {}
-            # A certificate is a SEQUENCE.
+            # A certificate is an ASN.1 SEQUENCE.
             if not der.startswith(b"0"):
                 return {}
             mark = hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
@@ -86,9 +86,9 @@ class CertificateImport(Resource):
         )
 
     def _import(self, mark: str, label: str) -> t.Iterator[Call]:
-        """The calls that import one certificate.
+        """Yield the calls that import one certificate.
 
-        Of a file in PEM, Import-Certificate takes the first certificate only:
+        Import-Certificate reads only the first certificate of a PEM file:
         https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
         """
         path = f"{OWN}\\certificates\\{mark}.pem"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's own name."""
+"""The computer name of the node."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..wire.messages import Call, Json, Results
 
 _KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
 NETBIOS = 15
-"""Windows keeps so many characters as the machine's NetBIOS name; two nodes that share them collide."""
+"""Maximum length of a NetBIOS name; two nodes with the same first characters collide."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComputerName(Resource):
-    """The node's own name. A change reboots it. Of a name over 15 characters, the first 15 are compared."""
+    """The computer name of the node. A change reboots it. Only the first 15 characters of a name are compared."""
 
     type: t.ClassVar[str] = "ComputerName"
     name: str = dataclasses.field(metadata={"help": "The host name, without domain."})
@@ -54,7 +54,7 @@ class ComputerName(Resource):
         after = {"computer_name": self.name}
         reboot: Reboot = "always"
         if not self._is(names.get("ComputerName")):
-            # Its only warning says that a reboot is needed, which it gets.
+            # Its only warning is that a reboot is needed, which follows anyway.
             parameters: dict[str, Json] = {"NewName": self.name, "Force": True, "WarningAction": "SilentlyContinue"}
             calls = [Call(id="rename", command="Rename-Computer", parameters=parameters, select=())]
             return update(self, {"computer_name": names.get("ComputerName")}, after, calls, reboot=reboot)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An OCI image in the store of the node's container runtime."""
+"""A container image in the store of the node's runtime."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..wire.messages import Call, CallResult, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InStore(Resource):
-    """What every resource needs to know that works on a runtime's store of container images."""
+    """Properties of all resources that work on a runtime's image store."""
 
     runtime: t.Literal["containerd", "docker"] = dataclasses.field(
         default="containerd", metadata={"help": "Whose store: containerd and Docker share nothing."}
@@ -78,7 +78,7 @@ class InStore(Resource):
 
     @property
     def store(self) -> Store:
-        """The store."""
+        """The runtime's image store."""
         if self.runtime == "docker":
             path = self.store_dir or "C:\\ProgramData\\docker"
             return DockerStore(docker=self.docker, path=path, config_dir=self.docker_config)
@@ -93,11 +93,11 @@ class InStore(Resource):
 
     @property
     def how(self) -> TransferOptions:
-        """How it pulls."""
+        """Options of pulls."""
         return TransferOptions(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        """What a runtime's message means."""
+        """Return the meaning of a runtime's error message."""
         if call_id == "check":
             return "the archive holds no container image of this name for this version of Windows"
         error = result.error.message if result.error else ""
@@ -153,7 +153,7 @@ class ContainerImage(InStore):
             raise ResourceError("pinned", True, "wanted false: Docker has no pins, only containerd has")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Of two lists that name it, one may pin it and the other not."""
+        """Two lists may name the same image with different aliases and pins."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
         pinned = self.pinned or other.pinned
         mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))
@@ -176,7 +176,7 @@ class ContainerImage(InStore):
             return self._roomy(
                 create(self, wanted, [*self._bring(windows), *self._named(), *self._kept()], why=why), seen, windows
             )
-        # What came from an archive or a build into Docker has no digest there, and is taken by its name.
+        # In Docker, images from archives and builds have no digest and are identified by name.
         right = self.digest is None or self.digest in found.digests or (self.runtime == "docker" and not found.digests)
         tagged = sorted(alias for alias in self.aliases if alias in images and images[alias].identity == found.identity)
         digest = self.digest if right else ", ".join(sorted(found.digests)) or found.identity
@@ -188,7 +188,7 @@ class ContainerImage(InStore):
         return change if right or change is None else self._roomy(change, seen, windows)
 
     def _bring(self, windows: WindowsInfo) -> t.Iterator[Call]:
-        """The calls that bring it into the store."""
+        """Yield the calls that put the image into the store."""
         chosen = archives.fitting(self.archives, windows)
         if self.archive is not None:
             yield from self.store.load(self.archive, self.how)
@@ -197,7 +197,7 @@ class ContainerImage(InStore):
             yield from archives.fetched(chosen, self.store, self.how, self.name)
             yield from self.store.check(self.name)
         else:
-            # By digest where one is wanted: the registry's tag may have moved on.
+            # Pull by digest if one is given, because the tag may have moved.
             wanted = self._wanted()
             yield self.store.pull(wanted, self.how)
             if wanted != self.name:
@@ -217,26 +217,26 @@ class ContainerImage(InStore):
             yield from self.store.pin(self.name)
 
     def _roomy(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
-        """The change with the room that it needs: what is downloaded, and what that becomes when it is unpacked."""
+        """Return the change with the disk space that it needs, for the download and its unpacked content."""
         store, name = self.store, self._wanted()
         chosen = archives.fitting(self.archives, windows)
         size = self.size if self.size is not None else chosen.size if chosen is not None else None
         if size is not None or self.archive is not None or chosen is not None:
             rooms: tuple[DiskSpace, ...] = (DiskSpace(path=store.path, size=None if size is None else needed(size)),)
             if chosen is not None and self.archive is None:
-                # It lies there until the store has all of it.
+                # The archive stays there until the import is complete.
                 rooms = (DiskSpace(path=archives.FOLDER, size=size if chosen.size is None else chosen.size), *rooms)
             return dataclasses.replace(change, room=rooms)
 
         def read(results: t.Mapping[str, CallResult]) -> int | t.Mapping[str, int] | None:
-            # Most of an application's layers are those of its base image.
+            # Most layers of an application are those of its base image.
             layers = store.read_layers(results, windows.build)
             if layers:
                 return {digest: needed(size) for digest, size in layers.items()}
             told = store.read_size(results, windows.build) or self.likely_size
             return None if told is None else needed(told)
 
-        # On a node's first run there is no runtime yet that could ask, but there is when its turn comes.
+        # On a node's first run the runtime is not installed yet, so the size is read later.
         listed = seen.get("images")
         absent = listed is None or not listed.ok
         room = DiskSpace(path=store.path, size=None, ask=store.ask_size(name), read=read, later=absent)
@@ -248,7 +248,7 @@ class ContainerImage(InStore):
             return None
         gone = list(here)
         for identity in dict.fromkeys(images[reference].identity for reference in here):
-            # Names by digest, and CRI's by id, go with the last tag: else all of it would stay.
+            # With the last tag, also remove the names by digest and CRI's names by id, which would keep the content.
             others = [name for name in names_of(identity, images) if name not in here]
             if not any(_is_tag(name) for name in others):
                 gone += [name for name in others if self.runtime == "containerd"]
@@ -260,5 +260,5 @@ def _is_tag(name: str) -> bool:
 
 
 def needed(size: int) -> int:
-    """Bytes that a download of this size takes: compressed and unpacked layers lie beside each other at its end."""
+    """Return the disk space for a download of this size: compressed and unpacked layers exist at the same time."""
     return int(size * (1 + UNPACKED))

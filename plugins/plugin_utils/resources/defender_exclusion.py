@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Microsoft Defender leaves alone."""
+"""Exclusions of Microsoft Defender."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..wire.messages import Call, Results
 
 _WORDS = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
 _OFF = "0x800106ba"
-"""Its service does not run, by policy or because another product took over: nothing scans, nothing is to exclude."""
+"""Errors if Defender's service does not run, because of a policy or another product; no exclusion is needed then."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DefenderExclusion(Resource):
-    """What Microsoft Defender leaves alone. Where there is no Defender, there is nothing to do."""
+    """Exclusions of Microsoft Defender. Without Defender nothing is done."""
 
     type: t.ClassVar[str] = "DefenderExclusion"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})

@@ -20,7 +20,7 @@ from .file import check_acl, refuse_link
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Directory(Resource):
-    """A folder, made with its parents."""
+    """A folder, which is created with its parents."""
 
     type: t.ClassVar[str] = "Directory"
     builds_on = frozenset({"Directory"})
@@ -71,7 +71,7 @@ class Directory(Resource):
                 raise ResourceError(option, getattr(self, option), "wanted an acl with owner (O:) beside it")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Roles name the same folder with more or less care; what they forbid must not contradict."""
+        """Several roles may name the same folder; their access lists must not contradict each other."""
         for one, more in ((self, other), (other, self)):
             if one == type(self)(name=one.name) and more.state == "present":
                 return more
@@ -82,12 +82,12 @@ class Directory(Resource):
 
     @property
     def path(self) -> str:
-        """Its path, without a backslash at its end."""
+        """The path without a trailing backslash."""
         return self.name.replace("/", "\\").rstrip("\\")
 
     @property
     def _owned(self) -> bool:
-        """Whether the wanted list names an owner."""
+        """Whether the access list names an owner."""
         return sddl.owner(self.acl or "") is not None
 
     @property
@@ -104,7 +104,7 @@ class Directory(Resource):
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
-        # Of a folder whose content may be moved away, only that can disturb pods.
+        # If content may be moved away, only that can disturb pods.
         if change is None or self.move_aside == "nothing" or change.look_again or self.restarts:
             return change
         return dataclasses.replace(change, harmless=True)
@@ -126,7 +126,7 @@ class Directory(Resource):
         return self._close(self.acl, found, above, seen)
 
     def _close(self, acl: str, found: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results) -> Change | None:
-        """Owner and list of a folder that exists, then what is in it."""
+        """Plan the owner and the access list of an existing folder, then its content."""
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls = [*above]
@@ -150,20 +150,20 @@ class Directory(Resource):
 
     def _make(self, acl: str) -> tuple[Call, ...]:
         if self._owned:
-            # The module makes its own folder itself when it begins a batch. What others put there meanwhile is seen,
-            # and moved aside, by the next run.
+            # The module creates its own folder when it starts a batch. The next run moves aside what other users have
+            # put there in the meantime.
             own = self.path.casefold() == MODULE_FOLDER
             return (make_closed(self.name, acl, existing="set" if own else "empty"),)
         return make_directory(self.name), set_acl(self.name, acl)
 
     def _parents(self, seen: Results) -> t.Iterator[Call]:
-        """Closes those above that others could replace; the outermost first."""
+        """Restrict parent folders that other users could replace, the outermost first."""
         if not self.guard_parents:
             return
         for number, path in enumerate(ancestors(self.name)):
             item = self._seen(seen, path)
             if not item.get("exists"):
-                # Another resource may have made it by then.
+                # Another resource may have created it by then.
                 yield make_closed(path, SHARED, f"parent-{number}", existing="leave")
             elif sddl.others(str(item.get("sddl") or ""), sddl.REPLACE):
                 yield set_acl(path, SHARED, f"parent-{number}")
@@ -189,7 +189,7 @@ class Directory(Resource):
 
 
 MODULE_FOLDER = "c:\\programdata\\winkube"
-"""Below it invoke_calls.ps1 keeps the results of batches."""
+"""The folder in which invoke_calls.ps1 stores the results of batches."""
 _OF_WINDOWS = ("c:\\windows", "c:\\program files", "c:\\program files (x86)", "c:\\programdata", "c:\\users")
 
 
@@ -201,15 +201,15 @@ def closed(
     only_below: str = "",
     **properties: t.Any,
 ) -> list[dict[str, t.Any]]:
-    r"""Resources for folders in which only SYSTEM and administrators write.
+    r"""Return the resources of folders in which only SYSTEM and administrators can write.
 
-    Whole drives, Windows' own folders and what lies in C:\Windows and C:\Program Files stay as Windows has them.
+    Root folders of drives, Windows' own folders and everything in C:\Windows and C:\Program Files are not changed.
 
     Args:
         folders: Windows paths.
-        users: what all other users may do.
-        content: what of their content is not trusted; see `move_aside`.
-        only_below: elsewhere folders are only made: they may be shared with others.
+        users: rights of all other users.
+        content: which content is not trusted, see `move_aside`.
+        only_below: restrict only folders below this one; others may be shared, so they are only created.
         properties: further properties.
     """
     guard = {"acl": CLOSED if users == "none" else READABLE, "guard_parents": True, "move_aside": content}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine-wide environment variable, or entries of one that is a list of folders."""
+"""A machine-wide environment variable, or entries of a list such as PATH."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Environment(Resource):
                 raise ResourceError("path_entries", entry, 'wanted single folders, without ; or "')
 
     def joined(self, other: Environment) -> Environment | None:
-        """Entries of a list such as PATH come from several roles; planned apart, one would overwrite the other's."""
+        """Several roles add entries to lists such as PATH; separate plans would overwrite each other."""
         if not (self.path_entries and other.path_entries) or (self.state, self.windows) != (other.state, other.windows):
             return super().joined(other)
         entries = tuple(dict.fromkeys([*self.path_entries, *other.path_entries]))
@@ -68,7 +68,7 @@ class Environment(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         note: list[Json] = [managed_marks.question(self)] if self.managed else []
-        # A value that is to go where a note says so need not be known, and may be somebody else's secret.
+        # A value that is removed because of a record need not be read; it may be a secret of other software.
         value: list[Json] = [] if self.managed and self.state == "absent" else [{"path": KEY, "name": self.name}]
         values: list[Json] = [*value, *note]
         return (Call(id="value", command="@read-registry", parameters={"values": values}, on_error="continue"),)
@@ -102,7 +102,7 @@ class Environment(Resource):
 
 
 def with_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
-    """The list with the entries that it lacks at its end; what is there stays as it is."""
+    """Return the list with the missing entries appended; existing entries stay unchanged."""
     have = {_same(entry) for entry in (value or "").split(";")}
     added: list[str] = []
     for entry in entries:
@@ -116,7 +116,7 @@ def with_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
 
 
 def without_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
-    """The list without the entries; None where nothing is left."""
+    """Return the list without the entries, or None if nothing is left."""
     if value is None:
         return None
     unwanted = {_same(entry) for entry in entries}
@@ -125,5 +125,5 @@ def without_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
 
 
 def _same(entry: str) -> str:
-    """Entries that name the same folder have the same."""
+    """Return a key that is equal for entries that name the same folder."""
     return entry.strip().strip('"').rstrip("\\").casefold()

@@ -20,12 +20,12 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 MAX_BYTES = 512 * 1024
-"""A batch is below 1 MB; larger files are artifacts."""
+"""Maximum size, because a batch is limited to 1 MB; larger files must be artifacts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class File(Resource):
-    """A file with its content and access list, written beside its place and moved over it: nobody reads half of it."""
+    """A file with its content and access list; it is replaced atomically."""
 
     type: t.ClassVar[str] = "File"
     name: str = dataclasses.field(metadata={"help": "Its path on the node."})
@@ -63,7 +63,7 @@ class File(Resource):
             raise ResourceError("content", f"{len(data)} bytes", f"wanted at most {MAX_BYTES}; use an Artifact")
 
     def data(self) -> bytes | None:
-        """The wanted bytes; None: the content is not managed."""
+        """Desired content in bytes; None: the content is not managed."""
         if self.source_content_base64 is not None:
             try:
                 return base64.b64decode(re.sub(r"\s", "", self.source_content_base64), validate=True)
@@ -78,7 +78,7 @@ class File(Resource):
         return text.encode("utf-8")
 
     def observe(self) -> tuple[Call, ...]:
-        """Content comes back only to be shown as a difference: the hash decides."""
+        """Content is read only to show the difference; the hash decides."""
         show = self.content is not None and not self.no_log and not self.create_only
         parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
         parameters |= {"content": True} if show else {}
@@ -118,7 +118,7 @@ class File(Resource):
         old, new = found.get("content"), self._shown(data)
         hashes = {"sha256": str(found.get("sha256") or "").lower()}, {"sha256": hashlib.sha256(data).hexdigest()}
         if "content" not in new or old is None or old == new["content"]:
-            return hashes  # bytes that no text shows, such as a byte-order mark
+            return hashes  # bytes that are not visible as text, such as a byte order mark
         return {"content": old}, new
 
     def _write(self, data: bytes) -> Call:
@@ -133,22 +133,22 @@ class File(Resource):
 
 
 def same_hash(sha256: t.Any, data: bytes) -> bool:
-    """Whether a file's hash is that of these bytes."""
+    """Return whether a file has the hash of these bytes."""
     return str(sha256 or "").lower() == hashlib.sha256(data).hexdigest()
 
 
 def check_acl(acl: str | None) -> None:
-    """Refuses what is no access list."""
+    """Refuse a malformed access list."""
     if acl is not None and sddl.parse(acl) is None:
         raise ResourceError("acl", acl, "wanted SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")
 
 
 def refuse_link(title: str, found: t.Mapping[str, t.Any]) -> None:
-    """Refuses a path that leads elsewhere: content and access list would go there.
+    """Refuse a path with a junction or symbolic link, because content and access list would be set at its target.
 
     Args:
-        title: of the resource.
-        found: what @read-file says of the path, with its access list.
+        title: title of the resource.
+        found: the result of @read-file for the path, with its access list.
 
     Raises:
         ResourceError: there is a junction or symbolic link on the path.

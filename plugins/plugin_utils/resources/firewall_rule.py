@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A rule of Windows' firewall."""
+"""A rule of Windows Firewall."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Input, Json, Results
 
-# property → how Get- and New-NetFirewallRule (and the filters) name it
+# property → its name in Get- and New-NetFirewallRule and the filters
 _WORDS = {
     "display_name": "DisplayName",
     "description": "Description",
@@ -35,7 +35,7 @@ _NUMBERED = {"1": "ICMPv4", "6": "TCP", "17": "UDP", "58": "ICMPv6"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirewallRule(Resource):
-    """A rule of Windows' firewall. What is not given is what a new rule gets: any port, any address, any program."""
+    """A rule of Windows Firewall. Omitted properties have the defaults of a new rule: any port, address and program."""
 
     type: t.ClassVar[str] = "FirewallRule"
     name: str = dataclasses.field(metadata={"help": "The rule's unique name (not its display name)."})
@@ -121,10 +121,10 @@ class FirewallRule(Resource):
             found |= only(self, seen, "program")
         before = {key: _seen(key, found.get(_WORDS[key]), wanted[key]) for key in wanted}
         changed = {key: value for key, value in wanted.items() if before[key] != value}
-        if "group" in changed:  # -Group selects rules there; only a new rule can be given one
+        if "group" in changed:  # -Group selects rules there; a group can be given only to a new rule
             return update(self, before, wanted, [delete, self._write("New-NetFirewallRule", wanted)])
         if "local_ports" in changed or "remote_ports" in changed or "protocol" in changed:
-            # Ports are refused without their protocol.
+            # Ports are refused without a protocol.
             changed |= {key: wanted[key] for key in ("protocol", "local_ports", "remote_ports")}
         return update(self, before, wanted, [self._write("Set-NetFirewallRule", changed)])
 
@@ -139,7 +139,7 @@ class FirewallRule(Resource):
         parameters: dict[str, Json] = {"Name": self.name if command.startswith("New") else [self.name]}
         for key, value in values.items():
             word = "NewDisplayName" if key == "display_name" and command.startswith("Set") else _WORDS[key]
-            # -Enabled is an enumeration there, not a switch.
+            # -Enabled is an enumeration, not a switch.
             parameters[word] = ("True" if value else "False") if key == "enabled" else value
         if values.get("protocol") not in (None, "TCP", "UDP"):
             parameters = {key: value for key, value in parameters.items() if key not in ("LocalPort", "RemotePort")}
@@ -147,7 +147,7 @@ class FirewallRule(Resource):
 
 
 def _seen(key: str, value: t.Any, wanted: t.Any) -> t.Any:
-    """A seen value in the notation of the wanted one."""
+    """Return an observed value in the notation of the desired one."""
     if key == "enabled":
         return str(value).casefold() == "true"
     if key in _LISTS:
@@ -165,7 +165,7 @@ def _seen(key: str, value: t.Any, wanted: t.Any) -> t.Any:
 
 
 def _address(text: str) -> str:
-    """Windows writes a subnet back with its mask: 10.0.0.0/255.0.0.0 is 10.0.0.0/8."""
+    """Return a subnet in CIDR notation: Windows returns 10.0.0.0/255.0.0.0 for 10.0.0.0/8."""
     address, slash, mask = text.partition("/")
     if slash and "." in mask:
         bits = "".join(f"{int(part):08b}" for part in mask.split(".") if part.isdigit())

@@ -17,7 +17,7 @@ from ..wire.messages import Call, Json, Results
 
 PATH = "C:\\Windows\\System32\\drivers\\etc\\hosts"
 READ = 65536
-"""Bytes of the file that come back at most (docs/wire.md, @read-file)."""
+"""Maximum number of bytes that are read (docs/wire.md, @read-file)."""
 BEGIN, END = "# winkube.node: begin", "# winkube.node: end"
 _BLOCK = re.compile(rf"(?ms)^{BEGIN}\s*$.*?^{END}[^\n]*(?:\n|\Z)")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostsFile(Resource):
-    """Names that the machine resolves without DNS, in a block of the hosts file; other lines stay as they are."""
+    """Names that the machine resolves without DNS, in a block of the hosts file; other lines are not changed."""
 
     type: t.ClassVar[str] = "HostsFile"
     name: str = dataclasses.field(default="machine", metadata={"help": "A label of your own."})
@@ -53,12 +53,12 @@ class HostsFile(Resource):
         before = _entries(match[0] if match else "")
         if before == self.entries:
             return None
-        # Longer text comes back cut, and would be written so; other characters come back replaced.
+        # Longer text would be truncated, and other characters replaced, when the file is written back.
         if int(found.get("size") or 0) > READ:
             raise ResourceError(PATH, f"{found['size']} bytes", f"wanted a hosts file of at most {READ} bytes")
         if "\N{REPLACEMENT CHARACTER}" in text:
             raise ResourceError(PATH, "a file that is not UTF-8", "wanted a hosts file in ASCII or UTF-8")
-        # At the beginning: Windows takes the first line that has a name.
+        # At the beginning, because Windows uses the first line with a name.
         content = (self._block() + _BLOCK.sub("", text)).replace("\n", "\r\n")
         call = Call(id="write", command="@write-file", parameters={"path": PATH, "content": content}, select=())
         return update(self, {"entries": before}, {"entries": dict(self.entries)}, [call])
@@ -71,6 +71,6 @@ class HostsFile(Resource):
 
 
 def _entries(block: str) -> dict[str, str]:
-    """Addresses by name of a block as this resource writes it."""
+    """Return the addresses by name in a block of this resource."""
     pairs = [line.split() for line in block.splitlines() if not line.startswith("#")]
     return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}

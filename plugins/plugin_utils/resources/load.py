@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources from plain mappings, as YAML gives them: every value checked against the annotation of its property."""
+"""Load resources from plain mappings, and check every value against the annotation of its property."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _WINDOWS = ("2019", "2022", "23H2", "2025")
 
 
 def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
-    """Checks a list of resources as users write them.
+    """Load a user's list of resources.
 
     Args:
-        items: mappings with `type`, `name`, the properties of the type, and optionally `when` (false drops the item).
+        items: mappings with `type`, `name`, the properties of the type, and optionally `when` (false skips the item).
 
     Returns:
         The resources, in the order of the list.
 
     Raises:
-        ResourceError: the first thing that cannot be; its message is one line.
+        ResourceError: an item is not acceptable; the message is one line.
     """
     given: object = items
     if isinstance(given, (str, bytes)) or not isinstance(given, t.Sequence):
@@ -62,7 +62,7 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
 
 @functools.cache
 def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
-    """The properties of a resource type (or of a nested mapping): its own first, then those that every resource has."""
+    """Return the properties of a resource type (or nested mapping): its own first, then those of all resources."""
     fields = {field.name: field for field in dataclasses.fields(type_)}
     common = {field.name for field in dataclasses.fields(Resource)} if issubclass(type_, Resource) else set()
     own = {name: field for name, field in fields.items() if name not in common}
@@ -72,7 +72,7 @@ def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
 
 @functools.cache
 def property_types(type_: type[t.Any]) -> t.Mapping[str, t.Any]:
-    """The resolved annotations of a dataclass."""
+    """Return the resolved annotations of a dataclass."""
     return t.get_type_hints(type_)
 
 
@@ -101,7 +101,7 @@ def _load_item(item: t.Any, where: str) -> Resource | None:
 
 
 def _without_value(problem: ResourceError) -> str:
-    """What would be accepted, unless the text could quote a hidden value."""
+    """Return what would be accepted, unless the text could contain a hidden value."""
     return problem.accepted if str(problem.value) not in problem.accepted else "see the documentation of this property"
 
 
@@ -112,7 +112,7 @@ def _check_windows(versions: tuple[str, ...], where: str) -> None:
 
 
 def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str) -> object:
-    known = t.cast("t.Hashable", type_)  # mypy does not see that a type is
+    known = t.cast("t.Hashable", type_)  # mypy does not recognise a type as hashable
     fields, hints = properties(known), property_types(known)
     loaded: dict[str, t.Any] = {}
     for key, value in values.items():
@@ -132,7 +132,7 @@ def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
             raise ResourceError(f"{where}.{key}", None, f"it is missing; {describe(hints[key])} is wanted")
     try:
         return t.cast("object", type_(**loaded))
-    except ResourceError as problem:  # what depends on several properties: the type's own __post_init__
+    except ResourceError as problem:  # __post_init__ of the type checks combinations of properties
         raise ResourceError(f"{where}.{problem.where}", _short(problem.value), problem.accepted) from None
 
 
@@ -141,10 +141,10 @@ def _has_default(field: dataclasses.Field[t.Any]) -> bool:
 
 
 def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
-    """A value as YAML and Jinja give it, as the annotation wants it.
+    """Convert a value from YAML or Jinja to the type of its annotation.
 
     Raises:
-        ResourceError: it is none.
+        ResourceError: the value has another type.
     """
     origin = t.get_origin(annotation)
     if annotation is t.Any:
@@ -155,7 +155,7 @@ def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
         return _literal(value, t.get_args(annotation), where)
     if origin is tuple:
         inner = t.get_args(annotation)[0]
-        # Like Ansible, a single value stands for a list of one.
+        # As in Ansible, a single value is accepted as a list with one item.
         items = value if isinstance(value, t.Sequence) and not isinstance(value, (str, bytes)) else [value]
         return tuple(convert(item, inner, f"{where}[{index}]") for index, item in enumerate(items))
     if origin is not None and issubclass(origin, t.Mapping):
@@ -258,7 +258,7 @@ _SCALARS: t.Mapping[t.Any, t.Callable[[t.Any, str], t.Any]] = types.MappingProxy
 
 
 def describe(annotation: t.Any) -> str:
-    """What an annotation accepts, for people."""
+    """Return what an annotation accepts, as text for messages."""
     origin, arguments = t.get_origin(annotation), t.get_args(annotation)
     if annotation is t.Any:
         return "any value"
@@ -284,7 +284,7 @@ def _one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> st
 
 
 def _short(value: t.Any) -> t.Any:
-    """A value as it may be quoted in a message of one line."""
+    """Return a value as text for a message of one line."""
     if value is None or isinstance(value, (bool, int, float)):
         return value if abs(value or 0) < 10**40 else "a huge number"
     if isinstance(value, str):
@@ -293,11 +293,11 @@ def _short(value: t.Any) -> t.Any:
 
 
 def _short_text(text: str) -> str:
-    """A name as part of a place, on one line."""
+    """Return a name as a part of a place, on one line."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])
 
 
-# Ansible's main process imports this before it forks its workers: they share what is known by then.
+# Ansible's main process imports this module before it forks workers, which then share these caches.
 for _type in TYPES.values():
     properties(_type)
     property_types(_type)

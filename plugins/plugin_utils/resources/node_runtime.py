@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which container runtime a node's kubelet works with: chosen before the join, kept after it."""
+"""The container runtime of a node's kubelet, which cannot change after the join."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
 KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
-"""kubeadm writes it when a machine joins, and `kubeadm reset` removes it."""
+"""kubeadm creates it when a machine joins, and `kubeadm reset` removes it."""
 _DROPIN = "C:\\etc\\kubernetes\\kubelet.conf.d\\50-windows.conf"
 _CONFIG = "C:\\var\\lib\\kubelet\\config.yaml"
 _SERVICE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
@@ -31,10 +31,10 @@ _SETTING = re.compile(r"^\s*containerRuntimeEndpoint:\s*[\"']?([^\s\"'#]+)", re.
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeRuntime(Resource):
-    """The container runtime of the node's kubelet. It changes nothing: it refuses to switch a node that has joined.
+    """The container runtime of the node's kubelet. It changes nothing, but refuses to switch a joined node.
 
-    Pods, container images and the network belong to a runtime and do not move to another one; a node that switched
-    would lose them at once, without a drain. A machine that has not joined, or that was reset, may switch.
+    Pods, container images and the network belong to a runtime and do not move to another one: a switch would remove
+    them at once, without a drain. A machine that has not joined, or that was reset, may switch.
     """
 
     type: t.ClassVar[str] = "NodeRuntime"
@@ -70,7 +70,7 @@ class NodeRuntime(Resource):
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Never a change.
+        """Return no change.
 
         Raises:
             ResourceError: the node has joined with another runtime.
@@ -89,9 +89,9 @@ class NodeRuntime(Resource):
         )
 
     def _endpoint(self, seen: Results) -> str:
-        """What the kubelet connects to: its flags come before its drop-in, that before its configuration.
+        """Return the kubelet's endpoint: flags override the drop-in, which overrides the configuration.
 
-        Without any of them it is containerd's pipe (kubernetes cmd/kubelet/app/options, defaults for Windows).
+        The default is containerd's pipe (kubernetes cmd/kubelet/app/options, defaults for Windows).
         """
         line = str(only(self, seen, "service").get("value") or "")
         for word in reversed(command_line.split(line)):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where Windows pages to."""
+"""The page files of Windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..wire.messages import Call, Input, Json, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Paging:
-    """One page file."""
+    """A page file."""
 
     path: str = dataclasses.field(metadata={"help": "Its path, such as `D:\\pagefile.sys`."})
     initial_mb: int = dataclasses.field(default=0, metadata={"help": "Size at first; 0: Windows decides."})
@@ -33,7 +33,7 @@ class Paging:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PageFile(Resource):
-    """Where Windows pages to. A change takes effect at the next reboot."""
+    """The page files of Windows. A change takes effect at the next reboot."""
 
     type: t.ClassVar[str] = "PageFile"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
@@ -91,7 +91,7 @@ class PageFile(Resource):
             id="files", command="Get-CimInstance", parameters={"ClassName": "Win32_PageFileSetting"}, select=("Name",)
         )
         wanted = {file.path.casefold() for file in self.files}
-        # Where Windows chose until now, it leaves the page files that it had: nobody knows them yet.
+        # If Windows managed the page files until now, they stay, and are not known yet.
         kept = {} if automatic else {path: sizes for path, sizes in found.items() if path in wanted}
         for index, path in enumerate(path for path in found if path not in kept and not automatic):
             unwanted = Input(calls=("files",), where={"Name": path})
@@ -102,7 +102,7 @@ class PageFile(Resource):
             sizes = (file.initial_mb, file.maximum_mb)
             properties: dict[str, Json] = {"InitialSize": sizes[0], "MaximumSize": sizes[1]}
             if file.path.casefold() not in kept:
-                # The sizes are refused while it is made.
+                # The sizes cannot be given when it is created.
                 parameters: dict[str, Json] = {"ClassName": "Win32_PageFileSetting", "Property": {"Name": file.path}}
                 yield Call(id=f"make-{index}", command="New-CimInstance", parameters=parameters, select=())
                 yield _set(f"size-{index}", f"make-{index}", properties)
@@ -113,7 +113,7 @@ class PageFile(Resource):
 def _set(
     call_id: str, source: str, properties: t.Mapping[str, Json], where: t.Mapping[str, Json] | None = None
 ) -> Call:
-    """Changes properties of the objects that an earlier call returned."""
+    """Return the call that changes properties of objects from an earlier call."""
     return Call(
         id=call_id,
         command="Set-CimInstance",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A registry value, or a whole key."""
+"""A registry value, or a key."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Registry(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         wanted = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})
-        # Of a key, only whether it exists: its values may be many.
+        # For a key, read only whether it exists, because it may have many values.
         select = ("key_exists",) if self.value_name is None else ("exists", "key_exists", "value", "kind")
         return (
             Call(

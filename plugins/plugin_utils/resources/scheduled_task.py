@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A task of Windows' task scheduler."""
+"""A task of the Windows Task Scheduler."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SYSTEM = frozenset({"system", "nt authority\\system", "s-1-5-18", "localsystem"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trigger:
-    """When a task runs."""
+    """A trigger of a task."""
 
     on: t.Literal["startup", "logon", "daily", "weekly", "once"] = dataclasses.field(metadata={"help": "The occasion."})
     at: str | None = dataclasses.field(
@@ -51,11 +51,11 @@ class Trigger:
 
     @property
     def words(self) -> str:
-        """For people and for comparison: `daily 03:30`, `weekly 03:30 Monday Friday`, `startup`."""
+        """Return the trigger as text: `daily 03:30`, `weekly 03:30 Monday Friday`, `startup`."""
         return " ".join([self.on, *([self.at[:16]] if self.at else []), *(day for day in _DAYS if day in self.days)])
 
     def parameters(self) -> dict[str, Json]:
-        """Of New-ScheduledTaskTrigger."""
+        """Return the parameters of New-ScheduledTaskTrigger."""
         switch = {"startup": "AtStartup", "logon": "AtLogOn", "daily": "Daily", "weekly": "Weekly", "once": "Once"}
         parameters: dict[str, Json] = {switch[self.on]: True}
         if self.at:
@@ -67,7 +67,7 @@ class Trigger:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScheduledTask(Resource):
-    """A task of Windows' task scheduler: one program, run by an account that needs no password."""
+    """A task of the Windows Task Scheduler: one program, run by an account that needs no password."""
 
     type: t.ClassVar[str] = "ScheduledTask"
     name: str = dataclasses.field(metadata={"help": "Its name, with its folder if it has one: `\\winkube\\clean-up`."})
@@ -177,7 +177,7 @@ class ScheduledTask(Resource):
         }
 
     def _register(self) -> t.Iterator[Call]:
-        """A call takes objects of one kind from earlier ones: the triggers and settings follow the registration."""
+        """Yield the calls. Triggers and settings come after the registration: a call takes one kind of object."""
         action: dict[str, Json] = {"Execute": self.execute}
         action |= {"Argument": self.arguments} if self.arguments else {}
         action |= {"WorkingDirectory": self.working_directory} if self.working_directory else {}
@@ -207,7 +207,7 @@ class ScheduledTask(Resource):
 
 
 def _one(value: t.Any) -> t.Any:
-    """The one value of a property that is enumerated over a list of actions."""
+    """Return the only value of a property that was enumerated over a list of actions."""
     if isinstance(value, (list, tuple)):
         return value[0] if len(value) == 1 else ", ".join(map(str, value)) or None
     return value
@@ -222,13 +222,13 @@ def _account(name: str) -> str:
 
 
 def _limit(minutes: int) -> str:
-    """A TimeSpan as PowerShell reads and writes it."""
+    """Return a TimeSpan in PowerShell's notation."""
     days, rest = divmod(minutes, 24 * 60)
     return f"{days}.{rest // 60:02}:{rest % 60:02}:00" if days else f"{rest // 60:02}:{rest % 60:02}:00"
 
 
 def _minutes(text: str) -> float | None:
-    """Minutes of a TimeSpan (`3.00:00:00`) or, as the scheduler keeps it, of an ISO 8601 duration (`P3D`, `PT72H`)."""
+    """Return the minutes of a TimeSpan (`3.00:00:00`) or of an ISO 8601 duration (`P3D`, `PT72H`)."""
     iso = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", text)
     span = re.fullmatch(r"(?:(\d+)\.)?(\d+):(\d+):(\d+)", text)
     match = iso or span
@@ -239,7 +239,7 @@ def _minutes(text: str) -> float | None:
 
 
 def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
-    """Triggers in the words of `Trigger.words`; a trigger without a time is missing from that list: order has to do."""
+    """Return triggers as `Trigger.words` does; the list omits triggers without a time, so order decides."""
     kinds = [_CLASSES.get(str(name), str(name)) for name in _many(task.get("Triggers.CimClass.CimClassName"))]
     starts = iter(str(start) for start in _many(task.get("Triggers.StartBoundary")))
     masks = iter(_many(task.get("Triggers.DaysOfWeek")))

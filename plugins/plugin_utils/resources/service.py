@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A Windows service: its definition and whether it runs."""
+"""A Windows service: its definition and its state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..wire.messages import Call, Input, Json, Results
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
 _START = {0: "boot", 1: "system", 2: "auto", 3: "demand", 4: "disabled"}
 _NEEDS_RESTART = frozenset({"command_line", "environment", "account"})
-"""A running process keeps these as they were when it started."""
+"""Properties that a running process reads only at its start."""
 _RUNS = frozenset({"Running", "StartPending", "ContinuePending", "PausePending", "Paused"})
 
 
@@ -125,7 +125,7 @@ class Service(Resource):
 
     @property
     def private(self) -> bool:
-        """A proxy's password may be in its environment, though nothing of it is wanted any more."""
+        """Its environment may contain a proxy password, even one that is going to be removed."""
         return self.no_log or self.environment is not None
 
     def observe(self) -> tuple[Call, ...]:
@@ -189,13 +189,13 @@ class Service(Resource):
         return update(self, before, after, calls)
 
     def _status(self, seen: Results) -> str | None:
-        """The service manager's word for whether it runs; None: no such service."""
+        """Return the status from the service control manager; None: no such service."""
         if is_missing(seen.get("service")):
             return None
         return str(only(self, seen, "service").get("Status"))
 
     def _wanted(self, seen: Results) -> dict[str, t.Any]:
-        """The managed properties, in the notation of `_found`."""
+        """Return the managed properties, in the notation of `_found`."""
         wanted = {
             "command_line": None if self.path is None else self._command_line(seen),
             "start_mode": self.start_mode,
@@ -274,12 +274,12 @@ class Service(Resource):
         return remove(self, {"state": state}, [*([stop] if state == "running" else []), delete])
 
     def _define(self, verb: str, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> t.Iterator[Call]:
-        """The calls that write the changed part of the definition."""
+        """Yield the calls that write the changed part of the definition."""
         options = self._sc_options(after, changed)
         if verb == "create":
             options = ["type=", "own", "error=", "normal", *options]
         if options:
-            # 1072: a service of this name was deleted and somebody still holds it open; that passes.
+            # 1072: a service of this name was deleted but is still open, which is temporary.
             retries = 5 if verb == "create" else 0
             arguments = (verb, self.name, *options)
             yield Call(id=verb, command="sc.exe", arguments=arguments, retries=retries, delay=2, secret=self.no_log)
@@ -300,7 +300,7 @@ class Service(Resource):
                 yield remove_value("environment", self.key, "Environment")
 
     def _sc_options(self, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> list[str]:
-        """sc.exe reads a name with its equals sign, and the value, as two arguments."""
+        """Return options of sc.exe, which expects a name with its equals sign and the value as two arguments."""
         words = {
             "command_line": ("binpath=", after.get("command_line")),
             "start_mode": ("start=", after.get("start_mode")),
@@ -328,7 +328,7 @@ class Service(Resource):
             )
         elif not runs and self.state == "running":
             if status == "StopPending":
-                # Start-Service refuses a service that is still stopping.
+                # Start-Service fails while the service is stopping.
                 yield Call(
                     id="stopped",
                     command="Get-Service",
@@ -350,12 +350,12 @@ class Service(Resource):
 
 
 def _shown(word: str) -> str:
-    """A word of a file on the node, as it may be printed."""
+    """Return a word of a file on the node, safe to print."""
     return "".join(letter for letter in word if letter.isprintable())[:200]
 
 
 def running(calls: tuple[str, ...]) -> Input:
-    """The names of the services that earlier Get-Service calls found running."""
+    """Return an input with the names of services that earlier Get-Service calls found running."""
     return Input(calls=calls, where={"Status": "Running"}, parameter="Name", property="Name")
 
 
@@ -365,7 +365,7 @@ def _same_line(one: str, other: str) -> bool:
 
 
 def _in_words_of(wanted: t.Iterable[str], found: t.Iterable[str]) -> list[str]:
-    """Service names sorted, in the notation of those that are wanted: case makes no difference."""
+    """Return sorted service names, spelled like the desired ones; case is ignored."""
     spelling = {name.casefold(): name for name in wanted}
     return sorted((spelling.get(str(name).casefold(), str(name)) for name in found), key=str.casefold)
 

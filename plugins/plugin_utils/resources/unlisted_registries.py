@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""No settings of registries that were listed once and are no longer: they may hold credentials."""
+"""Remove settings of registries that are no longer listed, because they may contain credentials."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Input, Json, Results
 
 NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
-"""Holds a value for each folder, by its path: the names of those below it that were listed last."""
+"""Registry key with a value for each folder: the names of the last listed registries."""
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnlistedRegistries(Resource):
-    """Folders of registries that a former list had, and this one has not: they are removed with all in them.
+    """Removes the folders of registries that an earlier list had and the present one does not.
 
-    What was in no list stays. It comes before the files of the list, so that nothing is written without being noted.
+    Other folders stay. This resource precedes the files of the list, so that everything is recorded before it is
+    written.
     """
 
     type: t.ClassVar[str] = "UnlistedRegistries"
@@ -42,7 +43,7 @@ class UnlistedRegistries(Resource):
 
     @property
     def folder(self) -> str:
-        """The folder, without a backslash at its end."""
+        """The folder without a trailing backslash."""
         return self.name.rstrip("\\/")
 
     def observe(self) -> tuple[Call, ...]:
@@ -51,7 +52,7 @@ class UnlistedRegistries(Resource):
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         told = only(self, seen, "noted").get("value")
-        # Whatever else is in the note: only names of folders are removed.
+        # Only names of folders are removed, whatever else the record contains.
         noted = {
             name
             for name in (told if isinstance(told, list) else [told])
@@ -67,7 +68,8 @@ class UnlistedRegistries(Resource):
         return update(self, {"listed": sorted(noted)}, {"listed": sorted(set(self.keep))}, calls)
 
     def _remove(self, names: t.Sequence[str]) -> t.Iterator[Call]:
-        # Whole: an empty folder would hide `_default` from containerd (core/remotes/docker/config: HostDirFromRoot).
+        # Remove the whole folder: an empty one would hide `_default` from containerd (core/remotes/docker/config:
+        # HostDirFromRoot).
         paths: list[Json] = [f"{self.folder}\\{name}" for name in names]
         yield Call(id="look", command="@read-file", parameters={"paths": paths}, select=("path", "exists"))
         yield Call(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""No container images but those that somebody wants or uses."""
+"""Remove container images that are neither listed nor used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .container_image import InStore
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnusedContainerImages(InStore):
-    """Container images that are in nobody's list, that no container uses, and that are not pinned: they are removed."""
+    """Removes container images that are not listed, not pinned, and not used by a container."""
 
     type: t.ClassVar[str] = "UnusedContainerImages"
     independent: t.ClassVar[bool] = True

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where the node's clock gets its time from."""
+"""The time sources of the node's clock."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
 _TYPES = {"manual": "NTP", "domain": "NT5DS", "all": "AllSync"}
 _FLAGS = {"manual": "MANUAL", "domain": "DOMHIER", "all": "MANUAL,DOMHIER"}
 _CLIENT = "0x8"
-"""How a peer is asked: as a client."""
+"""Flag of a peer: client mode."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class W32Time(Resource):
-    """Where the node's clock gets its time from."""
+    """The time sources of the node's clock."""
 
     type: t.ClassVar[str] = "W32Time"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
@@ -64,7 +64,7 @@ class W32Time(Resource):
 
     def _configure(self) -> t.Iterator[Call]:
         service: dict[str, Json] = {"Name": ["W32Time"]}
-        # A server that is in no domain does not run it; /update talks to it.
+        # Servers outside of a domain do not run the service, but /update needs it.
         yield Call(id="start", command="Start-Service", parameters=service, select=())
         peers = [f"/manualpeerlist:{' '.join(_peers(self.peers))}"] if self.peers else []
         arguments = ("/config", *peers, f"/syncfromflags:{_FLAGS[self.sync_type]}", "/update")
@@ -73,6 +73,6 @@ class W32Time(Resource):
 
 
 def _peers(peers: t.Iterable[str]) -> list[str]:
-    """Peers with their flags, in an order of their own."""
+    """Return peers with their flags in a fixed order."""
     pairs = (peer.strip().lower().partition(",") for peer in peers)
     return sorted(f"{host},{flags or _CLIENT}" for host, dummy, flags in pairs)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The proxy of Windows' own services (WinHTTP)."""
+"""The proxy of Windows services (WinHTTP)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESET = Call(id="reset", command="netsh.exe", arguments=("winhttp", "reset", "p
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WinHttpProxy(Resource):
-    """The proxy of Windows' own services (WinHTTP), such as Windows Update."""
+    """The proxy of Windows services (WinHTTP), such as Windows Update."""
 
     type: t.ClassVar[str] = "WinHttpProxy"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
@@ -90,13 +90,13 @@ class WinHttpProxy(Resource):
 
 
 def server(proxy: str) -> str:
-    """`host:port` from a URL; what is no URL stays."""
+    """Return `host:port` of a URL; other text is returned unchanged."""
     bare = re.sub(r"^[A-Za-z]+://", "", proxy.strip())
     return bare.rpartition("@")[2].rstrip("/")
 
 
 def patterns(entry: str) -> list[str]:
-    """WinHTTP's patterns for an entry of no_proxy: domains with an asterisk, networks by their leading octets."""
+    """Return WinHTTP's patterns for an entry of no_proxy: domains with an asterisk, networks as leading octets."""
     if entry.startswith("."):
         return [f"*{entry}"]
     if "/" not in entry:
@@ -117,7 +117,7 @@ def patterns(entry: str) -> list[str]:
 
 
 def shown(text: str) -> tuple[str | None, list[str]]:
-    """Proxy and bypass list as `netsh winhttp show proxy` prints them, in whatever language: two lines with a colon."""
+    """Return proxy and bypass list of `netsh winhttp show proxy`: in every language two lines with a colon."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:
         return None, []

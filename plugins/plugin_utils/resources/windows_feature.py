@@ -16,7 +16,7 @@ from ..wire.messages import Call, Json, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowsFeature(Resource):
-    """A role or feature of Windows Server. Reboots where Windows says that it must."""
+    """A role or feature of Windows Server. The node reboots if Windows requires it."""
 
     type: t.ClassVar[str] = "WindowsFeature"
     name: str = dataclasses.field(metadata={"help": "The feature's name, such as `Containers` or `Hyper-V`."})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How Windows Update behaves, by policy."""
+"""Policies of Windows Update."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Value = tuple[str, str, "str | int | None"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowsUpdateSettings(Resource):
-    """How Windows Update behaves, by policy. Only what is given is managed."""
+    """Policies of Windows Update. Only the given ones are managed."""
 
     type: t.ClassVar[str] = "WindowsUpdateSettings"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
@@ -52,7 +52,7 @@ class WindowsUpdateSettings(Resource):
             raise ResourceError("wsus_server", self.wsus_server, "wanted a URL of http or https")
 
     def _values(self) -> dict[str, _Value]:
-        """Managed setting → key, value's name, wanted data (None: no such value)."""
+        """Return key, value name and desired data (None: no such value) by managed setting."""
         values: dict[str, _Value] = {}
         if self.automatic_updates is not None:
             values["no_auto_update"] = (AU, "NoAutoUpdate", int(self.automatic_updates == "disabled"))

@@ -37,8 +37,6 @@ from ansible.template import trust_as_template
 from ansible.utils.vars import load_options_vars
 from ansible.vars.manager import VariableManager
 
-from ansible_collections.winkube.node.plugins.plugin_utils.actions import node_action
-
 ROOT = Path(__file__).resolve().parents[3]
 REAL = {"add_host", "assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec"}
 """Modules of ansible.builtin that run as they are: they only change what the run knows."""
@@ -138,8 +136,6 @@ def run(rehearsal: Rehearsal, listener: Listener, folder: Path) -> int:
         patch.setattr(task_executor.TaskExecutor, "_get_action_handler_with_module_context", chooser)
         resources = plugins.lookup_loader.get("winkube.node.node_resources", class_only=True)
         patch.setattr(resources, "run", _resources)
-        # They do so in processes of their own, in which nobody would see which files they read.
-        patch.setattr(node_action, "run_forked", lambda _slots, compute: compute())
         patch.setattr(jinja2.Environment, "compile", _compile)
         # Ansible copies the files of roles whenever they are imported: texts need no copies.
         patch.setitem(copy._deepcopy_dispatch, _datatag._AnsibleTaggedStr, lambda text, _memo: text)
