@@ -180,11 +180,3 @@ def test_a_link_that_breaks_for_good_is_no_failure_of_the_node(monkeypatch: pyte
 def test_an_action_without_work_is_no_action() -> None:
     with pytest.raises(NotImplementedError):
         run(types.SimpleNamespace(ActionModule=NodeAction), {}, {"inventory_hostname": "n"})
-
-
-@pytest.mark.parametrize(
-    ("value", "may_be"),
-    [("a", False), ("{{ a }}", True), (1, False), (1.5, False), (True, False), (None, False), ([], True), ({}, True)],
-)
-def test_what_may_be_a_template_is_templated_aside(value: object, may_be: bool) -> None:
-    assert node_action._may_be_template(value) is may_be
