@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import B
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts.server import ArtifactServer
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 
 WINDOWS = ("2022", "2025")
 ARTIFACTS = {"crictl": "1.37.0", "cni-plugins": "1.9.0"}

@@ -12,7 +12,7 @@ from integration.actions import connect, run_action
 from integration.networks import free_network
 
 from simulator.fleet import Fleet
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings

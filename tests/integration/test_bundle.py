@@ -26,9 +26,9 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import B
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.input import read_patches
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
-from simulator.kubernetes_node import oci
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.images.upstream import Blobs
+from simulator.kubernetes_node.registry.server import Registry
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle")]
 

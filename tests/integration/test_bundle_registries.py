@@ -18,9 +18,9 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle import content
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
-from simulator.kubernetes_node import oci
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.images.upstream import Blobs
+from simulator.kubernetes_node.registry.server import Registry
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_registries")]
 

@@ -32,7 +32,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving import
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("bundle")]
 

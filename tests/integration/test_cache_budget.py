@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cach
 from ansible_collections.winkube.node.plugins.plugin_utils.container_images import listing
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from simulator.artifacts import ArtifactServer
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cache_budget")]

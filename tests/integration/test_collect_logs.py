@@ -22,7 +22,7 @@ from integration.states import state_of
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import collection
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
 from simulator.fleet import Fleet
-from simulator.kubernetes_node import hns_fixtures as fixtures
+from simulator.kubernetes_node.hns import fixtures
 from simulator.machine import faults
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings

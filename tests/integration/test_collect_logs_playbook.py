@@ -9,7 +9,7 @@ from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, link_variables
 
 from simulator.artifacts.archives import tar_gz
-from simulator.kubernetes_node import hns_fixtures as fixtures
+from simulator.kubernetes_node.hns import fixtures
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("collect_logs_playbook")]
 

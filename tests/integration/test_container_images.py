@@ -16,11 +16,11 @@ from integration.actions import spare_time_not_memory
 from integration.imaging import CERTS, HOSTS, PAUSE, Machines, converge, ctr, mirrors, names, put, statuses
 
 from simulator.artifacts.certificates import PrivateCA
-from simulator.kubernetes_node import image_gc
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.runtime import PodConfig, connect
-from simulator.kubernetes_node.shims import Command
-from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.kubernetes_node.containerd.runtime import PodConfig, connect
+from simulator.kubernetes_node.cri.shims import Command
+from simulator.kubernetes_node.images.upstream import Blobs
+from simulator.kubernetes_node.kubelet import image_gc
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images")]

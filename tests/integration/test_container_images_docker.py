@@ -15,16 +15,16 @@ from integration.imaging import CERTS, Machines, converge, put, statuses
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.image_cache import PAUSE_DOCKERFILE
-from simulator.kubernetes_node import docker_fixtures, dockerd
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.kubernetes_node.docker import dockerd, fixtures
+from simulator.kubernetes_node.images.upstream import Blobs
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images")]
 
 SECRET = "s3cret-pa$$word"
-DOCKER = docker_fixtures.FOLDER
+DOCKER = fixtures.FOLDER
 DOCKERFILE = """ARG BASE
 ARG PAUSE
 FROM ${PAUSE} AS upstream
@@ -63,7 +63,7 @@ def docker_machine(machines: Machines, registry: Registry, version: str = "28.5.
     machine = machines.bare()
     daemon = {"insecure-registries": [f"127.0.0.1:{registry.port}"]}
     put(machine, r"C:\ProgramData\docker\config\daemon.json", json.dumps(daemon).encode())
-    docker_fixtures.install(machine, version)
+    fixtures.install(machine, version)
     return machine
 
 
@@ -113,7 +113,7 @@ def test_credentials_reach_docker_by_a_file(machines: Machines) -> None:
         host = f"127.0.0.1:{registry.port}"
         blobs.add(f"{host}/private:1", ["2022"])
         put(machine, r"C:\ProgramData\docker\config\daemon.json", json.dumps({"insecure-registries": [host]}).encode())
-        docker_fixtures.install(machine)
+        fixtures.install(machine)
         given: dict[str, Any] = {"runtime": "docker", "docker": rf"{DOCKER}\docker.exe"}
         refused = converge(machine, [f"{host}/private:1"], retries=0, **given)
         assert "the registry wants other credentials" in refused["msg"]

@@ -10,8 +10,8 @@ import pytest
 from integration.actions import spare_time_not_memory
 from integration.imaging import PAUSE, Machines, converge, ctr, names, statuses
 
-from simulator.kubernetes_node.registry_real import RealRegistry, unavailable
-from simulator.kubernetes_node.upstream_images import BUILDS, Blobs
+from simulator.kubernetes_node.images.upstream import BUILDS, Blobs
+from simulator.kubernetes_node.registry.real import RealRegistry, unavailable
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("real_registry")]
 

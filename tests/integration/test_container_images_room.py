@@ -14,10 +14,10 @@ from integration.actions import spare_time_not_memory
 from integration.imaging import CERTS, Machines, converge, ctr, mirrors, names, put, statuses
 
 from simulator.artifacts.archives import tar_gz
-from simulator.kubernetes_node import oci
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.unpacking import SIZE
-from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.images.unpacking import SIZE
+from simulator.kubernetes_node.images.upstream import Blobs
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images_room")]

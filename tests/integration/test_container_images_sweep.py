@@ -17,8 +17,8 @@ from integration.actions import spare_time_not_memory
 from integration.imaging import Machines, converge, ctr, mirrors, statuses
 from integration.sweeps import Sweeps, is_full
 
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.kubernetes_node.images.upstream import Blobs
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images_sweep")]

@@ -13,8 +13,10 @@ from integration.actions import connect, run_action
 from integration.networks import free_network
 
 from simulator.fleet import Fleet
-from simulator.kubernetes_node import docker_fixtures, hns, shims
-from simulator.kubernetes_node import hns_fixtures as fixtures
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.cri import shims
+from simulator.kubernetes_node.docker import fixtures as docker_fixtures
+from simulator.kubernetes_node.hns import fixtures
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 

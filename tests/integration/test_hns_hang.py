@@ -18,9 +18,10 @@ from integration.patching import no_pauses
 
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import services
 from simulator.fleet import Fleet
-from simulator.kubernetes_node import hns, shims
-from simulator.kubernetes_node import hns_fixtures as fixtures
-from simulator.kubernetes_node.shims import Sandbox
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.cri import shims
+from simulator.kubernetes_node.cri.shims import Sandbox
+from simulator.kubernetes_node.hns import fixtures
 from simulator.machine.faults import set_fault as inject
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings

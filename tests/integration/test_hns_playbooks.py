@@ -11,8 +11,9 @@ import pytest
 from integration.conftest import SiteFactory
 from integration.playbooks import Site
 
-from simulator.kubernetes_node import docker_fixtures, hns
-from simulator.kubernetes_node import hns_fixtures as fixtures
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.docker import fixtures as docker_fixtures
+from simulator.kubernetes_node.hns import fixtures
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns_playbooks")]
 

@@ -22,8 +22,8 @@ from integration.sweeps import Sweeps
 
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns
-from simulator.kubernetes_node import hns_fixtures as fixtures
-from simulator.kubernetes_node.hns_fixtures import Scene
+from simulator.kubernetes_node.hns import fixtures
+from simulator.kubernetes_node.hns.fixtures import Scene
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault

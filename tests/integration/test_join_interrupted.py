@@ -22,7 +22,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_j
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.cluster import Cluster, start_cluster
-from simulator.kubernetes_node.bootstrap import usable
+from simulator.kubernetes_node.kubelet.bootstrap import usable
 from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import ProcessEndedError

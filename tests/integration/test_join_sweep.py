@@ -23,7 +23,7 @@ from integration.playbooks import Site, describe
 from integration.sweeps import Sweeps
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
-from simulator.kubernetes_node import kubeadm_real
+from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.machine.machine import Machine
 from simulator.transport.faults import Fault
 from simulator.world import World

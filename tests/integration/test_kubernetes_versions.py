@@ -15,7 +15,7 @@ from integration.actions import connect, run_action
 from integration.conftest import SiteFactory
 from integration.playbooks import cluster_nodes, node_name
 
-from simulator.kubernetes_node import kubeadm_real
+from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 
 pytestmark = pytest.mark.integration
 

@@ -20,9 +20,10 @@ from integration.memory import AVAILABLE, measure
 from integration.playbooks import PlayRun, Site, cluster_api
 from kubernetes import client
 
-from simulator.kubernetes_node import cni, shims
-from simulator.kubernetes_node.hns_objects import DETACHED
-from simulator.kubernetes_node.hns_store import Store
+from simulator.kubernetes_node.cni import plugins as cni
+from simulator.kubernetes_node.cri import shims
+from simulator.kubernetes_node.hns.objects import DETACHED
+from simulator.kubernetes_node.hns.service import Store
 from simulator.machine import faults
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("patch_nodes")]

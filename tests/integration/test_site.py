@@ -31,7 +31,8 @@ from kubernetes import client
 
 from simulator.cluster.memory.api import Api
 from simulator.cluster.memory.requests import Request, Response
-from simulator.kubernetes_node import containerd_config, kubeadm_real
+from simulator.kubernetes_node.containerd import config as containerd_config
+from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 
 pytestmark = pytest.mark.integration
 

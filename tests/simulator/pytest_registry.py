@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulator.kubernetes_node.registry_real import RealRegistry, unavailable
+from simulator.kubernetes_node.registry.real import RealRegistry, unavailable
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from typing import Any
 from simulator.artifacts.server import ArtifactServer
 from simulator.cluster.cluster import Cluster, start_cluster
 from simulator.fleet import HTTP_PORT, HTTPS_PORT, Fleet, FleetFile
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 
 
 class World:

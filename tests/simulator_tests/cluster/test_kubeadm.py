@@ -25,7 +25,7 @@ from simulator_tests.cluster.node_client import (
 
 from simulator.cluster import Cluster, start_cluster
 from simulator.cluster.control_plane import assets_folder
-from simulator.kubernetes_node.health import MARKER, Answerer
+from simulator.kubernetes_node.kubelet.health import MARKER, Answerer
 
 pytestmark = [pytest.mark.waits, pytest.mark.control_plane]
 

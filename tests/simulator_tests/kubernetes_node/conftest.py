@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from simulator.cluster import Cluster, real_unavailable, start_cluster
-from simulator.kubernetes_node.api import Client, read_kubeconfig
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.api.client import Client, read_kubeconfig
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine import families
 from simulator.machine.clock import WallClock
 from simulator.machine.executables import make

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.services import ServiceError
 
 from .conftest import Node

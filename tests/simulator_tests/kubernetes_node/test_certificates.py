@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 
 from simulator.cluster import start_cluster
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.faults import set_fault
 from simulator.machine.listeners import Listeners
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from simulator.kubernetes_node import containerd_config
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.runtime import PodConfig, RuntimeFailure, connect
+from simulator.kubernetes_node.containerd import config as containerd_config
+from simulator.kubernetes_node.containerd.runtime import PodConfig, RuntimeFailure, connect
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.services import ServiceError
 
 from .conftest import CONFIG_V2, CONTAINERD, Node

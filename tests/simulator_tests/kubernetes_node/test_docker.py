@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from simulator.kubernetes_node import docker_fixtures, dockerd, hns, hns_fixtures
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.docker import dockerd, fixtures
+from simulator.kubernetes_node.hns import fixtures as hns_fixtures
 from simulator.machine.services import ServiceError
 
 from .conftest import Node, wait_for
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.waits
 
 def with_docker(make_node: Callable[..., Node], windows: str = "2022", **entry: object) -> tuple[Node, dockerd.Dockerd]:
     node = make_node(windows, **entry)
-    return node, docker_fixtures.install(node.machine)
+    return node, fixtures.install(node.machine)
 
 
 def endpoints(node: Node) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def test_what_is_refused(make_node: Callable[..., Node]) -> None:
 
 def test_lists(make_node: Callable[..., Node]) -> None:
     node, _ = with_docker(make_node)
-    found = docker_fixtures.populate(node.machine, running=2)
+    found = fixtures.populate(node.machine, running=2)
     assert node.run("docker.exe", "ps", "-aq", "--no-trunc").stdout.split() == found.containers[::-1]
     assert (
         node.run("docker.exe", "container", "ls", "--format", "{{.ID}} {{.State}}")
@@ -131,7 +133,7 @@ def test_an_endpoint_that_outlived_a_reboot_keeps_its_container_from_starting(
 
 def test_a_machine_with_containers_that_left_endpoints(make_node: Callable[..., Node]) -> None:
     node, _ = with_docker(make_node)
-    found = docker_fixtures.populate(node.machine, running=2, stale=2, stopped=1)
+    found = fixtures.populate(node.machine, running=2, stale=2, stopped=1)
 
     assert set(endpoints(node)) == {*found.running, *found.stale, *found.stopped}
     assert len(ps(node)) == 2
@@ -142,7 +144,7 @@ def test_a_machine_with_containers_that_left_endpoints(make_node: Callable[..., 
 def test_containers_on_another_network(make_node: Callable[..., Node]) -> None:
     node, _ = with_docker(make_node)
     hns_fixtures.add_network(node.machine, "lab", "Transparent", "10.8.0.0/24", "10.8.0.1")
-    found = docker_fixtures.populate(node.machine, running=1, network="lab")
+    found = fixtures.populate(node.machine, running=1, network="lab")
     assert endpoints(node)[found.running[0]].address == "10.8.0.2"
     assert node.machine.network.drops == 0
 

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from simulator.kubernetes_node import cri, dockerd
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.kubernetes_node.cri import interface as cri
+from simulator.kubernetes_node.docker import dockerd
+from simulator.kubernetes_node.images.upstream import Blobs
+from simulator.kubernetes_node.registry.server import Registry
 
 from .conftest import Node
 from .docker_nodes import DOCKER, docker, listed, started

@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
-from simulator.kubernetes_node import cri, dockerd, hns, hns_fixtures, nssm
-from simulator.kubernetes_node.cri import PodConfig, RuntimeFailure
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.shims import Command
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.cri import interface as cri
+from simulator.kubernetes_node.cri.interface import PodConfig, RuntimeFailure
+from simulator.kubernetes_node.cri.shims import Command
+from simulator.kubernetes_node.docker import dockerd
+from simulator.kubernetes_node.hns import fixtures
+from simulator.kubernetes_node.nssm import program as nssm
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.services import ServiceError
 
 from . import manifests
@@ -61,7 +65,7 @@ def docker_node(make_node: Callable[..., Node], registry: Registry) -> Node:
     install_cri(node)
     node.install_cni()
     node.write(r"C:\run\flannel\subnet.env", "FLANNEL_SUBNET=10.244.9.1/24\n")
-    hns_fixtures.add_network(node.machine, "cbr0", "L2Bridge", "10.244.9.0/24", "10.244.9.1")
+    fixtures.add_network(node.machine, "cbr0", "L2Bridge", "10.244.9.0/24", "10.244.9.1")
     wait_for(lambda: cri.connect(node.machine, PIPE), "cri-dockerd answers")
     return node
 

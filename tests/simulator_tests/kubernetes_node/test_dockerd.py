@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.kubernetes_node import dockerd, dockerd_config, hns
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.docker import dockerd, dockerd_config
 from simulator.machine.services import ServiceError
 from simulator.windows import event_log_store
 

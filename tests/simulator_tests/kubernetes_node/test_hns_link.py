@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from simulator.kubernetes_node import hns, hns_fixtures
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.hns import fixtures
 from simulator.machine import commands, faults
 from simulator.machine.objects import CmdletError, ProcessEndedError, PSObject
 from simulator.machine.status import describe
@@ -50,7 +51,7 @@ def remove_all(node: Node) -> None:
 
 def test_only_the_first_and_the_last_external_network_touch_the_switch(make_node: Callable[..., Node]) -> None:
     node = make_node()
-    hns_fixtures.populate(node.machine, "calico", running=0, remote=0)
+    fixtures.populate(node.machine, "calico", running=0, remote=0)
     remove = {str(item["Name"]): item for item in run(node, "Get-HnsNetwork")}
     run(node, "Remove-HnsEndpoint", list(run(node, "Get-HnsEndpoint")))
 
@@ -68,7 +69,7 @@ def test_only_the_first_and_the_last_external_network_touch_the_switch(make_node
 
 def test_the_interfaces_of_the_host(make_node: Callable[..., Node]) -> None:
     node = make_node()
-    hns_fixtures.populate(node.machine, "flannel-host-gw", running=0, remote=0)
+    fixtures.populate(node.machine, "flannel-host-gw", running=0, remote=0)
     hns.store(node.machine).create_network("nat", "NAT", "172.20.0.0/20", "172.20.0.1")
 
     shown = status(node)["network"]
@@ -86,7 +87,7 @@ def test_a_static_address_is_lost_with_the_switch_until_it_is_set_again(
     make_node: Callable[..., Node], windows: str
 ) -> None:
     node = static_node(make_node, windows)
-    hns_fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
+    fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
     before = status(node)["network"]
     assert before == {
         SWITCH: {
@@ -148,7 +149,7 @@ def test_a_static_address_is_lost_to_a_new_switch_too(make_node: Callable[..., N
 def test_what_saves_a_static_address(make_node: Callable[..., Node], uplink: dict[str, object], found: bool) -> None:
     """A reservation of DHCP, or a server that keeps it."""
     node = static_node(make_node, **uplink)
-    hns_fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
+    fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
 
     remove_all(node)
 
@@ -160,7 +161,7 @@ def test_what_saves_a_static_address(make_node: Callable[..., Node], uplink: dic
 
 def test_a_lost_address_is_lost_over_a_reboot(make_node: Callable[..., Node]) -> None:
     node = static_node(make_node)
-    hns_fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
+    fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
     remove_all(node)
 
     node.machine.power.reset()
@@ -192,7 +193,7 @@ def test_ports_close_with_the_address_and_commands_live_on(make_node: Callable[.
     node = static_node(make_node)
     ports = Ports()
     node.machine.network.attach(ports)
-    hns_fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
+    fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
     remove_all(node)
     assert ports.said == ["drop", "close"]
     run(node, "New-NetIPAddress", InterfaceAlias="Ethernet", IPAddress=ADDRESS, PrefixLength=24)
@@ -260,7 +261,7 @@ def blocked(node: Node) -> int:
 
 def test_a_hang_until_the_service_restarts(make_node: Callable[..., Node]) -> None:
     node = make_node()
-    hns_fixtures.populate(node.machine, "flannel-host-gw")
+    fixtures.populate(node.machine, "flannel-host-gw")
     hang(node, until="restart")
     call = Call(node, "Get-HnsNetwork")
     wait_for(lambda: blocked(node) == 1, "the call hangs")
@@ -278,7 +279,7 @@ def test_a_hang_until_the_service_restarts(make_node: Callable[..., Node]) -> No
 
 def test_a_hang_that_only_a_reboot_helps_against(make_node: Callable[..., Node]) -> None:
     node = make_node()
-    hns_fixtures.populate(node.machine, "flannel-host-gw")
+    fixtures.populate(node.machine, "flannel-host-gw")
     hang(node, until="reboot")
     run(node, "Restart-Service", Name="hns", Force=True)
     call = Call(node, "Get-HnsNetwork")
@@ -293,7 +294,7 @@ def test_a_hang_that_only_a_reboot_helps_against(make_node: Callable[..., Node])
 
 def test_a_service_that_does_not_even_stop(make_node: Callable[..., Node]) -> None:
     node = make_node()
-    hns_fixtures.populate(node.machine, "flannel-host-gw")
+    fixtures.populate(node.machine, "flannel-host-gw")
     hang(node, until="reboot", stop_fails=True)
 
     with pytest.raises(CmdletError) as caught:
@@ -308,7 +309,7 @@ def test_a_service_that_does_not_even_stop(make_node: Callable[..., Node]) -> No
 
 def test_a_single_call_that_hangs_ends_with_its_process(make_node: Callable[..., Node]) -> None:
     node = make_node()
-    hns_fixtures.populate(node.machine, "flannel-host-gw")
+    fixtures.populate(node.machine, "flannel-host-gw")
     hang(node, calls=1, commands=["Get-HnsEnd*"])
     assert len(run(node, "Get-HnsNetwork")) == 1, "other cmdlets do not"
     call = Call(node, "Get-HnsEndpoint")
@@ -324,7 +325,7 @@ def test_a_single_call_that_hangs_ends_with_its_process(make_node: Callable[...,
 
 def test_a_hang_that_is_over_lets_calls_go_on(make_node: Callable[..., Node]) -> None:
     node = make_node()
-    hns_fixtures.populate(node.machine, "flannel-host-gw")
+    fixtures.populate(node.machine, "flannel-host-gw")
     hang(node)
     call = Call(node, "Get-HnsNetwork")
     wait_for(lambda: blocked(node) == 1, "the call hangs")

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from simulator.kubernetes_node import hns, hns_fixtures
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.hns import fixtures
 from simulator.machine import commands, faults
 from simulator.machine.calls.properties import select
 from simulator.machine.objects import CmdletError, PSObject
@@ -29,7 +30,7 @@ def listed(node: Node, command: str, **parameters: object) -> list[PSObject]:
 
 def in_use(make_node: Callable[..., Node], windows: str = "2022", **entry: object) -> Node:
     node = make_node(windows, **entry)
-    hns_fixtures.install(node.machine)
+    fixtures.install(node.machine)
     return node
 
 
@@ -47,7 +48,7 @@ def test_what_a_cni_plugin_leaves(
     make_node: Callable[..., Node], windows: str, scene: str, networks: list[tuple[str, str]], name: str
 ) -> None:
     node = in_use(make_node, windows)
-    found = hns_fixtures.populate(node.machine, scene, running=2, stale=3, remote=1)
+    found = fixtures.populate(node.machine, scene, running=2, stale=3, remote=1)
 
     assert [(item["Name"], item["Type"]) for item in listed(node, "Get-HnsNetwork")] == networks
     printed = {str(item["ID"]).upper(): item for item in listed(node, "Get-HnsEndpoint")}
@@ -68,7 +69,7 @@ def test_what_a_cni_plugin_leaves(
 def test_the_case_of_ids(make_node: Callable[..., Node], windows: str) -> None:
     """Since 2022 endpoints and references have lower-case ids, everything else upper-case ones."""
     node = in_use(make_node, windows)
-    hns_fixtures.populate(node.machine, "flannel-host-gw", running=1)
+    fixtures.populate(node.machine, "flannel-host-gw", running=1)
 
     (network,) = listed(node, "Get-HnsNetwork")
     endpoint = listed(node, "Get-HnsEndpoint")[-1]
@@ -84,7 +85,7 @@ def test_the_case_of_ids(make_node: Callable[..., Node], windows: str) -> None:
 
 def test_what_travels_of_an_external_network(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    hns_fixtures.populate(node.machine, "flannel-vxlan", running=3, remote=0)
+    fixtures.populate(node.machine, "flannel-vxlan", running=3, remote=0)
 
     (network,) = listed(node, "Get-HnsNetwork")
     paths = ["ManagementIP", "NetworkAdapterName", "CurrentEndpointCount", "Subnets", "NatName"]
@@ -102,7 +103,7 @@ def test_what_travels_of_an_external_network(make_node: Callable[..., Node]) -> 
 
 def test_namespaces_know_their_containers_by_twelve_digits(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", running=1, stale=3, orphans=2)
+    found = fixtures.populate(node.machine, "flannel-host-gw", running=1, stale=3, orphans=2)
 
     spaces = {str(item["ID"]): item for item in listed(node, "Get-HnsNamespace")}
     (default,) = [item for item in spaces.values() if item["IsDefault"]]
@@ -121,7 +122,7 @@ def test_namespaces_know_their_containers_by_twelve_digits(make_node: Callable[.
 
 def test_hyper_v_isolated_pods_are_not_among_shared_containers(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    hns_fixtures.populate(node.machine, "calico", running=2, remote=0, isolated=True)
+    fixtures.populate(node.machine, "calico", running=2, remote=0, isolated=True)
     endpoints = listed(node, "Get-HnsEndpoint")
     assert endpoints[0]["Name"] == "Calico_ep"
     assert all(item["SharedContainers"] == [] and item.get("Namespace") for item in endpoints[1:])
@@ -129,7 +130,7 @@ def test_hyper_v_isolated_pods_are_not_among_shared_containers(make_node: Callab
 
 def test_a_pod_that_begins_has_a_lease_and_an_endpoint_before_cri_lists_it(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", running=1, creating=1, remote=0)
+    found = fixtures.populate(node.machine, "flannel-host-gw", running=1, creating=1, remote=0)
 
     (endpoint,) = [item for item in listed(node, "Get-HnsEndpoint") if str(item["ID"]).upper() in found.creating]
     identity = str(endpoint["Name"]).partition("_")[0]
@@ -140,7 +141,7 @@ def test_a_pod_that_begins_has_a_lease_and_an_endpoint_before_cri_lists_it(make_
 
 def test_five_hundred_endpoints(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    found = hns_fixtures.populate(node.machine, "flannel-vxlan", running=300, stale=200, remote=0)
+    found = fixtures.populate(node.machine, "flannel-vxlan", running=300, stale=200, remote=0)
     ids = {str(item["ID"]).upper() for item in listed(node, "Get-HnsEndpoint")}
     assert ids == {*found.running, *found.stale, *found.host}
     assert len(ids) == 501
@@ -148,7 +149,7 @@ def test_five_hundred_endpoints(make_node: Callable[..., Node]) -> None:
 
 def test_azure_keeps_its_state_in_files(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    hns_fixtures.populate(node.machine, "azure", running=1, stale=1, remote=0)
+    fixtures.populate(node.machine, "azure", running=1, stale=1, remote=0)
     state = json.loads(node.machine.files.read_text(r"C:\k\azure-vnet.json"))
     endpoints = state["Network"]["ExternalInterfaces"]["Ethernet"]["Networks"]["azure"]["Endpoints"]
     assert sorted(endpoints) == sorted(item["Name"] for item in listed(node, "Get-HnsEndpoint"))  # type: ignore[type-var]
@@ -161,7 +162,7 @@ def remove(node: Node, command: str, objects: list[PSObject], **parameters: obje
 
 def test_an_error_leaves_the_others_alone_only_under_continue(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", running=0, stale=3, remote=1)
+    found = fixtures.populate(node.machine, "flannel-host-gw", running=0, stale=3, remote=1)
     faults.set_fault(node.machine, {"kind": "hns_refuses", "ids": [found.stale[0]]})
     stale = [item for item in listed(node, "Get-HnsEndpoint") if str(item["ID"]).upper() in found.stale]
 
@@ -179,7 +180,7 @@ def test_an_error_leaves_the_others_alone_only_under_continue(make_node: Callabl
 
 def test_policy_lists_go_on_pointing_at_endpoints_that_are_gone(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", stale=1)
+    found = fixtures.populate(node.machine, "flannel-host-gw", stale=1)
     store = hns.store(node.machine)
     store.remove_endpoint(found.stale[0])
     assert [item.id for item in store.policies() if item.endpoints == (found.stale[0],)] == found.stale_policies
@@ -187,7 +188,7 @@ def test_policy_lists_go_on_pointing_at_endpoints_that_are_gone(make_node: Calla
 
 def test_a_namespace_with_a_running_pod_is_not_removed(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", running=1, orphans=1)
+    found = fixtures.populate(node.machine, "flannel-host-gw", running=1, orphans=1)
     store = hns.store(node.machine)
     endpoint = node.machine.part(hns.State).endpoints[found.running[0]]
 
@@ -202,7 +203,7 @@ def test_a_namespace_with_a_running_pod_is_not_removed(make_node: Callable[..., 
 
 def test_pods_that_vanish_leave_their_endpoints(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", running=3)
+    found = fixtures.populate(node.machine, "flannel-host-gw", running=3)
 
     faults.set_fault(node.machine, {"kind": "pods_vanish", "count": 2})
 
@@ -216,7 +217,7 @@ def test_pods_that_vanish_leave_their_endpoints(make_node: Callable[..., Node]) 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_what_hns_keeps_over_a_reboot(make_node: Callable[..., Node], keeps: bool) -> None:
     node = in_use(make_node, hns_keeps_endpoints=keeps)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", running=2, orphans=1)
+    found = fixtures.populate(node.machine, "flannel-host-gw", running=2, orphans=1)
 
     node.machine.power.reset()
 
@@ -238,7 +239,7 @@ def test_what_hns_keeps_over_a_reboot(make_node: Callable[..., Node], keeps: boo
 def test_a_stale_endpoint_keeps_its_address(make_node: Callable[..., Node], windows: str, refused: bool) -> None:
     """Later Windows refuse a second endpoint with the address; 2019 makes it, and no traffic reaches it."""
     node = in_use(make_node, windows)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", running=0, stale=1)
+    found = fixtures.populate(node.machine, "flannel-host-gw", running=0, stale=1)
     store = hns.store(node.machine)
     stale = node.machine.part(hns.State).endpoints[found.stale[0]]
 
@@ -259,7 +260,7 @@ def test_a_pod_gets_no_traffic_while_a_remote_endpoint_has_its_address(
     make_node: Callable[..., Node], windows: str
 ) -> None:
     node = in_use(make_node, windows)
-    found = hns_fixtures.populate(node.machine, "flannel-host-gw", running=0, remote=1)
+    found = fixtures.populate(node.machine, "flannel-host-gw", running=0, remote=1)
     store = hns.store(node.machine)
     remote = node.machine.part(hns.State).endpoints[found.remote[0]]
 

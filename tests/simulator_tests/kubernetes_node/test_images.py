@@ -10,7 +10,7 @@ import hmac
 import json
 from pathlib import Path
 
-from simulator.kubernetes_node import discovery
+from simulator.kubernetes_node.kubeadm import discovery
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 
 from .conftest import CONFIG_V2, Admin, Node
 

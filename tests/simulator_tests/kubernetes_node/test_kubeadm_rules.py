@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from simulator.cluster import start_cluster
-from simulator.kubernetes_node import kubeadm_real
+from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.machine.machine import ENVIRONMENT
 
 from .conftest import Admin, Node, administrator

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from simulator.kubernetes_node import configuration, contracts, kubelet_settings
+from simulator.kubernetes_node.kubelet import settings as kubelet_settings
+from simulator.kubernetes_node.programs import configuration, contracts
 from simulator.machine.services import ServiceError
 
 from .conftest import KUBELET, Node

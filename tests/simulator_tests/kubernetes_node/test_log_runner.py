@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from simulator.kubernetes_node import log_runner
+from simulator.kubernetes_node.kubelet import log_runner
 from simulator.machine.services import ServiceError
 
 from .conftest import CONFIG_V2, CONTAINERD, KUBELET, Node, wait_for

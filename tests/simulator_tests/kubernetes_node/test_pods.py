@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from simulator.kubernetes_node import hns
-from simulator.kubernetes_node.registry import Registry
+from simulator.kubernetes_node.registry.server import Registry
 
 from . import manifests
 from .conftest import CONFIG_V2, Admin, Node, wait_for

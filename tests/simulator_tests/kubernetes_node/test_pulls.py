@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from simulator.artifacts.certificates import PrivateCA
-from simulator.kubernetes_node import image_gc
-from simulator.kubernetes_node.registry import Registry
-from simulator.kubernetes_node.unpacking import SIZE
-from simulator.kubernetes_node.upstream_images import Blobs
+from simulator.kubernetes_node.images.unpacking import SIZE
+from simulator.kubernetes_node.images.upstream import Blobs
+from simulator.kubernetes_node.kubelet import image_gc
+from simulator.kubernetes_node.registry.server import Registry
 from simulator.machine.files import GIGABYTE
 
 from .conftest import CONFIG_V2, CONTAINERD, Node

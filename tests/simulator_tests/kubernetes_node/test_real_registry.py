@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from simulator.kubernetes_node.registry_real import RealRegistry, unavailable
-from simulator.kubernetes_node.upstream_images import BUILDS, Blobs, fill
+from simulator.kubernetes_node.images.upstream import BUILDS, Blobs, fill
+from simulator.kubernetes_node.registry.real import RealRegistry, unavailable
 
 from .conftest import Node
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simulator.kubernetes_node import hns_fixtures
+from simulator.kubernetes_node.hns import fixtures
 from simulator.machine import commands
 from simulator.machine.machine import Machine
 from simulator.machine.processes import Process
@@ -39,7 +39,7 @@ def wait_for_answer(machine: Machine) -> None:
 def node(simulated_fleet: FleetFactory, **entry: object) -> Machine:
     known: dict[str, Any] = {"name": "win-link", "features": ["Containers"], "link_drop_seconds": 0.3}
     machine = simulated_fleet({**known, **entry}).machine("win-link")
-    hns_fixtures.populate(machine, "flannel-host-gw", running=1)
+    fixtures.populate(machine, "flannel-host-gw", running=1)
     return machine
 
 

@@ -19,20 +19,15 @@ import yaml
 from golden import comparison
 from unit.roles.rendered import BACKENDS, CONTAINERD, RUNTIMES
 
-from simulator.kubernetes_node import (
-    api,
-    cni,
-    configuration,
-    containerd_config,
-    contracts,
-    discovery,
-    dockerd_config,
-    flags,
-    flannel,
-    join_configuration,
-    log_runner,
-    registry_hosts,
-)
+from simulator.kubernetes_node.api import client as api
+from simulator.kubernetes_node.cni import flannel
+from simulator.kubernetes_node.cni import plugins as cni
+from simulator.kubernetes_node.containerd import config
+from simulator.kubernetes_node.docker import dockerd_config
+from simulator.kubernetes_node.images import registry_hosts
+from simulator.kubernetes_node.kubeadm import discovery, join_configuration
+from simulator.kubernetes_node.kubelet import log_runner
+from simulator.kubernetes_node.programs import configuration, contracts, flags
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
@@ -96,7 +91,7 @@ def machine(tmp_path: Path) -> Machine:
 )
 def test_containerd_has_no_warning_by_contract(name: str, version: str, golden: Golden) -> None:
     text = golden(f"containerd/{name}.toml")
-    read = containerd_config.load(text, version, "config.toml")
+    read = config.load(text, version, "config.toml")
     assert read.warnings == []
     assert read.cni_conf_dir == r"C:\etc\cni\net.d"
     assert read.cni_bin_dirs == [r"C:\opt\cni\bin"]

@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How a program on a node reaches the cluster: a kubeconfig, or the service account of its pod."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.api.client import Access, KubeconfigError, read_kubeconfig
+from simulator.machine.objects import Invocation
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_ACCOUNT = r"C:\var\run\secrets\kubernetes.io\serviceaccount"
+_KUBELET = r"C:\etc\kubernetes\kubelet.conf"
+
+
+def reach(machine: Machine, access: Access) -> Access:
+    """Return an access as the node's network carries it.
+
+    A service's address works only where kube-proxy has made its load balancer in HNS. Behind the API server's own
+    service stands its advertised address, which nothing routes to here: what the kubelet connects to stands for it.
+
+    Raises: OSError.
+    """
+    host = access.server.split("://")[-1].split("/")[0].rpartition(":")[0] or access.server.split("://")[-1]
+    if host.startswith("127.") or not _is_service(machine, host):
+        return access
+    if not any(policy.vip == host for policy in hns.store(machine).policies()):
+        raise OSError(
+            f"dial tcp {host}:443: connectex: A connection attempt failed because the connected party did not "
+            f"properly respond "
+            "after a period of time, or established connection failed because connected host has failed to respond."
+        )
+    try:
+        return dataclasses.replace(access, server=read_kubeconfig(machine, _KUBELET).server)
+    except KubeconfigError as error:
+        raise OSError(str(error)) from error
+
+
+def _is_service(machine: Machine, host: str) -> bool:
+    """Addresses that no machine here has (a fleet lives on 127.0.0.0/8) can only be services'."""
+    return host.replace(".", "").isdigit()
+
+
+def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -> Access:
+    """Return the access of a program.
+
+    Args:
+        kubeconfig: path; empty: the pod's service account.
+        server: overrides the kubeconfig's; empty: does not.
+
+    Raises: KubeconfigError, OSError.
+    """
+    if kubeconfig:
+        found = read_kubeconfig(machine, kubeconfig)
+        return reach(machine, dataclasses.replace(found, server=server.rstrip("/")) if server else found)
+    if server:
+        return reach(machine, Access(server.rstrip("/"), insecure=True))
+    host, port = run.variable("KUBERNETES_SERVICE_HOST"), run.variable("KUBERNETES_SERVICE_PORT")
+    token, authority = f"{_ACCOUNT}\\token", f"{_ACCOUNT}\\ca.crt"
+    if not host or not port:
+        raise KubeconfigError(
+            "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be "
+            "defined"
+        )
+    if not machine.files.is_file(token):
+        raise KubeconfigError(
+            "open /var/run/secrets/kubernetes.io/serviceaccount/token: The system cannot find the path specified."
+        )
+    ca = machine.files.read_text(authority) if machine.files.is_file(authority) else None
+    return reach(machine, Access(f"https://{host}:{port}", ca=ca, token_file=token))

@@ -1,0 +1,246 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""flanneld.exe: its command line, its HNS network (host-gw: L2Bridge, vxlan: Overlay), its subnet file.
+
+Flags: flannel-io/flannel main.go 0.28 (Go's flag package). What it does on Windows:
+pkg/backend/hostgw/hostgw_windows.go and pkg/backend/vxlan/vxlan_windows.go.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.api import cluster_access
+from simulator.kubernetes_node.api.client import STRATEGIC, ApiError, Client, KubeconfigError
+from simulator.kubernetes_node.kubelet.settings import drive
+from simulator.machine.objects import Invocation, Program, ProgramResult
+from simulator.windows.network import interfaces
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_TEXT = (
+    "etcd-endpoints", "etcd-prefix", "etcd-keyfile", "etcd-certfile", "etcd-cafile", "etcd-username", "etcd-password",
+    "iface", "iface-regex", "iface-can-reach", "subnet-file", "public-ip", "public-ipv6", "subnet-lease-renew-margin",
+    "kube-api-url", "kubeconfig-file", "kube-annotation-prefix", "net-config-path", "healthz-ip", "healthz-port",
+    "iptables-resync", "charon-executable-path", "charon-vici-uri", "v", "vmodule", "log_dir", "log_file",
+    "stderrthreshold", "log_backtrace_at",
+)  # fmt: skip
+_BOOL = ("kube-subnet-mgr", "ip-masq", "version", "ip-blackhole-route", "iptables-forward-rules",
+         "set-node-network-unavailable", "logtostderr", "alsologtostderr", "help", "h")  # fmt: skip
+VNI, PORT = 4096, 4789
+
+
+class FlannelError(Exception):
+    """Why flanneld ends; the text is what it logs."""
+
+
+class _UsageError(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class Backend:
+    """The network that flannel makes."""
+
+    name: str
+    kind: str
+    vni: int = 0
+
+
+def parse(argv: list[str]) -> dict[str, str]:
+    """Read a command line as Go's flag package does. Raises an error whose text is Go's."""
+    found: dict[str, str] = {}
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-") or word in ("-", "--"):
+            break
+        name, given, value = word.lstrip("-").partition("=")
+        if name in _BOOL:
+            found[name] = value if given else "true"
+        elif name in _TEXT:
+            if not given and not words:
+                raise _UsageError(f"flag needs an argument: -{name}")
+            found[name] = value if given else words.pop(0)
+        else:
+            raise _UsageError(f"flag provided but not defined: -{name}")
+    return found
+
+
+def run(machine: Machine, invocation: Invocation) -> ProgramResult:
+    """flanneld.exe: runs until it is stopped."""
+    try:
+        flags = parse(invocation.argv)
+    except _UsageError as error:
+        return ProgramResult(2, "", f"{error}\nUsage: flanneld.exe [OPTION]...\n")
+    if "help" in flags or "h" in flags:
+        return ProgramResult(0, "", "Usage: flanneld.exe [OPTION]...\n")
+    if flags.get("version") == "true":
+        return ProgramResult(0, "", f"v{invocation.version}\n")
+    try:
+        network = _start(machine, invocation, flags)
+    except (FlannelError, KubeconfigError, OSError, hns.HnsError) as error:
+        return ProgramResult(1, "", f"E1121 00:00:00.000000    1000 main.go:359] {error}\n")
+    invocation.stop.wait()
+    return ProgramResult(0, "", f"I1121 00:00:00.000000    1000 main.go:470] network {network} stopped\n")
+
+
+def _start(machine: Machine, invocation: Invocation, flags: Mapping[str, str]) -> str:
+    if flags.get("kube-subnet-mgr") != "true":
+        raise FlannelError("Failed to create SubnetManager: the simulator does not model etcd (use -kube-subnet-mgr)")
+    address = _interface(machine, flags)
+    try:
+        access = cluster_access.access_of(
+            machine, invocation, flags.get("kubeconfig-file", ""), flags.get("kube-api-url", "")
+        )
+    except KubeconfigError as error:
+        raise FlannelError(f"Failed to create SubnetManager: fail to create kubernetes config: {error}") from error
+    client = Client(machine, access)
+    try:
+        node = _node(client, invocation)
+        settings = network_settings(machine, flags)
+        backend = backend_of(settings)
+        subnet = _subnet(node)
+        _network(machine, backend, subnet)
+        _wait_for_link(machine, invocation)
+        _annotate(client, node["metadata"]["name"], backend, flags, address)
+    finally:
+        client.close()
+    _write_subnet_file(machine, flags, settings, subnet, backend)
+    return backend.name
+
+
+def _wait_for_link(machine: Machine, invocation: Invocation) -> None:
+    """The new switch takes the card: flanneld waits until its address is back (hostgw_windows.go does so, too)."""
+    if invocation.stop.wait(0.5):
+        raise FlannelError("stopped")
+    while not machine.network.is_up:
+        if invocation.stop.wait(0.1):
+            raise FlannelError("stopped")
+
+
+def _interface(machine: Machine, flags: Mapping[str, str]) -> str:
+    wanted = flags.get("iface", "")
+    cards = interfaces(machine)
+    if not wanted:
+        return cards[0].address
+    for card in cards:
+        if wanted in (card.alias, card.address):
+            return card.address
+    raise FlannelError(f"Failed to find interface to use that matches the interfaces and/or regexes provided: {wanted}")
+
+
+def _node(client: Client, invocation: Invocation) -> dict[str, Any]:
+    name = invocation.variable("NODE_NAME")
+    try:
+        if not name:
+            pod, namespace = invocation.variable("POD_NAME"), invocation.variable("POD_NAMESPACE")
+            if not pod or not namespace:
+                raise FlannelError(
+                    "Failed to create SubnetManager: env variables POD_NAME and POD_NAMESPACE must be set"
+                )
+            name = str(client.get(f"/api/v1/namespaces/{namespace}/pods/{pod}")["spec"]["nodeName"])
+        return client.get(f"/api/v1/nodes/{name}")
+    except ApiError as error:
+        raise FlannelError(f"Failed to create SubnetManager: error retrieving node spec: {error}") from error
+
+
+def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, Any]:
+    """Return the contents of net-conf.json. Raises FlannelError."""
+    path = drive(flags.get("net-config-path") or "/etc/kube-flannel/net-conf.json")
+    if not machine.files.is_file(path):
+        said = f"failed to read net conf: open {path}: The system cannot find the file specified."
+        raise FlannelError(f"Failed to create SubnetManager: {said}")
+    try:
+        found = json.loads(machine.files.read_text(path))
+        ipaddress.ip_network(found["Network"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise FlannelError(f"Failed to create SubnetManager: error parsing subnet config: {error}") from error
+    return dict(found)
+
+
+def backend_of(settings: Mapping[str, Any]) -> Backend:
+    """Return the network that net-conf.json describes. Raises FlannelError."""
+    about = settings.get("Backend") or {}
+    kind = str(about.get("Type") or "udp").lower()
+    if kind == "host-gw":
+        return Backend(str(about.get("Name") or "cbr0"), "L2Bridge")
+    if kind == "vxlan":
+        vni, port = int(about.get("VNI") or VNI), int(about.get("Port") or PORT)
+        if vni < VNI:
+            raise FlannelError(
+                f"Error registering network: invalid VNI {vni}: on Windows it must be greater than or equal to {VNI}"
+            )
+        if port != PORT:
+            raise FlannelError(f"Error registering network: invalid port {port}: Windows uses {PORT} only")
+        return Backend(str(about.get("Name") or f"flannel.{vni}"), "Overlay", vni)
+    raise FlannelError(f"Error fetching backend: unknown backend type: {kind}")
+
+
+def _subnet(node: Mapping[str, Any]) -> ipaddress.IPv4Network:
+    text = (node.get("spec") or {}).get("podCIDR")
+    if not text:
+        name = node["metadata"]["name"]
+        raise FlannelError(f'Error registering network: failed to acquire lease: node "{name}" pod cidr not assigned')
+    return ipaddress.IPv4Network(text)
+
+
+def _network(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network) -> None:
+    """Make the HNS network, unless it is there as it should be; another of that name is made anew."""
+    store = hns.store(machine)
+    known = store.network_named(backend.name)
+    if known and (known.kind, known.subnet) == (backend.kind, str(subnet)):
+        return
+    if known:
+        for endpoint in store.endpoints():
+            if endpoint.network == known.id:
+                store.remove_endpoint(endpoint.id)
+        store.remove_network(known.id)
+    gateway = str(subnet[1])
+    network = store.create_network(backend.name, backend.kind, str(subnet), gateway, backend.vni)
+    if backend.kind == "L2Bridge":
+        # The host's own end of the bridge.
+        store.add_endpoint(f"{backend.name}_ep", network.id, str(subnet[2]))
+
+
+def _annotate(client: Client, name: str, backend: Backend, flags: Mapping[str, str], address: str) -> None:
+    prefix = flags.get("kube-annotation-prefix") or "flannel.alpha.coreos.com"
+    data = json.dumps({"VNI": backend.vni, "VtepMAC": "00:15:5d:00:00:01"}) if backend.vni else "null"
+    annotations = {
+        f"{prefix}/backend-data": data,
+        f"{prefix}/backend-type": "vxlan" if backend.vni else "host-gw",
+        f"{prefix}/kube-subnet-manager": "true",
+        f"{prefix}/public-ip": flags.get("public-ip") or address,
+    }
+    try:
+        client.patch(f"/api/v1/nodes/{name}/status", {"metadata": {"annotations": annotations}}, STRATEGIC)
+    except ApiError as error:
+        raise FlannelError(f"Error registering network: failed to acquire lease: {error}") from error
+
+
+def _write_subnet_file(
+    machine: Machine,
+    flags: Mapping[str, str],
+    settings: Mapping[str, Any],
+    subnet: ipaddress.IPv4Network,
+    backend: Backend,
+) -> None:
+    path = drive(flags.get("subnet-file") or "/run/flannel/subnet.env")
+    mtu = interfaces(machine)[0].mtu - (50 if backend.vni else 0)
+    lines = (
+        f"FLANNEL_NETWORK={settings['Network']}",
+        f"FLANNEL_SUBNET={subnet[1]}/{subnet.prefixlen}",
+        f"FLANNEL_MTU={mtu}",
+        f"FLANNEL_IPMASQ={flags.get('ip-masq', 'false')}",
+    )
+    machine.files.make_directory(path.rpartition("\\")[0])
+    machine.files.write_text(path, "".join(line + "\n" for line in lines))
+
+
+PROGRAMS: Mapping[str, Program] = {"flanneld": run}

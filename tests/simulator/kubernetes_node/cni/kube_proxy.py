@@ -1,0 +1,359 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""kube-proxy.exe: its command line and configuration, and the load balancers it makes in HNS.
+
+Flags and fields by contracts/kubernetes.json; what it does on Windows: kubernetes pkg/proxy/winkernel/proxier.go,
+whose messages these are. An unknown field is only logged: kube-proxy decodes once more, leniently
+(cmd/kube-proxy/app/options.go).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.api import cluster_access
+from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError
+from simulator.kubernetes_node.kubelet.settings import drive
+from simulator.kubernetes_node.programs import configuration, contracts
+from simulator.kubernetes_node.programs.configuration import ConfigurationError
+from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse
+from simulator.kubernetes_node.programs.log_file import Stderr, klog, nowhere
+from simulator.kubernetes_node.programs.versions import version_of
+from simulator.machine.objects import Invocation, Program, ProgramResult, RunningService, ServiceProgram
+from simulator.machine.services import Service, ServiceError
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+KIND = "kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration"
+_SYNC = 5.0  # seconds between two looks at the cluster's services
+_LOOK = 1.0  # seconds between two looks at its configuration
+_AGAIN = 1.0  # seconds until it tries again after a failure
+_PROTOCOLS = {"TCP": 6, "UDP": 17}
+
+
+class ProxyError(Exception):
+    """Why kube-proxy ends; the text is its own."""
+
+
+@dataclass
+class ProxySettings:
+    """What kube-proxy works with."""
+
+    flags: Flags
+    document: dict[str, Any] = field(default_factory=dict)
+    gates: dict[str, bool] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def _kernel(self, name: str) -> Any:
+        return (self.document.get("winkernel") or {}).get(name)
+
+    @property
+    def service(self) -> bool:
+        """Whether it reports to the service manager."""
+        return self.flags.on("windows-service") or bool(self.document.get("windowsRunAsService"))
+
+    @property
+    def network(self) -> str:
+        """The HNS network; empty: the environment's KUBE_NETWORK."""
+        return str(self._kernel("networkName") or self.flags.text("network-name"))
+
+    @property
+    def source_vip(self) -> str:
+        """The address that services on an overlay are reached from."""
+        return str(self._kernel("sourceVip") or self.flags.text("source-vip"))
+
+    @property
+    def dsr(self) -> bool:
+        """Direct server return."""
+        return bool(self._kernel("enableDSR")) or self.flags.on("enable-dsr")
+
+    @property
+    def kubeconfig(self) -> str:
+        """Empty: the pod's service account."""
+        return str((self.document.get("clientConnection") or {}).get("kubeconfig") or self.flags.text("kubeconfig"))
+
+
+def read(machine: Machine, argv: Sequence[str], version: str) -> ProxySettings:
+    """Read the command line and the configuration it names. Raises ProxyError."""
+    try:
+        flags, rest = parse(argv, contracts.flags("kube-proxy", version))
+    except FlagError as error:
+        raise ProxyError(str(error)) from error
+    if rest:
+        raise ProxyError(f'unknown command "{rest[0]}" for "kube-proxy"')
+    settings = ProxySettings(flags)
+    if flags.text("config"):
+        _load(machine, drive(flags.text("config")), settings, version)
+    wanted: dict[str, object] = dict(settings.document.get("featureGates") or {}) if settings.document else {}
+    try:
+        settings.gates = configuration.gates({**wanted, **flags.pairs("feature-gates")}, version)
+    except ConfigurationError as error:
+        raise ProxyError(f"failed complete: {error}") from error
+    mode = str(settings.document.get("mode") or flags.text("proxy-mode") or "kernelspace")
+    if mode != "kernelspace":
+        raise ProxyError(
+            f'failed validate: KubeProxyConfiguration.mode: Invalid value: "{mode}": must be kernelspace or blank '
+            f"(blank means the "
+            "most-available proxy [currently kernelspace])"
+        )
+    return settings
+
+
+def _load(machine: Machine, path: str, settings: ProxySettings, version: str) -> None:
+    if not machine.files.is_file(path):
+        raise ProxyError(f"failed complete: open {path}: The system cannot find the file specified.")
+    try:
+        document = yaml.safe_load(machine.files.read_text(path))
+        if not isinstance(document, dict) or not document.get("kind"):
+            raise ConfigurationError("Object 'Kind' is missing in configuration file")
+        kind = f"{document.get('apiVersion')} {document['kind']}"
+        if kind != KIND:
+            raise ConfigurationError(
+                f'no kind "{document["kind"]}" is registered for version "{document.get("apiVersion")}"'
+            )
+        unknown = configuration.check(document, KIND, version)
+    except (yaml.YAMLError, ConfigurationError) as error:
+        raise ProxyError(f"failed complete: {error}") from error
+    if unknown:
+        settings.warnings.append(
+            f'"Using lenient decoding as strict decoding failed" err="{configuration.strict_error(unknown)}"'
+        )
+    settings.document = document
+
+
+class Proxy:
+    """A running kube-proxy; `run` returns when it is stopped, or raises ProxyError."""
+
+    def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
+        self._machine, self._invocation, self._settings = machine, invocation, settings
+        self._stop = invocation.stop
+        self._made: set[str] = set()
+        self._configuration = self._read_configuration()
+        self.waiting = ""
+
+    def _read_configuration(self) -> str:
+        path = drive(self._settings.flags.text("config") or "")
+        return self._machine.files.read_text(path) if path and self._machine.files.is_file(path) else ""
+
+    def _watch(self, seconds: float) -> bool:
+        """Wait; True when it is stopped. It ends when its configuration changes: cmd/kube-proxy/app/options.go."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self._stop.wait(min(left, _LOOK)):
+                return True
+            if self._read_configuration() != self._configuration:
+                raise ProxyError("content of the proxy server's configuration file was updated")
+        return False
+
+    def run(self) -> None:
+        """Wait for the network, then keep the load balancers."""
+        network = self._network()
+        if network is None:
+            return
+        self._check(network)
+        client = self._client()
+        store = hns.store(self._machine)
+        try:
+            while not self._stop.is_set():
+                pause = _SYNC
+                try:
+                    self._sync(client, store, network)
+                except (ApiError, OSError, hns.HnsError) as error:
+                    self.waiting, pause = str(error), _AGAIN
+                self._watch(pause)
+        finally:
+            client.close()
+
+    def _network(self) -> hns.Network | None:
+        name = self._settings.network or self._invocation.variable("KUBE_NETWORK")
+        if not name:
+            raise ProxyError("Environment variable KUBE_NETWORK and network-flag not initialized")
+        store = hns.store(self._machine)
+        while True:
+            found = store.network_named(name)
+            if found:
+                return found
+            self.waiting = f"Unable to find HNS Network specified, please check network name and CNI deployment: {name}"
+            if self._watch(1.0):
+                return None
+
+    def _check(self, network: hns.Network) -> None:
+        settings = self._settings
+        if settings.dsr and not settings.gates.get("WinDSR", False):
+            raise ProxyError("WinDSR feature gate not enabled")
+        if network.kind != "Overlay":
+            return
+        if not settings.gates.get("WinOverlay", False):
+            raise ProxyError("WinOverlay feature gate not enabled")
+        if not settings.source_vip:
+            raise ProxyError("source-vip flag not set")
+        store = hns.store(self._machine)
+        if not any(item.network == network.id and item.address == settings.source_vip for item in store.endpoints()):
+            store.add_endpoint("Ethernet", network.id, settings.source_vip)
+
+    def _client(self) -> Client:
+        """Return a connection; the token it needs may come a moment later."""
+        while True:
+            try:
+                access = cluster_access.access_of(
+                    self._machine,
+                    self._invocation,
+                    drive(self._settings.kubeconfig),
+                    self._settings.flags.text("master"),
+                )
+                return Client(self._machine, access)
+            except KubeconfigError as error:
+                raise ProxyError(str(error)) from error
+            except OSError as error:
+                self.waiting = str(error)
+                if self._stop.wait(2.0):
+                    raise ProxyError("stopped") from error
+
+    def _sync(self, client: Client, store: hns.Store, network: hns.Network) -> None:
+        services = client.get("/api/v1/services", resourceVersion="0").get("items") or []
+        slices = client.get("/apis/discovery.k8s.io/v1/endpointslices", resourceVersion="0").get("items") or []
+        wanted = policies(services, slices)
+        known = {item.id: item for item in store.policies()}
+        for policy in wanted:
+            backends = tuple(self._backend(store, network, address) for address in policy.endpoints)
+            policy.endpoints = backends
+            policy.dsr = self._settings.dsr
+            if known.get(policy.id) != policy:
+                store.put_policy(policy)
+        for policy_id in self._made - {item.id for item in wanted}:
+            if policy_id in known:
+                store.remove_policy(policy_id)
+        self._made = {item.id for item in wanted}
+        self.waiting = ""
+
+    def _backend(self, store: hns.Store, network: hns.Network, address: str) -> str:
+        for item in store.endpoints():
+            if item.address == address and item.network == network.id:
+                return item.id
+        # It names none of its endpoints (pkg/proxy/winkernel/hns.go), so HNS does.
+        return store.add_endpoint("Ethernet", network.id, address, remote=True).id
+
+
+def policies(services: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> list[hns.PolicyList]:
+    """Return the load balancers of the cluster's services; `endpoints` are addresses yet."""
+    found: list[hns.PolicyList] = []
+    for service in services:
+        spec, metadata = service["spec"], service["metadata"]
+        address = spec.get("clusterIP")
+        if not address or address == "None":
+            continue
+        own = [
+            item
+            for item in slices
+            if item["metadata"]["namespace"] == metadata["namespace"]
+            and (item["metadata"].get("labels") or {}).get("kubernetes.io/service-name") == metadata["name"]
+        ]
+        for port in spec.get("ports") or []:
+            targets = _targets(own, port.get("name") or "")
+            if not targets:
+                continue
+            protocol = _PROTOCOLS.get(port.get("protocol") or "TCP", 6)
+            places = [(address, int(port["port"]), False)]
+            if port.get("nodePort"):
+                places.append(("", int(port["nodePort"]), True))
+            for vip, number, on_node in places:
+                name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{vip}:{number}/{protocol}")).upper()
+                addresses = tuple(sorted({item for item, _ in targets}))
+                found.append(hns.PolicyList(name, vip, number, protocol, targets[0][1], addresses, on_node))
+    return found
+
+
+def _targets(slices: Sequence[Mapping[str, Any]], port_name: str) -> list[tuple[str, int]]:
+    found: list[tuple[str, int]] = []
+    for item in slices:
+        for port in item.get("ports") or []:
+            if (port.get("name") or "") == port_name and port.get("port"):
+                ready = [
+                    entry for entry in item.get("endpoints") or [] if (entry.get("conditions") or {}).get("ready", True)
+                ]
+                found += [(address, int(port["port"])) for entry in ready for address in entry.get("addresses") or []]
+    return found
+
+
+def run(machine: Machine, invocation: Invocation) -> ProgramResult:
+    """kube-proxy.exe: runs until it is stopped."""
+    if any(word in ("--version", "--version=true") for word in invocation.argv):
+        return ProgramResult(0, f"Kubernetes v{invocation.version}\n")
+    try:
+        settings = read(machine, invocation.argv, invocation.version)
+        if settings.flags.on("help"):
+            return ProgramResult(0, "Usage:\n  kube-proxy [flags]\n")
+        if settings.service:
+            raise ProxyError(
+                "failed to connect to the service controller: The service process could not connect to the service "
+                "controller."
+            )
+        Proxy(machine, invocation, settings).run()
+    except (ProxyError, hns.HnsError) as error:
+        return ProgramResult(1, "", f'E1121 00:00:00.000000    1000 run.go:72] "command failed" err="{error}"\n')
+    return ProgramResult(0, "", "".join(f"I1121 00:00:00.000000    1000 {text}\n" for text in settings.warnings))
+
+
+class _Running:
+    """The service's process."""
+
+    def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings, stderr: Stderr) -> None:
+        self.exit_code = 0
+        self._machine, self._invocation, self._stderr = machine, invocation, stderr
+        self._proxy = Proxy(machine, invocation, settings)
+        self._thread = threading.Thread(
+            target=machine.acting.carried(self._run), name=f"kube-proxy-{machine.name}", daemon=True
+        )
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._proxy.run()
+        except (ProxyError, hns.HnsError) as error:
+            self.exit_code = 1
+            self._stderr(klog("E", f'"command failed" err="{error}"'))
+            self._machine.services.events.append(f"kube-proxy: {error}")
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End it."""
+        self._invocation.stop.set()
+        self._thread.join(2.0)
+
+
+class ProxyService:
+    """kube-proxy as a program of a service."""
+
+    def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
+        """Start kube-proxy as a service; `stderr` is what started it, where that is not the service manager."""
+        version = version_of(machine, service.argv[0])
+        try:
+            settings = read(machine, service.argv[1:], version)
+        except ProxyError as error:
+            stderr(klog("E", f'"command failed" err="{error}"'))
+            raise ServiceError(1053, str(error)) from error
+        if not settings.service:
+            raise ServiceError(1053, "kube-proxy runs as a console program without --windows-service")
+        variables = {**machine.environment(), **service.environment}
+        for text in settings.warnings:
+            stderr(klog("W", text))
+        stderr(klog("I", f'"Version info" version="v{version}"'))
+        invocation = Invocation(service.argv[1:], environment=variables, version=version)
+        return _Running(machine, invocation, settings, stderr)
+
+
+PROGRAMS: Mapping[str, Program] = {"kube-proxy": run}
+SERVICES: Mapping[str, ServiceProgram] = {"kube-proxy": ProxyService()}

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""BuildKit's Dockerfile frontend, as far as small images of Windows need it.
+
+https://docs.docker.com/reference/dockerfile/: FROM, ARG, COPY (of the context and of other stages), USER, ENV, LABEL,
+WORKDIR, ENTRYPOINT, CMD. To write below C:\ takes ContainerAdministrator (moby/buildkit#4731).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.artifacts.archives import tar_gz
+from simulator.kubernetes_node.docker.build import instructions, member
+from simulator.kubernetes_node.images import oci
+from simulator.machine.files import Files
+
+_TEXTS = {"WORKDIR": "WorkingDir", "USER": "User"}
+_LISTS = {"ENTRYPOINT": "Entrypoint", "CMD": "Cmd"}
+
+
+class BuildError(Exception):
+    """A Dockerfile that cannot be built; the text is BuildKit's."""
+
+
+@dataclass
+class Built:
+    """A stage: its configuration and its compressed layers."""
+
+    config: dict[str, Any]
+    layers: list[bytes]
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where a build takes things from.
+
+    Args:
+        base: returns (configuration, layers) of an image by its name.
+        files: of the machine.
+        context: folder of the context.
+    """
+
+    base: Callable[[str], tuple[dict[str, Any], list[bytes]]]
+    files: Files
+    context: str
+
+
+def build(text: str, given: Mapping[str, str], sources: Sources) -> Built:
+    """Build a Dockerfile's last stage. Raises BuildError."""
+    stages: list[Built] = []
+    values: dict[str, str] = {}
+    for word, rest in instructions(text):
+        if word == "ARG":
+            name, equals, default = rest.partition("=")
+            if name in given or equals:
+                values[name] = given.get(name, default.strip('"'))
+        elif word == "FROM":
+            stages.append(_from(_expand(rest, values), stages, sources))
+        elif not stages:
+            raise BuildError("dockerfile parse error: no build stage in current context")
+        else:
+            _step(stages, word, _expand(rest, values), sources)
+    if not stages:
+        raise BuildError("dockerfile parse error: file with no instructions")
+    return stages[-1]
+
+
+def _expand(text: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda found: values.get(found[1] or found[2], ""), text)
+
+
+def _from(rest: str, stages: list[Built], sources: Sources) -> Built:
+    words = rest.split()
+    if not words:
+        raise BuildError("base name (${BASE}) should not be blank")
+    alias = words[2] if len(words) > 2 and words[1].casefold() == "as" else ""
+    earlier = next((stage for stage in stages if stage.name == words[0]), None)
+    config, layers = (earlier.config, earlier.layers) if earlier else sources.base(words[0])
+    return Built(json.loads(json.dumps(config)), list(layers), alias)
+
+
+def _step(stages: list[Built], word: str, rest: str, sources: Sources) -> None:
+    stage = stages[-1]
+    settings = stage.config.setdefault("config", {})
+    if word == "COPY":
+        _copy(stages, rest, sources)
+    elif word in _TEXTS:
+        settings[_TEXTS[word]] = rest
+    elif word in _LISTS:
+        settings[_LISTS[word]] = json.loads(rest) if rest.startswith("[") else ["cmd", "/S", "/C", rest]
+    elif word == "ENV":
+        settings["Env"] = [*(settings.get("Env") or []), rest]
+    elif word == "LABEL":
+        name, _, value = rest.partition("=")
+        settings["Labels"] = {**(settings.get("Labels") or {}), name: value}
+    else:
+        raise BuildError(f"the simulator does not model {word} of a Dockerfile")
+
+
+def _copy(stages: list[Built], rest: str, sources: Sources) -> None:
+    words = rest.split()
+    flags = [word for word in words if word.startswith("--")]
+    source, target = [word for word in words if not word.startswith("--")]
+    stage = stages[-1]
+    place = target.replace("\\", "/").removeprefix("C:").lstrip("/")
+    user = (stage.config.get("config") or {}).get("User", "ContainerUser")
+    if "/" not in place and user != "ContainerAdministrator":
+        raise BuildError(f'failed to copy files: failed to create "C:\\{place}": Access is denied.')
+    of = next((flag.partition("=")[2] for flag in flags if flag.startswith("--from=")), "")
+    if of:
+        earlier = next((found for found in stages[:-1] if found.name == of), None)
+        inner = "Files/" + source.replace("\\", "/").removeprefix("C:").lstrip("/")
+        data = member(earlier.layers, inner) if earlier else None
+    else:
+        path = f"{sources.context}\\{source}"
+        data = sources.files.read_bytes(path) if sources.files.is_file(path) else None
+    if data is None:
+        raise BuildError(f'failed to compute cache key: failed to calculate checksum of ref: "{source}": not found')
+    layer = tar_gz({f"Files/{place}": data})
+    stage.layers.append(layer)
+    rootfs = stage.config.setdefault("rootfs", {"type": "layers", "diff_ids": []})
+    rootfs.setdefault("diff_ids", []).append(oci.digest_of(layer))

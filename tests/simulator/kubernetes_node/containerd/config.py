@@ -1,0 +1,325 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""containerd's configuration: read as the program of that version reads it, with its warnings and its errors.
+
+Which keys there are is what each version prints itself (contracts/containerd-default); keys below those tables that
+take names of the user's choice (runtimes, registry mirrors) are free. Messages: containerd 1.7.35 and 2.4.2, run.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from simulator.kubernetes_node.programs import contracts
+
+Table = dict[str, Any]
+
+# Tables whose keys are the user's: nothing below them can be unknown.
+_FREE = re.compile(r"\.(runtimes|mirrors|configs|auths|headers|options|pod_annotations|timeouts|stream_processors)$")
+_NEVER_PRINTED = {"isolation", "runtime_engine", "runtime_root", "auth", "mirrors", "configs", "auths", "headers"}
+
+
+class ConfigError(Exception):
+    """A configuration that containerd refuses to start with; the text is containerd's."""
+
+
+@dataclass
+class Config:
+    """A configuration as it works, in the terms of the newest version.
+
+    Args:
+        version: of the file.
+        tables: defaults with the file's settings over them, as `config dump` prints it.
+        warnings: lines of the log.
+    """
+
+    version: int
+    tables: Table
+    warnings: list[str] = field(default_factory=list)
+    minor: str = "2.4"
+
+    def plugin(self, *names: str) -> Table:
+        """Return the first plugin's table that there is."""
+        plugins = self.tables.get("plugins", {})
+        return next((plugins[name] for name in names if name in plugins), {})
+
+    @property
+    def _images(self) -> Table:
+        return self.plugin("io.containerd.cri.v1.images", "io.containerd.grpc.v1.cri")
+
+    @property
+    def address(self) -> str:
+        """The named pipe."""
+        server = self.plugin("io.containerd.server.v1.grpc")
+        return str(server.get("address") or self.tables.get("grpc", {}).get("address", ""))
+
+    @property
+    def root(self) -> str:
+        """The folder of content and metadata."""
+        return str(self.tables.get("root") or r"C:\ProgramData\containerd\root")
+
+    @property
+    def state(self) -> str:
+        """The folder of what runs."""
+        return str(self.tables.get("state") or r"C:\ProgramData\containerd\state")
+
+    @property
+    def sandbox_image(self) -> str:
+        """The pause image."""
+        pinned = self._images.get("pinned_images", {})
+        return str(pinned.get("sandbox") or self._images.get("sandbox_image", ""))
+
+    @property
+    def registry_config_path(self) -> list[str]:
+        """The folders of hosts.toml (config_path may name several, with `;`)."""
+        text = str(self._images.get("registry", {}).get("config_path", ""))
+        return [part for part in text.split(";") if part]
+
+    @property
+    def registry_mirrors(self) -> dict[str, list[str]]:
+        """The old way to name mirrors: `registry.mirrors.HOST.endpoint` (without config_path only)."""
+        mirrors = self._images.get("registry", {}).get("mirrors", {})
+        return {host: [str(item) for item in about.get("endpoint", [])] for host, about in mirrors.items()}
+
+    def credentials(self, host: str) -> str:
+        """Return `user:password` for a registry: `registry.configs.HOST.auth` (deprecated, yet there)."""
+        about = self._images.get("registry", {}).get("configs", {}).get(host, {}).get("auth", {})
+        if about.get("auth"):
+            return base64.b64decode(str(about["auth"])).decode()
+        return f"{about['username']}:{about.get('password', '')}" if about.get("username") else ""
+
+    @property
+    def transfer_config_path(self) -> list[str]:
+        """The folders of hosts.toml for pulls through the transfer service (`ctr images pull` of 2.x)."""
+        text = str(self.plugin("io.containerd.transfer.v1.local").get("config_path", ""))
+        return [part for part in text.split(";") if part]
+
+    @property
+    def cni(self) -> Table:
+        """The table of CNI."""
+        runtime = self.plugin("io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
+        found: Table = runtime.get("cni", {})
+        return found
+
+    @property
+    def cni_bin_dirs(self) -> list[str]:
+        """The folders of CNI plugins."""
+        several = [str(item) for item in self.cni.get("bin_dirs", []) if item]
+        single = str(self.cni.get("bin_dir") or "")
+        return [single] if single else several
+
+    @property
+    def cni_conf_dir(self) -> str:
+        """The folder of CNI configurations."""
+        return str(self.cni.get("conf_dir", ""))
+
+
+def default_text(version: str) -> str:
+    """Return what `containerd config default` prints."""
+    minor = contracts.nearest("containerd", version)
+    return (contracts.FOLDER / "containerd-default" / f"{minor}.toml").read_text(encoding="utf-8")
+
+
+def load(
+    text: str | None, version: str, path: str, imported: Callable[[str], Mapping[str, str]] | None = None
+) -> Config:
+    """Read a configuration.
+
+    Args:
+        text: of the file; None if there is none.
+        version: of containerd.
+        path: of the file, for messages.
+        imported: finds the files of an import's pattern: path to text.
+
+    Raises: ConfigError.
+    """
+    minor = contracts.nearest("containerd", version)
+    defaults = tomllib.loads(default_text(version))
+    if text is None:
+        config = Config(int(defaults["version"]), defaults, minor=minor)
+        _import(config, list(defaults.get("imports", [])), version, imported)
+        return config
+    config = Config(1, defaults, minor=minor)
+    document = _parse(text, path, minor)
+    imports = [str(item) for item in document.get("imports", defaults.get("imports", []))]
+    config.version = _apply(config, document, path)
+    _import(config, imports, version, imported)
+    return config
+
+
+def _import(
+    config: Config, patterns: list[str], version: str, imported: Callable[[str], Mapping[str, str]] | None
+) -> None:
+    for pattern in patterns if imported else []:
+        for path, text in sorted((imported or (lambda _: {}))(pattern).items()):
+            _apply(config, _parse(text, path, config.minor), path)
+
+
+def _parse(text: str, path: str, minor: str) -> Table:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        row, column = (int(where[1]), int(where[2])) if where else (1, 1)
+        said = str(error).split(" (at")[0]
+        if contracts.at_least(minor, "2.0"):
+            raise ConfigError(f"failed to unmarshal TOML at row {row} column {column}: toml: {said}") from error
+        raise ConfigError(f"failed to load TOML: {path}: ({row}, {column}): {said}") from error
+
+
+def _apply(config: Config, document: Table, path: str) -> int:
+    """Put a file's settings over a configuration; returns the file's version."""
+    newest = int(tomllib.loads(default_text(f"{config.minor}.0"))["version"])
+    version = int(document.get("version", 1))
+    if version > newest:
+        raise ConfigError(f"failed to load TOML from {path}: unsupported config version `{version}`")
+    if version < 2 and "plugins" in document and contracts.at_least(config.minor, "2.0"):
+        raise ConfigError(f"failed to load TOML from {path}: unsupported config version `{version}`")
+    plugins = document.get("plugins", {})
+    for name in plugins:
+        if version >= 2 and not re.match(r"^io\.containerd\.\w[\w.-]*\.v\d+\b|^proxy", name):
+            raise ConfigError(
+                f'failed to load TOML from {path}: invalid plugin key URI "{name}" expect io.containerd.x.vx'
+            )
+    if version < newest:
+        plugins = _migrate(config, plugins, version, newest)
+        if contracts.at_least(config.minor, "2.0"):
+            _warn(
+                config,
+                f"Configuration migrated from version {version}, use `containerd config migrate` to avoid migration",
+            )
+    for old in ("grpc", "ttrpc") if version < newest else ():
+        server = config.tables["plugins"].get(f"io.containerd.server.v1.{old}")
+        if server is not None:  # since version 4 the servers are plugins
+            server.update({key: value for key, value in document.get(old, {}).items() if key in server})
+    for name, value in document.items():
+        if name not in ("plugins", "version", "imports"):
+            _merge(config, config.tables, name, value, "", path, newest)
+    for name, table in plugins.items():
+        if name in config.tables["plugins"]:
+            for key, value in table.items():
+                _merge(config, config.tables["plugins"][name], key, value, name, path, newest)
+        # The table of a plugin that does not exist is not looked at.
+    return version
+
+
+def _migrate(config: Config, plugins: Table, version: int, newest: int) -> Table:
+    """Turn the tables of an older version into those of this containerd."""
+    moved: Table = dict(plugins)
+    cri = moved.get("io.containerd.grpc.v1.cri")
+    if version < 3 <= newest and cri is not None:
+        del moved["io.containerd.grpc.v1.cri"]
+        moved |= _split_cri(config, cri)
+    runtime = moved.get("io.containerd.cri.v1.runtime", {})
+    network = runtime.get("cni", {})
+    if network.get("bin_dir") and "bin_dir" not in config.cni:
+        table = {name: value for name, value in network.items() if name != "bin_dir"}
+        table.setdefault("bin_dirs", [network["bin_dir"]])
+        moved["io.containerd.cri.v1.runtime"] = {**runtime, "cni": table}
+    return moved
+
+
+def _split_cri(config: Config, cri: Table) -> Table:
+    """Part the one table of CRI into the three that there are since 2.0."""
+    known = config.tables["plugins"]
+    names = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
+    images: Table = {}
+    runtime: Table = {}
+    service: Table = {}
+    for key, value in cri.items():
+        if key == "sandbox_image":
+            images["pinned_images"] = {"sandbox": value}
+        elif key == "containerd":
+            moved = ("snapshotter", "discard_unpacked_layers", "disable_snapshot_annotations")
+            runtime["containerd"] = {name: item for name, item in value.items() if name not in moved}
+            images |= {name: item for name, item in value.items() if name in moved}
+        elif key in known[names[0]]:
+            images[key] = value
+        elif key in known.get(names[2], {}):
+            service[key] = value
+        else:
+            runtime[key] = value
+    return {name: table for name, table in zip(names, (images, runtime, service), strict=True) if table}
+
+
+def _merge(
+    config: Config, into: Table, key: str, value: Any, plugin: str, path: str, newest: int, at: str = ""
+) -> None:
+    here = f"{at}.{key}" if at else key
+    if (
+        key not in into
+        and not _FREE.search(f".{at}")
+        and key not in _NEVER_PRINTED
+        and not _known_address(config, here)
+    ):
+        if plugin:
+            _warn(config, "Ignoring unknown key in TOML for plugin", key=here.replace(".", " "), plugin=plugin)
+        else:
+            _warn(config, "Ignoring unknown key in TOML", file=path, key=here.replace(".", " "))
+        return
+    present = into.get(key)
+    if isinstance(present, dict) and isinstance(value, dict):
+        for name, item in value.items():
+            _merge(config, present, name, item, plugin, path, newest, here)
+        return
+    if present is not None and _kind(present) != _kind(value) and not _FREE.search(f".{at}"):
+        raise ConfigError(f"toml: cannot decode TOML {_kind(value)} into struct field {here} of type {_kind(present)}")
+    into[key] = value
+
+
+def _known_address(config: Config, here: str) -> bool:
+    """Old places that newer versions still read: [grpc] and [ttrpc] moved to plugins in version 4."""
+    top = here.split(".")[0]
+    return top in ("grpc", "ttrpc", "metrics", "debug") and top not in ("debug",) and top not in config.tables
+
+
+def _kind(value: object) -> str:
+    names = {bool: "boolean", int: "integer", float: "float", str: "string", list: "array", dict: "table"}
+    return names.get(type(value), "value")
+
+
+def _warn(config: Config, message: str, **fields: str) -> None:
+    stamp = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    rest = "".join(f" {name}={_quoted(value)}" for name, value in fields.items())
+    config.warnings.append(f'time="{stamp}" level=warning msg="{message}"{rest}')
+
+
+def _quoted(text: str) -> str:
+    return text if re.fullmatch(r"[\w./:\\-]+", text) else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def dump(tables: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
+    """Return tables as TOML, as `containerd config dump` prints them."""
+    lines: list[str] = []
+    inner: list[str] = []
+    for key, value in tables.items():
+        if isinstance(value, Mapping):
+            name = ".".join(_key(part) for part in (*prefix, key))
+            body = dump(value, (*prefix, key))
+            own = any(not isinstance(item, Mapping) for item in value.values())
+            inner.append((f"[{name}]\n" if own or not value else "") + body)
+        else:
+            lines.append(f"{_key(key)} = {_literal(value)}")
+    return "".join(line + "\n" for line in lines) + ("\n" if lines and inner else "") + "\n".join(inner)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[\w-]+", name) else f"'{name}'"
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"'{value}'" if "'" not in value else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(str(name))} = {_literal(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    return str(value)

@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One run of ctr: its connection, its arguments, its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.containerd.runtime import Containerd
+from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.images.puller import Puller
+from simulator.kubernetes_node.images.registry_client import insecure
+from simulator.kubernetes_node.images.registry_hosts import Endpoint, endpoints
+from simulator.kubernetes_node.images.store import Image
+from simulator.kubernetes_node.kubelet.settings import drive
+from simulator.kubernetes_node.programs import cli, contracts
+from simulator.machine.objects import Invocation, ProcessEndedError
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+
+class CtrError(Exception):
+    """A command that failed; the text follows `ctr: `."""
+
+
+class Run:
+    """One run of ctr with its connection."""
+
+    def __init__(self, machine: Machine, invocation: Invocation, line: cli.CommandLine, server: Containerd) -> None:
+        self.machine, self.invocation, self.line, self.server = machine, invocation, line, server
+        self.warnings: list[str] = []
+        self.namespace = line.text("namespace") or invocation.variable("CONTAINERD_NAMESPACE") or "default"
+
+    def argument(self, index: int, what: str) -> str:
+        """Return an argument that must be there."""
+        if len(self.line.arguments) <= index:
+            raise CtrError(what)
+        return self.line.arguments[index]
+
+    def image(self, name: str) -> Image:
+        """Return an image that must be there."""
+        found = self.server.store.get(name, self.namespace)
+        if found is None:
+            raise CtrError(f'image "{name}": not found')
+        return found
+
+    @property
+    def transfers(self) -> bool:
+        """Whether containerd itself transfers (2.0; not with --local), not ctr."""
+        return contracts.at_least(self.server.version, "2.0") and not self.line.on("local")
+
+    def places(self, reference: oci.Reference, *, own: bool = False) -> list[Endpoint]:
+        """Return where an image is pulled from or pushed to: by --hosts-dir, or containerd's transfer service's.
+
+        Args:
+            own: whether ctr asks itself, whatever the version (`content fetch`).
+        """
+        line = self.line
+        folders = [drive(line.text("hosts-dir"))] if line.text("hosts-dir") else []
+        if self.transfers and not own and not folders:
+            folders = self.server.config.transfer_config_path
+        found = endpoints(self.machine, reference.host, folders, plain_http=line.on("plain-http"))
+        if line.text("tlscacert"):
+            found = [replace(place, ca=(*place.ca, drive(line.text("tlscacert")))) for place in found]
+        return insecure(found) if line.on("skip-verify") else found
+
+    def puller(self, *, own: bool = False) -> Puller:
+        """Return what fetches: with --user, and the proxies of the process that does it."""
+        environment = self.server.environment if self.transfers and not own else self.invocation.environment
+        patient = contracts.at_least(self.server.version, "2.1")
+        return Puller(self.machine, environment, self.line.text("user"), self.invocation.stop, patient=patient)
+
+    def alive(self) -> None:
+        """Raise ProcessEndedError if the process must end."""
+        if self.invocation.stop.is_set():
+            raise ProcessEndedError
+
+
+Command = Callable[[Run], str]
+
+
+def parse(name: str) -> oci.Reference:
+    """Read a reference as ctr does. Raises CtrError."""
+    try:
+        return oci.parse(name)
+    except oci.ReferenceFormatError as error:
+        raise CtrError(str(error)) from error
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a table as Go's tabwriter does: one blank after the widest entry of each column but the last."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]) - 1)]
+    lines = [
+        " ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]) for row in rows
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def size_text(size: int) -> str:
+    """Return a size as containerd's progress package prints it: `1.2 MiB`."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{value:.1f} {unit}"
+        value /= 1024
+    return ""
+
+
+def pairs(items: Sequence[str]) -> dict[str, str]:
+    """Read `name=value` of a list."""
+    return {name: value for name, _, value in (item.partition("=") for item in items)}

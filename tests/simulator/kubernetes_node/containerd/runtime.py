@@ -1,0 +1,220 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""containerd while it runs: images and containers over its named pipe, as kubelet, ctr and crictl use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.cni import plugins as cni
+from simulator.kubernetes_node.containerd.config import Config
+from simulator.kubernetes_node.cri import shims
+from simulator.kubernetes_node.cri.interface import PodConfig, Runtime, RuntimeFailure, Settings
+from simulator.kubernetes_node.cri.shims import Command, Container, Sandbox
+from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.images.puller import Puller, PullOptions, endpoints, pull
+from simulator.kubernetes_node.images.store import K8S, Image, ImageStore
+from simulator.kubernetes_node.programs import contracts
+from simulator.machine import listeners
+from simulator.machine.service_rules import is_administrator
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+MANAGED = {"io.cri-containerd.image": "managed"}
+PINNED = {"io.cri-containerd.pinned": "pinned"}
+
+
+class Containerd(Runtime):
+    """A running containerd.
+
+    Args:
+        version: of its executable.
+        config: as it read it at its start.
+        environment: of its process: the machine's and the service's own.
+        account: that it runs as. The Host Compute Service is taken to serve administrators only; that follows from
+            how containerd and Docker are installed, no page of Microsoft's was found to say it.
+    """
+
+    kind = "containerd"
+
+    def __init__(self, machine: Machine, version: str, config: Config, environment: Mapping[str, str],
+                 account: str = "LocalSystem") -> None:  # fmt: skip
+        self._machine = machine
+        self._may_compute = is_administrator(machine, account)
+        self.version = version
+        self.config = config
+        self.environment = dict(environment)
+        self.store = ImageStore(machine.files, config.root)
+        self.store.make_namespace(K8S)
+        machine.files.make_directory(config.state)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine it runs on."""
+        return self._machine
+
+    @property
+    def settings(self) -> Settings:
+        """Its configuration."""
+        return Settings(self.config.sandbox_image, self.config.cni_conf_dir, self.config.cni_bin_dirs)
+
+    @property
+    def image_folder(self) -> str:
+        """The folder of unpacked images."""
+        return f"{self.config.root}\\io.containerd.snapshotter.v1.windows"
+
+    @property
+    def build(self) -> int:
+        """Windows' build, by which images are chosen."""
+        return self._machine.windows.build
+
+    @property
+    def exact(self) -> bool:
+        """Whether only images of the very build fit (1.6)."""
+        return not contracts.at_least(self.version, "1.7")
+
+    # -- images
+
+    def pull(self, name: str, credentials: str = "") -> Image:
+        """Pull an image as CRI does: mirrors of the registry's config_path, the service's proxies. Raises PullError.
+
+        Args:
+            credentials: `user:password` of who asks (a pull secret, `crictl --creds`); else those of the configuration.
+        """
+        reference = oci.parse(name, familiar=True)
+        config = self.config
+        places = endpoints(self._machine, reference.host, config.registry_config_path, mirrors=config.registry_mirrors)
+        images = config.plugin("io.containerd.cri.v1.images", "io.containerd.grpc.v1.cri")
+        discard = images.get("discard_unpacked_layers") or images.get("containerd", {}).get("discard_unpacked_layers")
+        pinned = PINNED if str(reference) == config.sandbox_image and contracts.at_least(self.version, "1.7") else {}
+        options = PullOptions(self.build, self.exact, bool(discard), {**MANAGED, **pinned})
+        patient = contracts.at_least(self.version, "2.1")
+        credentials = credentials or config.credentials(reference.host)
+        puller = Puller(self._machine, self.environment, credentials, patient=patient)
+        image, manifest = pull(self.store, puller, places, reference, options)
+        for extra in (
+            str(manifest["config"]["digest"]),
+            f"{reference.host}/{reference.path}@{image.target['digest']}",
+        ):
+            self.store.put(Image(extra, image.target, dict(image.labels)))
+        return image
+
+    def image(self, name: str) -> Image | None:
+        """Return an image that is in the store and fits this Windows."""
+        try:
+            found = self.store.get(str(oci.parse(name, familiar=True)))
+        except oci.ReferenceFormatError:
+            found = self.store.get(name)
+        return found if found and self.store.manifest(found, self.build, self.exact) else None
+
+    def image_id(self, image: Image) -> str:
+        """Return an image's id: the digest of its configuration."""
+        found = self.store.manifest(image, self.build, self.exact)
+        return str(found[1]["config"]["digest"]) if found else ""
+
+    def image_size(self, image: Image) -> int:
+        """Return an image's size in bytes."""
+        return self.store.size(image, self.build, self.exact)
+
+    # -- pods
+
+    def network(self) -> cni.NetworkConfig:
+        """Return the CNI configuration. Raises cni.CniError: why NetworkReady is false."""
+        return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
+
+    def run_sandbox(self, pod: PodConfig) -> Sandbox:
+        """Make a pod's sandbox. Raises RuntimeFailure."""
+        if pod.host_process and not contracts.at_least(self.version, "1.6"):
+            raise RuntimeFailure("HostProcess containers need containerd 1.6")
+        image = self.config.sandbox_image
+        if self.image(image) is None:
+            try:
+                self.pull(image)
+            except Exception as error:
+                raise RuntimeFailure(
+                    f'failed to get sandbox image "{image}": failed to pull image "{image}": {error}'
+                ) from error
+        sandbox = Sandbox(shims.new_id(), pod.name, pod.namespace, pod.uid, attempt=pod.attempt)
+        if not self._may_compute:
+            # microsoft/hcsshim#2017 has the text.
+            said = f"hcs::CreateComputeSystem {sandbox.id}: Access is denied.: unknown"
+            raise RuntimeFailure(f"failed to create containerd task: failed to create shim task: {said}")
+        known = shims.settle(self._machine)
+        known.leases.add(sandbox.id)
+        if pod.host_network:
+            sandbox.address = self._machine.address
+        else:
+            try:
+                self._join_network(sandbox)
+            except cni.CniError as error:
+                known.leases.discard(sandbox.id)
+                raise RuntimeFailure(f'failed to setup network for sandbox "{sandbox.id}": {error}') from error
+        known.sandboxes[sandbox.id] = sandbox
+        shims.start_shim(self._machine, sandbox)
+        return sandbox
+
+    def _join_network(self, sandbox: Sandbox) -> None:
+        """Give a sandbox its namespace and its endpoint. Raises cni.CniError."""
+        network = self.network()
+        netns = hns.new_id()
+        sandbox.address = cni.add(self._machine, network, sandbox.id, netns).address
+        sandbox.network, sandbox.netns = network.name, netns
+
+    def stop_sandbox(self, sandbox: Sandbox) -> None:
+        """Stop a sandbox: its containers end, its network goes. Raises RuntimeFailure if CNI cannot take that away."""
+        for container in self.containers(sandbox.id):
+            shims.stop(self._machine, container)
+        if sandbox.network:
+            try:
+                cni.remove(self._machine, sandbox.network, sandbox.id)
+            except cni.CniError as error:
+                raise RuntimeFailure(f'failed to destroy network for sandbox "{sandbox.id}": {error}') from error
+            sandbox.network = ""
+        sandbox.ready = False
+        shims.stop_shim(self._machine, sandbox)
+
+    def remove_sandbox(self, sandbox: Sandbox) -> None:
+        """Stop and remove a sandbox with its containers. Raises RuntimeFailure."""
+        self.stop_sandbox(sandbox)
+        found = self._machine.part(shims.Shims)
+        for container in self.containers(sandbox.id):
+            found.containers.pop(container.id, None)
+        found.sandboxes.pop(sandbox.id, None)
+        found.leases.discard(sandbox.id)
+
+    def sandboxes(self) -> list[Sandbox]:
+        """Return the sandboxes, newest first."""
+        return sorted(shims.settle(self._machine).sandboxes.values(), key=lambda item: item.created, reverse=True)
+
+    def containers(self, sandbox: str = "") -> list[Container]:
+        """Return the containers (of a sandbox), newest first."""
+        found = [item for item in shims.settle(self._machine).containers.values() if sandbox in ("", item.sandbox)]
+        return sorted(found, key=lambda item: item.created, reverse=True)
+
+    def run_container(
+        self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
+    ) -> Container:
+        """Make and start a container."""
+        found = shims.settle(self._machine)
+        container = Container(shims.new_id(), name, sandbox.id, image.name, self.image_id(image), attempt, log=log)
+        found.containers[container.id] = container
+        shims.start(self._machine, container, command)
+        return container
+
+    def stop_container(self, container: Container) -> None:
+        """Stop a container."""
+        shims.stop(self._machine, container)
+
+    def remove_container(self, container: Container) -> None:
+        """Remove a container, stopping it first."""
+        shims.stop(self._machine, container)
+        self._machine.part(shims.Shims).containers.pop(container.id, None)
+
+
+def connect(machine: Machine, address: str) -> Containerd | None:
+    """Return the containerd that listens on a pipe, or None."""
+    found = listeners.behind(machine, address)
+    return found if isinstance(found, Containerd) else None

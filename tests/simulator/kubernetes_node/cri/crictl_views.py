@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What crictl shows: images, sandboxes and containers as CRI has them, and tables."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from simulator.kubernetes_node.cri.interface import Runtime
+from simulator.kubernetes_node.cri.shims import Container, Sandbox
+from simulator.kubernetes_node.images.store import Image
+
+
+def image_view(server: Runtime, image: Image) -> dict[str, Any]:
+    """Return an image as CRI shows it: all names of one configuration together; one that is pinned pins it."""
+    identity = server.image_id(image)
+    same = [item for item in server.store.images() if server.image_id(item) == identity]
+    names = [item.name for item in same]
+    return {
+        "id": identity,
+        "repoTags": [name for name in names if "@" not in name and not name.startswith("sha256:")],
+        "repoDigests": [name for name in names if "@" in name],
+        "size": str(server.image_size(image)),
+        "uid": None,
+        "username": "",
+        "spec": None,
+        "pinned": any(item.labels.get("io.cri-containerd.pinned") == "pinned" for item in same),
+    }
+
+
+def all_images(server: Runtime) -> list[dict[str, Any]]:
+    """Return the images of the store, one for each configuration."""
+    found: dict[str, dict[str, Any]] = {}
+    for image in server.store.images():
+        identity = server.image_id(image)
+        if identity and identity not in found:
+            found[identity] = image_view(server, image)
+    return list(found.values())
+
+
+def nanos(moment: datetime | None) -> str:
+    """Return a time as CRI has it: nanoseconds since 1970."""
+    return str(int(moment.timestamp() * 1e9)) if moment else "0"
+
+
+def sandbox_view(item: Sandbox) -> dict[str, Any]:
+    """Return a sandbox as CRI shows it."""
+    return {
+        "id": item.id,
+        "metadata": {"name": item.pod, "uid": item.uid, "namespace": item.namespace, "attempt": item.attempt},
+        "state": "SANDBOX_READY" if item.ready else "SANDBOX_NOTREADY",
+        "createdAt": nanos(item.created),
+        "labels": {
+            "io.kubernetes.pod.name": item.pod,
+            "io.kubernetes.pod.namespace": item.namespace,
+            "io.kubernetes.pod.uid": item.uid,
+        },
+        "annotations": {},
+        "runtimeHandler": "",
+    }
+
+
+def sandbox_status(item: Sandbox) -> dict[str, Any]:
+    """Return a sandbox with what `inspectp` adds: its address, its network namespace (pods on the host's have none)."""
+    windows = {"network": {"networkNamespace": item.netns.lower()}} if item.netns else {}
+    return {
+        "status": {**sandbox_view(item), "network": {"additionalIps": [], "ip": item.address}},
+        "info": {
+            "sandboxID": item.id,
+            "netNsClosed": not item.ready,
+            "runtimeHandler": "",
+            "runtimeType": "io.containerd.runhcs.v1",
+            "runtimeSpec": {"ociVersion": "1.2.1", "windows": windows},
+        },
+    }
+
+
+def container_view(item: Container, sandbox: Sandbox | None) -> dict[str, Any]:
+    """Return a container as CRI shows it."""
+    state = "CONTAINER_EXITED" if item.state == "RUNNING" and not item.alive else f"CONTAINER_{item.state}"
+    labels = {"io.kubernetes.container.name": item.name}
+    if sandbox:
+        labels |= {
+            "io.kubernetes.pod.name": sandbox.pod,
+            "io.kubernetes.pod.namespace": sandbox.namespace,
+            "io.kubernetes.pod.uid": sandbox.uid,
+        }
+    return {
+        "id": item.id,
+        "podSandboxId": item.sandbox,
+        "metadata": {"name": item.name, "attempt": item.attempt},
+        "image": {"image": item.image_id, "annotations": {}, "userSpecifiedImage": item.image, "runtimeHandler": ""},
+        "imageRef": item.image_id,
+        "state": state,
+        "createdAt": nanos(item.created),
+        "labels": labels,
+        "annotations": {},
+        "imageId": item.image_id,
+    }
+
+
+def table(rows: list[list[str]]) -> str:
+    """Lay out a table as crictl does."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    return "".join(
+        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows
+    )

@@ -1,0 +1,266 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Sandboxes and containers of one machine, and the processes in them. They outlive containerd (its shims run on)."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from simulator.kubernetes_node.cri.mounts import Mount, MountedFiles
+from simulator.machine.objects import NotModelled, ProcessEndedError, ProgramResult
+from simulator.machine.processes import Process
+from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, Programs
+from simulator.machine.rights.guard import AccessDeniedError
+from simulator.machine.windows_paths import normalise
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+SHIM = "containerd-shim-runhcs-v1.exe"
+State = Literal["CREATED", "RUNNING", "EXITED"]
+
+
+def now() -> datetime:
+    """Return the time, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass
+class Sandbox:
+    """A pod's sandbox.
+
+    Args:
+        network: the CNI configuration's name; empty for pods on the host's network.
+        netns: id of its network namespace in HNS.
+    """
+
+    id: str
+    pod: str
+    namespace: str
+    uid: str
+    address: str = ""
+    network: str = ""
+    created: datetime = field(default_factory=now)
+    ready: bool = True
+    attempt: int = 0
+    netns: str = ""
+    shim: Process | None = None
+    """Runs from the sandbox's first moment to its last, and so keeps its executable from being replaced."""
+
+
+@dataclass
+class Container:
+    """A container and the process in it."""
+
+    id: str
+    name: str
+    sandbox: str
+    image: str
+    image_id: str
+    attempt: int = 0
+    state: State = "CREATED"
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+    created: datetime = field(default_factory=now)
+    started: datetime | None = None
+    finished: datetime | None = None
+    log: str = ""
+    process: Process | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self.state == "RUNNING" and self.process is not None and self.process.alive
+
+
+@dataclass
+class Shims:
+    """All sandboxes and containers, by id.
+
+    Args:
+        leases: ids that containerd has a lease for: of sandboxes from the first moment of their making until they are
+            removed (containerd internal/cri/server/sandbox_run.go), before CRI lists them.
+        elsewhere: ids of containers that are not CRI's, by containerd's namespace: `nerdctl run`, BuildKit.
+    """
+
+    sandboxes: dict[str, Sandbox] = field(default_factory=dict)
+    containers: dict[str, Container] = field(default_factory=dict)
+    leases: set[str] = field(default_factory=set)
+    elsewhere: dict[str, list[str]] = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Shims:
+        """A machine that starts from this one's disk runs nothing."""
+        return Shims()
+
+
+@dataclass(frozen=True)
+class Command:
+    r"""What runs in a container.
+
+    Args:
+        argv: the program and its arguments; empty: the image's own, which only waits.
+        environment: of the container alone.
+        mounts: folders of the host that it sees under other paths.
+        host_process: whether it runs on the host itself; others only wait to be stopped.
+        rootfs: where a HostProcess container's own files lie for it (`C:\hpc`).
+    """
+
+    argv: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    host_process: bool = False
+    rootfs: str = r"C:\hpc"
+    directory: str = ""
+    user: str = "NT AUTHORITY\\SYSTEM"
+
+
+def start_shim(machine: Machine, sandbox: Sandbox) -> None:
+    """Start a sandbox's shim, which lies beside containerd (runtime v2: one for each pod)."""
+    service = machine.services.get("containerd")
+    image = f"{service.argv[0].rpartition(chr(92))[0]}\\{SHIM}" if service and service.argv else ""
+    if machine.files.is_file(image):
+        sandbox.shim = machine.processes.begin(SHIM, "NT AUTHORITY\\SYSTEM", image=normalise(image))
+
+
+def stop_shim(machine: Machine, sandbox: Sandbox) -> None:
+    """End a sandbox's shim."""
+    if sandbox.shim is not None:
+        machine.processes.kill(sandbox.shim)
+        sandbox.shim = None
+
+
+def new_id() -> str:
+    """Return the id of a sandbox or container: 64 hexadecimal digits."""
+    return uuid.uuid4().hex + uuid.uuid4().hex
+
+
+def settle(machine: Machine) -> Shims:
+    """Return the shims, with what ended meanwhile (killed, or the machine rebooted) noted as such."""
+    shims = machine.part(Shims)
+    for container in list(shims.containers.values()):
+        if container.state == "RUNNING" and not container.alive:
+            _exit(container, 0xC000013A, "Error")
+    booted = machine.power.boot_time
+    for sandbox in list(shims.sandboxes.values()):
+        if sandbox.ready and sandbox.created < booted:
+            sandbox.ready = False
+    return shims
+
+
+def start(machine: Machine, container: Container, command: Command, ended: Callable[[], None] = lambda: None) -> None:
+    """Start a container's process. One that cannot be started has exited with reason `StartError`."""
+    container.started = now()
+    if not command.host_process or not command.argv:
+        program = command.argv[0].rpartition("\\")[2] if command.argv else "container.exe"
+        container.process = machine.processes.begin(program or "container.exe", "ContainerAdministrator")
+        container.state = "RUNNING"
+        return
+    view = _view(machine, command)
+    variables = {
+        **machine.user_environment(command.user),
+        **command.environment,
+        "CONTAINER_SANDBOX_MOUNT_POINT": command.rootfs,
+    }
+    argv = [_mount_point(word, command.rootfs) for word in command.argv]
+    directory = _mount_point(command.directory, command.rootfs) or command.rootfs
+    try:
+        with machine.acting.as_account(command.user):
+            view.programs.find(argv[0], variables, directory)
+    except NotModelled as error:
+        container.message = error.message
+        _exit(container, 128, "StartError")
+        return
+    except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
+        said = (
+            "is not a valid Win32 application"
+            if isinstance(error, NotExecutableError)
+            else "cannot find the file specified"
+        )
+        container.message = (
+            f"failed to create containerd task: failed to create shim task: failed to start job container: "
+            f"failed to start process {argv[0]!r}: The system {said}."
+            if "cannot" in said and not isinstance(error, AccessDeniedError)
+            else f"failed to start process {argv[0]!r}: Access is denied."
+            if isinstance(error, AccessDeniedError)
+            else f"{argv[0]} {said}."
+        )
+        _exit(container, 128, "StartError")
+        return
+    container.state = "RUNNING"
+    begun = threading.Event()
+
+    def work(process: Process) -> None:
+        container.process = process
+        begun.set()
+        try:
+            result = view.programs.run(
+                argv[0], argv[1:], environment=variables, directory=directory, stop=process.stop, user=command.user
+            )
+        except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
+            result = ProgramResult(1, "", str(error))
+        except ProcessEndedError:
+            return
+        _write_log(machine, container, result)
+        _exit(container, result.exit_code, "Completed" if result.exit_code == 0 else "Error")
+        container.message = result.stderr.strip()[-1000:] if result.exit_code else ""
+        ended()
+
+    machine.processes.detach(argv[0].rpartition("\\")[2], command.user, work)
+    begun.wait(5)
+
+
+def stop(machine: Machine, container: Container) -> None:
+    """End a container."""
+    if container.process is not None and container.state == "RUNNING":
+        machine.processes.kill(container.process)
+        _exit(container, 0xC000013A, "Error")
+
+
+def _exit(container: Container, code: int, reason: str) -> None:
+    container.state = "EXITED"
+    # Kubernetes shows Windows' exit codes as signed numbers.
+    container.exit_code = code - (1 << 32) if code >= 1 << 31 else code
+    container.reason = reason
+    container.finished = now()
+    if container.started is None:
+        container.started = container.finished
+
+
+def _view(machine: Machine, command: Command) -> Machine:
+    """Return the machine as a HostProcess container sees it: its volumes are mounted."""
+    if not command.mounts:
+        return machine
+    view = copy.copy(machine)
+    view.files = MountedFiles(machine.files, command.mounts)
+    view.programs = Programs(view)
+    return view
+
+
+def _mount_point(text: str, rootfs: str) -> str:
+    for form in (
+        "%CONTAINER_SANDBOX_MOUNT_POINT%",
+        "$env:CONTAINER_SANDBOX_MOUNT_POINT",
+        "$CONTAINER_SANDBOX_MOUNT_POINT",
+    ):
+        text = text.replace(form, rootfs)
+    return text
+
+
+def _write_log(machine: Machine, container: Container, result: ProgramResult) -> None:
+    if not container.log:
+        return
+    stamp = now().isoformat().replace("+00:00", "Z")
+    streams = (("stdout", result.stdout), ("stderr", result.stderr))
+    lines = [f"{stamp} {stream} F {line}" for stream, text in streams for line in text.splitlines()]
+    try:
+        machine.files.make_directory(container.log.rpartition("\\")[0])
+        machine.files.write_text(container.log, "".join(line + "\n" for line in lines))
+    except OSError:
+        pass  # a full disk loses logs, no more

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""docker.exe's config.json: credentials by registry, as `docker login` writes and every pull and push reads them.
+
+https://docs.docker.com/reference/cli/docker/login/: without a credential store they stand there in base64; a store or
+helper that is named is a program `docker-credential-NAME` on PATH.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from simulator.kubernetes_node.docker.command_line import DockerRun, UsageError
+
+HUB = "https://index.docker.io/v1/"
+
+
+def _key(host: str) -> str:
+    return HUB if host in ("docker.io", "registry-1.docker.io", "index.docker.io") else host
+
+
+def read(run: DockerRun) -> dict[str, Any]:
+    """Return the client's configuration. Raises UsageError."""
+    path = f"{run.configuration}\\config.json"
+    if not run.machine.files.is_file(path):
+        return {}
+    try:
+        found = json.loads(run.machine.files.read_bytes(path).decode("utf-8"))
+    except ValueError as error:
+        raise UsageError(f"WARNING: Error loading config file: {path}: {error}") from error
+    return found if isinstance(found, dict) else {}
+
+
+def of(run: DockerRun, host: str) -> str:
+    """Return `user:password` for a registry; empty if there are none. Raises UsageError."""
+    document = read(run)
+    helper = (document.get("credHelpers") or {}).get(host) or document.get("credsStore")
+    if helper:
+        raise UsageError(
+            f'error getting credentials - err: exec: "docker-credential-{helper}": executable file not found in '
+            f"%PATH%, out: ``"
+        )
+    auths = document.get("auths") or {}
+    for key, about in auths.items():
+        name = str(key).removeprefix("https://").removeprefix("http://").partition("/")[0]
+        if key == _key(host) or name == host:
+            if about.get("auth"):
+                return base64.b64decode(str(about["auth"])).decode("utf-8", "replace")
+            if about.get("username"):
+                return f"{about['username']}:{about.get('password', '')}"
+    return ""
+
+
+def write(run: DockerRun, host: str, credentials: str) -> None:
+    """Keep credentials for a registry, or forget them where there are none."""
+    document = read(run)
+    auths = document.setdefault("auths", {})
+    if credentials:
+        auths[_key(host)] = {"auth": base64.b64encode(credentials.encode()).decode()}
+    else:
+        auths.pop(_key(host), None)
+    run.machine.files.make_directory(run.configuration)
+    run.machine.files.write_text(f"{run.configuration}\\config.json", json.dumps(document, indent=4))

@@ -1,0 +1,246 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""dockerd while it runs: its network `nat`, its container images, containers, and the endpoints of these.
+
+An endpoint is made when a container starts and removed when it stops (moby libnetwork/drivers/windows); one that was
+left, because the machine went down first, keeps its address from the container (moby/moby#47576). A container of the
+network `none` has none of dockerd's, one of `container:ID` has that container's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import threading
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from simulator.kubernetes_node.docker.dockerd_config import PIPE, DaemonConfig
+from simulator.kubernetes_node.docker.images import DockerError, DockerImage, DockerImages
+from simulator.kubernetes_node.docker.pull import Pulled, Transfer
+from simulator.kubernetes_node.hns.objects import Endpoint, HnsError, Network
+from simulator.kubernetes_node.hns.service import Store
+from simulator.kubernetes_node.images import oci
+from simulator.machine import listeners
+from simulator.machine.processes import Process
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+__all__ = ["NAT", "PIPE", "DockerContainer", "DockerError", "DockerState", "Dockerd", "connect"]
+
+NAT, SUBNET, GATEWAY = "nat", "172.20.0.0/20", "172.20.0.1"
+_STABLE = 20348  # since this build, later Windows runs a container of an earlier one
+State = Literal["created", "running", "exited"]
+
+
+@dataclass
+class DockerContainer:
+    """A container of Docker.
+
+    Args:
+        network: name of its HNS network, `none`, or `container:ID`; `address` only if given by hand (`--ip`).
+        endpoint: its HNS endpoint while it runs.
+        image_id: of its image in the store; empty for one that tests made without.
+        program: what runs in it.
+        labels: of the container; cri-dockerd keeps a pod's names there.
+    """
+
+    id: str
+    name: str
+    image: str
+    network: str = NAT
+    address: str = ""
+    endpoint: str = ""
+    state: State = "created"
+    exit_code: int = 0
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    process: Process | None = None
+    image_id: str = ""
+    program: str = "container.exe"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    started: datetime | None = None
+    finished: datetime | None = None
+
+
+@dataclass
+class DockerState:
+    """The containers, by id; they outlive dockerd and the machine's reboots."""
+
+    containers: dict[str, DockerContainer] = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DockerState:
+        """A machine that starts from this one's disk has none."""
+        return DockerState()
+
+
+class Dockerd:
+    """A running dockerd.
+
+    Args:
+        config: as it read it at its start.
+        environment: of its process: the machine's and the service's own.
+
+    Raises: DockerError: why it does not come up.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        version: str,
+        config: DaemonConfig | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.machine, self.version = machine, version
+        self.config = config or DaemonConfig()
+        self._environment = dict(environment or {})
+        self._state = machine.part(DockerState)
+        for item in self._state.containers.values():
+            if item.state == "running" and not (item.process and item.process.alive):
+                # It died with the machine; its endpoint, if it is still there, is nobody's now.
+                item.state, item.exit_code, item.endpoint, item.process = "exited", 0x40010004, "", None
+        self.images = DockerImages(machine, self.config.root)
+        self._default_network()
+
+    def _default_network(self) -> None:
+        store = Store(self.machine)
+        if self.config.bridge == "none" or store.network_named(self.config.bridge or NAT):
+            return
+        if self.config.bridge:
+            raise DockerError(f"failed to start daemon: Error initializing network controller: network "
+                              f"{self.config.bridge} not found")  # fmt: skip
+        subnet = ipaddress.ip_network(self.config.fixed_cidr or SUBNET)
+        store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
+
+    def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> Transfer:
+        """Return a pull or push: `credentials` as `user:password`, `stop` of the client that waits for it."""
+        return Transfer(self.machine, self.version, self.config, self._environment, credentials, stop)
+
+    def pull(self, reference: oci.Reference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
+        """Pull an image. Raises DockerError."""
+        return self.transfer(credentials, stop).pull(self.images, reference)
+
+    def users(self) -> dict[str, str]:
+        """Return the images that containers are of: id of the image to id of a container."""
+        return {item.image_id: item.id for item in self._state.containers.values() if item.image_id}
+
+    def containers(self) -> list[DockerContainer]:
+        """Return all containers, newest first."""
+        return sorted(self._state.containers.values(), key=lambda item: item.created, reverse=True)
+
+    def find(self, name: str) -> DockerContainer:
+        """Return a container by its name or the beginning of its id. Raises DockerError."""
+        found = [item for item in self.containers() if item.name == name or item.id.startswith(name)]
+        if not found:
+            raise DockerError(f"No such container: {name}")
+        return found[0]
+
+    def create(
+        self,
+        name: str,
+        image: str,
+        *,
+        network: str = NAT,
+        address: str = "",
+        program: str = "container.exe",
+        labels: Mapping[str, str] | None = None,
+    ) -> DockerContainer:
+        """Make a container, without starting it; its image may be missing for tests' sake. Raises DockerError."""
+        other = next((item for item in self.containers() if item.name == name), None)
+        if other:
+            raise DockerError(
+                f'Conflict. The container name "/{name}" is already in use by container "{other.id}". You have to '
+                f"remove (or rename) that container to be able to reuse that name."
+            )
+        found = self._image(image)
+        item = DockerContainer(uuid.uuid4().hex * 2, name, image, network, address)
+        item.image_id, item.program, item.labels = found.id if found else "", program, dict(labels or {})
+        self._state.containers[item.id] = item
+        return item
+
+    def _image(self, name: str) -> DockerImage | None:
+        try:
+            return self.images.find(name)
+        except DockerError:
+            return None
+
+    def start(self, item: DockerContainer) -> None:
+        """Start a container. Raises DockerError."""
+        if item.state == "running":
+            return
+        found = self._image(item.image_id) if item.image_id else None
+        own = self.machine.windows.build
+        if found and found.build and found.build != own and not _STABLE <= found.build <= own:
+            raise DockerError(
+                f"container {item.id} encountered an error during hcs::CreateComputeSystem: The container operating "
+                f"system does not match the host operating system. (0xc0370101)"
+            )
+        item.endpoint = self._connect(item)
+        item.process = self.machine.processes.begin(item.program, "ContainerAdministrator")
+        item.state, item.exit_code, item.started = "running", 0, datetime.now(UTC)
+
+    def _connect(self, item: DockerContainer) -> str:
+        """Return the id of the endpoint that a container gets from dockerd; empty where that is another's affair."""
+        if item.network.startswith("container:"):
+            other = self.find(item.network.partition(":")[2])
+            if other.state != "running":
+                raise DockerError(f"cannot join network of a non running container: {other.id}")
+            return ""
+        if item.network == "none":
+            return ""
+        store = Store(self.machine)
+        network = store.network_named(item.network)
+        if network is None:
+            raise DockerError(f"network {item.network} not found")
+        try:
+            address = item.address or _free_address(store, network)
+            # It names none of its endpoints, so HNS does.
+            return store.add_endpoint("Ethernet", network.id, address, container=item.id).id
+        except HnsError as error:
+            said = f"hnsCall failed in Win32: {error.said} (0x{error.code:x})"
+            raise DockerError(
+                f"failed to create endpoint {item.name} on network {item.network}: failed during "
+                f"hnsCallRawResponse: {said}"
+            ) from error
+
+    def stop(self, item: DockerContainer) -> None:
+        """Stop a container: its endpoint goes, if HNS still has it."""
+        if item.state != "running":
+            return
+        if item.process:
+            self.machine.processes.kill(item.process)
+        item.state, item.exit_code, item.process = "exited", 0x40010004, None
+        item.finished = datetime.now(UTC)
+        # libnetwork goes on when HNS does not have the endpoint any more.
+        with contextlib.suppress(HnsError):
+            Store(self.machine).remove_endpoint(item.endpoint)
+        item.endpoint = ""
+
+    def remove(self, item: DockerContainer, *, force: bool) -> None:
+        """Remove a container. Raises DockerError if it runs, unless forced."""
+        if item.state == "running" and not force:
+            raise DockerError(
+                f'cannot remove container "/{item.name}": container is running: stop the container before removing or '
+                f"force remove"
+            )
+        self.stop(item)
+        self._state.containers.pop(item.id, None)
+
+    def endpoint(self, item: DockerContainer) -> Endpoint | None:
+        """Return a running container's endpoint."""
+        return next((known for known in Store(self.machine).endpoints() if known.id == item.endpoint), None)
+
+
+def _free_address(store: Store, network: Network) -> str:
+    taken = {item.address for item in store.endpoints() if item.network == network.id} | {network.gateway}
+    hosts = ipaddress.ip_network(network.subnet).hosts()
+    return next(str(item) for item in hosts if str(item) not in taken)
+
+
+def connect(machine: Machine) -> Dockerd | None:
+    """Return the dockerd that listens, or None."""
+    found = listeners.behind(machine, PIPE)
+    return found if isinstance(found, Dockerd) else None

@@ -1,0 +1,204 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Docker's container images: a store of its own below data-root, by image id (the digest of the configuration).
+
+containerd's images are invisible to it, and its own to containerd. A name is a tag (`host/path:tag`) or what it was
+pulled as (`host/path@sha256:…`, the digest of the list if there was one); an image without any is dangling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.images.store import Image, ImageStore
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_ANY = 0  # the store keeps the manifest of one platform for each name: no build has to be chosen
+
+
+class DockerError(Exception):
+    """dockerd refused; the text is its own."""
+
+
+@dataclass
+class DockerImage:
+    """An image.
+
+    Args:
+        id: `sha256:…`.
+        tags: whole names with tags; `digests`: names with a digest.
+        config: the image's configuration; `manifest`: its configuration and layers as descriptors.
+        size: in bytes.
+    """
+
+    id: str
+    config: dict[str, Any]
+    manifest: dict[str, Any]
+    target: dict[str, Any]
+    size: int
+    created: str
+    tags: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+
+    @property
+    def build(self) -> int:
+        """The Windows build it is for; 0 if it does not say."""
+        parts = str(self.config.get("os.version", "")).split(".")
+        return int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
+
+
+def familiar(name: str) -> str:
+    """Return a name as Docker shows it: without `docker.io/library/`."""
+    return name.removeprefix("docker.io/library/").removeprefix("docker.io/")
+
+
+class DockerImages:
+    """The images of one dockerd.
+
+    Args:
+        root: data-root.
+    """
+
+    def __init__(self, machine: Machine, root: str) -> None:
+        self._machine = machine
+        self.store = ImageStore(machine.files, f"{root}\\image\\windowsfilter")
+        machine.files.make_directory(f"{root}\\windowsfilter")
+
+    def all(self) -> list[DockerImage]:
+        """Return the images, the newest first."""
+        found: dict[str, DockerImage] = {}
+        for item in self.store.images():
+            pair = self.store.manifest(item, _ANY, exact=True)
+            if pair is None:
+                continue
+            manifest = pair[1]
+            identity = str(manifest["config"]["digest"])
+            if identity not in found:
+                size = self.store.unpacked_size(manifest)
+                config = self.store.document(identity)
+                found[identity] = DockerImage(identity, config, manifest, item.target, size, item.created)
+            image = found[identity]
+            image.created = min(image.created, item.created)
+            if item.name != identity:
+                (image.digests if "@" in item.name else image.tags).append(item.name)
+        return sorted(found.values(), key=lambda image: image.created, reverse=True)
+
+    def find(self, name: str) -> DockerImage:
+        """Return an image by a name, its id, or the beginning of its id. Raises DockerError."""
+        whole = normal(name)
+        images = self.all()
+        bare = name.removeprefix("sha256:")
+        for image in images:
+            if whole in (*image.tags, *image.digests) or image.id == name:
+                return image
+        for image in images:
+            if len(bare) >= 4 and image.id.removeprefix("sha256:").startswith(bare):
+                return image
+        raise DockerError(f"No such image: {familiar(whole or name)}")
+
+    def keep(self, identity: str, target: Mapping[str, Any], names: Iterable[str]) -> None:
+        """Write an image's names; those that another image had are taken from it."""
+        for name in (identity, *names):
+            self.store.put(Image(name, dict(target)))
+
+    def write(self, config: bytes, layers: Iterable[bytes], names: Iterable[str]) -> str:
+        """Keep an image that was loaded or built, from its configuration and layers; returns its id.
+
+        Raises: DiskFullError; ValueError for a layer that is no archive.
+        """
+        described = [self._put(oci.LAYER, data) for data in layers]
+        configured = self._put(oci.CONFIG, config)
+        document = {"schemaVersion": 2, "mediaType": oci.MANIFEST, "config": configured, "layers": described}
+        target = self._put(oci.MANIFEST, oci.encode(document))
+        self.store.unpack(document, discard_layers=False)
+        self.keep(configured["digest"], target, names)
+        return str(configured["digest"])
+
+    def _put(self, media_type: str, data: bytes) -> dict[str, Any]:
+        described = oci.descriptor(media_type, data)
+        self.store.write(described["digest"], data)
+        return described
+
+    def layers(self, image: DockerImage) -> list[bytes]:
+        """Return an image's layers, compressed."""
+        return [self.store.read(str(part["digest"])) for part in image.manifest.get("layers", [])]
+
+    def config_bytes(self, image: DockerImage) -> bytes:
+        """Return an image's configuration as it was made: its digest is the id."""
+        return self.store.read(image.id)
+
+    def tag(self, source: str, name: str) -> None:
+        """Give an image one more name. Raises DockerError."""
+        image = self.find(source)
+        whole = normal(name)
+        if not whole or "@" in whole:
+            raise DockerError(f'invalid reference format: "{name}"')
+        self.store.put(Image(whole, image.target))
+
+    def remove(self, name: str, *, force: bool, used: Mapping[str, str]) -> list[str]:
+        """Remove a name, and the image with its last one.
+
+        Args:
+            used: ids of images to a container that uses each.
+
+        Returns: what docker prints: `Untagged: …`, `Deleted: …`.
+        Raises: DockerError.
+        """
+        image = self.find(name)
+        whole = normal(name)
+        known = [*image.tags, *image.digests]
+        by_id = whole not in known
+        if by_id and len(image.tags) > 1 and not force:
+            raise DockerError(
+                f"conflict: unable to delete {image.id[7:19]} (must be forced) - image is referenced in multiple "
+                f"repositories"
+            )
+        going = known if by_id else [whole]
+        left = [item for item in image.tags if item not in going]
+        if not by_id and not left:
+            going = known  # with its last tag an image loses its digests, too
+        user = used.get(image.id)
+        if user and not left and not force:
+            what = "repository reference" if not by_id else "image"
+            raise DockerError(
+                f'conflict: unable to remove {what} "{familiar(whole or name)}" (must force) - container {user[:12]} '
+                f"is using its referenced image {image.id[7:19]}"
+            )
+        said = [f"Untagged: {familiar(item)}" for item in going]
+        for item in going:
+            self.store.delete(item)
+        if not left and not user:
+            self.store.delete(image.id)
+            said.append(f"Deleted: {image.id}")
+        return said
+
+    def prune(self, *, everything: bool, used: Iterable[str]) -> tuple[list[str], int]:
+        """Remove dangling images, or all that no container uses; returns what is printed, and the bytes won."""
+        said: list[str] = []
+        won = 0
+        for image in self.all():
+            if image.id in set(used) or (image.tags and not everything):
+                continue
+            said += [f"untagged: {familiar(item)}" for item in (*image.tags, *image.digests)]
+            for item in (*image.tags, *image.digests, image.id):
+                self.store.delete(item)
+            said.append(f"deleted: {image.id}")
+            won += image.size
+        return said, won
+
+
+def normal(name: str) -> str:
+    """Return a name in its whole form (`docker.io/library/x:latest`), without the tag where there is a digest, too.
+
+    Empty if it cannot be a name.
+    """
+    try:
+        found = oci.parse(name, familiar=True)
+    except oci.ReferenceFormatError:
+        return ""
+    return str(oci.Reference(found.host, found.path, "" if found.digest else found.tag, found.digest))

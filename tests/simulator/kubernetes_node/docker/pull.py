@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""How dockerd pulls and pushes: where from, and which entry of a list it takes.
+
+Mirrors stand for Docker Hub alone; a registry of insecure-registries, or on this host, is asked over TLS that is not
+checked, then over plain HTTP; `certs.d\HOST` (without the colon of a port) holds CAs:
+https://docs.docker.com/reference/cli/dockerd/, moby/moby registry/config.go and registry_windows.go.
+Entries: daemon/internal/distribution/pull_v2_windows.go up to 28 (any build that is not newer than the host's, its own
+first); since 29 containerd's rules (moby/moby#53397).
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node.docker.dockerd_config import DaemonConfig, at_least
+from simulator.kubernetes_node.docker.images import DockerError, DockerImage, DockerImages, familiar
+from simulator.kubernetes_node.images import oci, pusher
+from simulator.kubernetes_node.images.puller import Access, Endpoint, Puller, PullError, PullOptions, pull
+from simulator.kubernetes_node.images.registry_client import RegistryClient
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+CERTIFICATES = r"C:\ProgramData\docker\certs.d"
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What a pull did.
+
+    Args:
+        digest: of what the name means in the registry.
+        id: of the image.
+        fresh: whether anything was fetched.
+        layers: their digests.
+    """
+
+    digest: str
+    id: str
+    fresh: bool
+    layers: tuple[str, ...] = ()
+
+
+def insecure(config: DaemonConfig, host: str) -> bool:
+    """Return whether a registry's TLS is not checked."""
+    bare = host.rpartition(":")[0] if ":" in host else host
+    for entry in ("127.0.0.0/8", "localhost", *config.insecure):
+        if entry in (host, bare):
+            return True
+        try:
+            if ipaddress.ip_address(bare) in ipaddress.ip_network(entry, strict=False):
+                return True
+        except ValueError:
+            continue
+    return False
+
+
+def places(machine: Machine, config: DaemonConfig, host: str) -> list[Endpoint]:
+    """Return where an image of a registry host (as in the image's name) is asked for, in order."""
+    address = "registry-1.docker.io" if host == "docker.io" else host
+    folder = f"{CERTIFICATES}\\{host.replace(':', '')}"
+    ca: tuple[str, ...] = ()
+    if machine.files.is_directory(folder):
+        ca = tuple(entry.path for entry in machine.files.listing(folder) if entry.name.casefold().endswith(".crt"))
+    own = Endpoint(f"https://{address}", ca=ca)
+    found = [Endpoint(str(url).rstrip("/")) for url in config.mirrors] if host == "docker.io" else []
+    if insecure(config, host):
+        return [*found, replace(own, skip_verify=True), Endpoint(f"http://{address}")]
+    return [*found, own]
+
+
+def choose(entries: list[dict[str, Any]], build: int, version: str) -> dict[str, Any] | None:
+    """Return the entry of a list that a version of dockerd takes on a build of Windows, or None."""
+    if at_least(version, "29"):
+        return oci.best(entries, build, exact=False)
+    fitting = [
+        entry
+        for entry in entries
+        if (entry.get("platform") or {}).get("os") == "windows"
+        and entry["platform"].get("architecture") == "amd64"
+        and _build(entry["platform"]) <= build
+    ]
+    return next((entry for entry in fitting if _build(entry["platform"]) == build), fitting[0] if fitting else None)
+
+
+def _build(platform: dict[str, Any]) -> int:
+    parts = str(platform.get("os.version", "")).split(".")
+    return int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
+
+
+class Transfer:
+    """One pull or push of dockerd's.
+
+    Args:
+        environment: of dockerd; proxies of its configuration come before it.
+        credentials: `user:password` that the client's configuration has for the registry; empty for none.
+        stop: set when dockerd ends, or its client.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        version: str,
+        config: DaemonConfig,
+        environment: Mapping[str, str],
+        credentials: str = "",
+        stop: threading.Event | None = None,
+    ) -> None:
+        self._machine, self._version, self._config = machine, version, config
+        variables = {key: value for key, value in environment.items() if key.casefold() not in config.proxies}
+        self._environment = {**variables, **config.proxies}
+        self._credentials, self._stop = credentials, stop
+        self._puller = Puller(machine, self._environment, credentials, stop)
+
+    def _client(self) -> RegistryClient:
+        return RegistryClient(self._machine, self._environment, Access(self._credentials), self._stop)
+
+    def answering(self, host: str) -> list[Endpoint]:
+        """Return the places of a registry; of an insecure one that which answers. Raises PullError if none does."""
+        found = places(self._machine, self._config, host)
+        if not insecure(self._config, host):
+            return found
+        problem: PullError | None = None
+        for place in found[-2:]:
+            try:
+                self._client().ask(place, "GET", "", last=True).stream.close()
+                return [*found[:-2], place]
+            except PullError as error:
+                problem = error
+        if len(found) > 2 or problem is None:
+            return found[:-2]
+        raise problem
+
+    def login(self, host: str) -> None:
+        """Ask a registry whether it knows the user. Raises DockerError."""
+        try:
+            place = self.answering(host)[-1]
+            answer = self._client().ask(place, "GET", "", last=True)
+        except PullError as error:
+            raise DockerError(str(error)) from error
+        answer.stream.close()
+        if answer.status != 200:
+            raise DockerError(f'Get "{place.url}/v2/": unauthorized: authentication required')
+
+    def push(self, images: DockerImages, image: DockerImage, reference: oci.Reference) -> None:
+        """Push an image. Raises DockerError."""
+        try:
+            own = self.answering(reference.host)[-1:]
+            pusher.push(images.store, self._client(), own, reference, image.target)
+        except PullError as error:
+            raise _failure(error, reference) from error
+
+    def pull(self, images: DockerImages, reference: oci.Reference) -> Pulled:
+        """Pull an image. Raises DockerError."""
+        tag = "" if reference.digest else reference.tag
+        name = oci.Reference(reference.host, reference.path, tag, reference.digest)
+        try:
+            problem: PullError | None = None
+            for place in self.answering(reference.host):
+                try:
+                    _, digest = self._puller.resolve([place], name)
+                    return self._take(images, name, place, digest)
+                except PullError as error:
+                    problem = error
+            raise problem or PullError("no hosts to pull from")
+        except PullError as error:
+            raise _failure(error, name) from error
+
+    def manifests(self, reference: oci.Reference) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Return what a name means in the registry, and each manifest of it by digest. Raises DockerError."""
+        try:
+            place = self.answering(reference.host)[-1:]
+            _, digest = self._puller.resolve(place, reference)
+            document = _document(self._puller.fetch(place, reference, "manifests", digest)[1])
+            entries = document.get("manifests") or [{"digest": digest, "mediaType": document.get("mediaType")}]
+            wanted = [str(entry["digest"]) for entry in entries]
+            fetched = {item: self._puller.fetch(place, reference, "manifests", item)[1] for item in wanted}
+        except PullError as error:
+            raise _failure(error, reference) from error
+        return {**document, "digest": digest}, {item: _document(data) for item, data in fetched.items()}
+
+    def _take(self, images: DockerImages, name: oci.Reference, place: Endpoint, digest: str) -> Pulled:
+        pinned = f"{name.host}/{name.path}@{digest}"
+        known, held = images.store.get(str(name)), images.store.get(pinned)
+        if known and held and known.target == held.target:
+            return Pulled(digest, images.find(pinned).id, fresh=False)
+        document = _document(self._puller.fetch([place], name, "manifests", digest)[1])
+        build = self._machine.windows.build
+        if "manifests" in document:
+            entry = choose(list(document["manifests"]), build, self._version)
+            if entry is None:
+                raise DockerError(self._no_match())
+            chosen, taken = str(entry["digest"]), _build(entry["platform"]) or build
+        else:
+            chosen, taken = digest, self._fits(place, name, document)
+        reference = oci.Reference(name.host, name.path, "", chosen)
+        with images.store.lease():
+            before = images.store.get(str(reference))
+            try:
+                pulled, manifest = pull(
+                    images.store, self._puller, [place], reference, PullOptions(taken, exact=True), self._alive
+                )
+            except PullError:
+                # containerd's store names an image before it is unpacked, Docker's afterwards.
+                if before is None:
+                    images.store.delete(str(reference))
+                raise
+            identity = str(manifest["config"]["digest"])
+            images.keep(identity, pulled.target, [pinned, *([] if name.digest else [str(name)])])
+            if pinned != str(reference):
+                images.store.delete(str(reference))
+        return Pulled(digest, identity, fresh=True, layers=tuple(str(layer["digest"]) for layer in manifest["layers"]))
+
+    def _alive(self) -> None:
+        if self._stop is not None and self._stop.is_set():
+            raise DockerError("context canceled")
+
+    def _fits(self, place: Endpoint, name: oci.Reference, document: dict[str, Any]) -> int:
+        """Return the build of an image that stands in no list. Raises DockerError, PullError."""
+        _, data = self._puller.fetch([place], name, "blobs", str(document["config"]["digest"]))
+        platform = _document(data)
+        if platform.get("os") != "windows":
+            raise DockerError(
+                'image operating system "linux" cannot be used on this platform: operating system is not supported'
+            )
+        build, own = _build(platform), self._machine.windows.build
+        if build > own:
+            raise DockerError(f"a Windows version 10.0.{build}-based image is incompatible with a 10.0.{own} host")
+        return build or own
+
+    def _no_match(self) -> str:
+        build = self._machine.windows.build
+        if at_least(self._version, "29"):
+            return (
+                f"no matching manifest for windows(10.0.{build})/amd64 in the manifest list entries: no match for "
+                f"platform in manifest: not found"
+            )
+        return f"no matching manifest for windows/amd64 10.0.{build} in the manifest list entries"
+
+
+def _document(data: bytes) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(data)
+    except ValueError as error:
+        raise DockerError(f"error parsing HTTP response: {error}") from error
+    return found
+
+
+def _failure(error: PullError, reference: oci.Reference) -> DockerError:
+    """Return what dockerd says of a failure."""
+    said = str(error).removeprefix(f'failed to resolve reference "{reference}": ')
+    name = familiar(f"{reference.host}/{reference.path}")
+    if f"{reference}: not found" in said or said.startswith("content at "):
+        return DockerError(f"manifest for {familiar(str(reference))} not found: manifest unknown: manifest unknown")
+    if "There is not enough space on the disk" in said:
+        return DockerError("failed to register layer: write: There is not enough space on the disk.")
+    if any(f"{status} {http.client.responses[status]}" in said for status in (401, 403)):
+        return DockerError(
+            f"pull access denied for {name}, repository does not exist or may require 'docker login': denied: "
+            f"requested access to the resource is denied"
+        )
+    if "429 " in said:
+        return DockerError("toomanyrequests: You have reached your pull rate limit.")
+    # Go's client of dockerd names the request so.
+    return DockerError(said.replace("failed to do request: ", ""))

@@ -1,0 +1,13 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The Host Networking Service: networks, endpoints, namespaces and policy lists.
+
+Start with `service.py`, what can be done to the objects of a machine. `cmdlets.py` is what PowerShell shows of them.
+"""
+
+from __future__ import annotations
+
+from simulator.kubernetes_node.hns.objects import HnsError, Network, PolicyList, State
+from simulator.kubernetes_node.hns.service import Store, new_id, store
+
+__all__ = ["HnsError", "Network", "PolicyList", "State", "Store", "new_id", "store"]

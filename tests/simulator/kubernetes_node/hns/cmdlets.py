@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The Host Networking Service: its cmdlets, the service, what a boot does to it, its faults.
+
+Cmdlets: module HostNetworkingService (https://learn.microsoft.com/powershell/module/hostnetworkingservice).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.hns import hang, ports, status
+from simulator.kubernetes_node.hns.objects import (
+    ELEMENT_NOT_FOUND,
+    SERVICE,
+    UNSPECIFIED,
+    HnsError,
+    State,
+)
+from simulator.kubernetes_node.hns.service import Store
+from simulator.kubernetes_node.hns.views import Views
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, IdleService, PSObject, ServiceProgram
+from simulator.machine.services import Service, ServiceError
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_CONTINUES = ("continue", "silentlycontinue", "ignore")
+
+
+def _failure(error: HnsError) -> CmdletError:
+    """Return HNS's refusal as the module writes it: the function, the number, and HNS's answer in JSON."""
+    answer = json.dumps({"Success": False, "Error": f"{error.said} ", "ErrorCode": error.code}, separators=(",", ":"))
+    message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {answer}"
+    return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
+
+
+def _guard(machine: Machine, bound: Bound) -> Store:
+    """Return HNS once it answers. Raises CmdletError."""
+    if machine.services.get(SERVICE) is None:
+        # The module is there with the feature Containers (or Hyper-V), as the service is.
+        raise CmdletError(
+            "ObjectNotFound",
+            "CommandNotFoundException",
+            f"The term '{bound.command}' is not recognized as the name of a cmdlet, function, script file, "
+            f"or operable program.",
+            "System.Management.Automation.CommandNotFoundException",
+        )
+    found = Store(machine)
+    try:
+        found.wake()
+        hang.wait(machine, bound.command, bound.stop)
+    except HnsError as error:
+        raise _failure(error) from error
+    return found
+
+
+def _listed(machine: Machine, found: Store, kind: str) -> list[PSObject]:
+    views = Views(machine, found.networks(), found.endpoints())
+    match kind:
+        case "networks":
+            return [views.network(item) for item in found.networks()]
+        case "endpoints":
+            return [views.endpoint(item) for item in found.endpoints()]
+        case "policies":
+            return [views.policy(item) for item in found.policies()]
+        case _:
+            return [views.namespace(item) for item in found.namespaces()]
+
+
+def _getter(kind: str) -> Cmdlet:
+    def get(machine: Machine, bound: Bound) -> Iterable[object]:
+        objects = _listed(machine, _guard(machine, bound), kind)
+        wanted = bound.text("Id").upper()
+        if not wanted:
+            return objects
+        kept = [item for item in objects if str(item["ID"]).upper() == wanted]
+        if not kept:
+            raise _failure(HnsError(f"Open{bound.command.removeprefix('Get-Hns')}", ELEMENT_NOT_FOUND))
+        return kept
+
+    return get
+
+
+def _remover(kind: str) -> Cmdlet:
+    def remove(machine: Machine, bound: Bound) -> Iterable[object]:
+        found = _guard(machine, bound)
+        act: Callable[[str], None] = {
+            "networks": found.remove_network,
+            "endpoints": found.remove_endpoint,
+            "policies": found.remove_policy,
+            "namespaces": found.remove_namespace,
+        }[kind]
+        given = bound.get("InputObjects")
+        objects = given if isinstance(given, list) else [given] if given is not None else list(bound.pipeline)
+        for item in objects:
+            identity = str(item.get("ID") if isinstance(item, PSObject) else item)
+            try:
+                if identity.upper() in machine.part(status.Refusals).ids:
+                    raise HnsError(f"Delete{bound.command.removeprefix('Remove-Hns')}", UNSPECIFIED)
+                act(identity)
+            except HnsError as error:
+                bound.write_error(_failure(error))
+                if bound.text("ErrorAction", "Stop").casefold() not in _CONTINUES:
+                    break
+        return []
+
+    return remove
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    f"{verb}-Hns{noun}": make(kind)
+    for noun, kind in (
+        ("Network", "networks"),
+        ("Endpoint", "endpoints"),
+        ("PolicyList", "policies"),
+        ("Namespace", "namespaces"),
+    )
+    for verb, make in (("Get", _getter), ("Remove", _remover))
+}
+
+
+@dataclass
+class _Running(IdleService):
+    """The service's process."""
+
+    machine: Machine | None = None
+
+    def stop(self) -> None:
+        """End it; what belongs to pods is lost unless the whole machine goes down. Raises ServiceError if it hangs."""
+        machine = self.machine
+        if machine is not None and machine.power.state != "going-down":
+            if not hang.service_may_stop(machine):
+                raise ServiceError(1053, SERVICE)
+            state = machine.part(State)
+            state.restarted()
+            ports.restarted(machine, set(state.networks))
+            hang.service_stopped(machine)
+        self.alive = False
+
+
+class _HnsService:
+    def start(self, machine: Machine, service: Service) -> IdleService:
+        """Start it."""
+        return _Running(machine=machine)
+
+
+def on_boot(machine: Machine) -> None:
+    """What HNS kept is there again; what hung does not hang any more."""
+    state = machine.part(State)
+    state.rebooted(keep_endpoints=machine.settings.option("hns_keeps_endpoints", True) is True)
+    ports.restarted(machine, {*state.networks, *state.policies})
+    hang.machine_rebooted(machine)
+
+
+SERVICES: Mapping[str, ServiceProgram] = {"svchost:hns": _HnsService()}
+STATUS = {"hns": status.describe}
+FAULTS = {
+    "hns_hang": hang.set_fault,
+    "hns_refuses": status.refuse,
+    "pods_vanish": status.lose_pods,
+}
+ON_BOOT = on_boot

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Nodes that have been in use, from outside: POST /simulator/faults to a node that runs.
+
+{"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}   `hns_fixtures.populate`, after `install`
+{"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}          `docker_fixtures.populate`
+{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                one more network, an operator's
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.docker import fixtures
+from simulator.kubernetes_node.hns import fixtures as hns_fixtures
+from simulator.kubernetes_node.hns.networks import SCENES
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+TYPES = ("NAT", "L2Bridge", "Overlay", "Transparent", "L2Tunnel")
+
+
+def set_scene(machine: Machine, fault: Mapping[str, object]) -> None:
+    """Put a scene on a machine. Raises ValueError that says what is wrong."""
+    if machine.services.get("hns") is None:
+        raise ValueError("HNS is not there: the node needs the feature Containers")
+    given = {name: value for name, value in fault.items() if name not in ("kind", "machine", "scene")}
+    if "network" in fault:
+        _network(machine, given)
+        return
+    scene = str(fault.get("scene"))
+    if scene == "docker":
+        _check(fixtures.populate, given)
+        fixtures.populate(machine, **given)  # type: ignore[arg-type]
+        return
+    if scene not in SCENES:
+        raise ValueError(f"unknown scene: {scene}; known: {', '.join([*SCENES, 'docker'])}")
+    _check(hns_fixtures.populate, given)
+    if not machine.services.exists("containerd"):
+        hns_fixtures.install(machine)
+    hns_fixtures.populate(machine, scene, **given)  # type: ignore[arg-type]
+
+
+def _network(machine: Machine, given: Mapping[str, object]) -> None:
+    kind = str(given.get("type", "Transparent"))
+    if kind not in TYPES:
+        raise ValueError(f"unknown type of network: {kind}; known: {', '.join(TYPES)}")
+    texts = [str(given.get(name, "")) for name in ("subnet", "gateway")]
+    hns_fixtures.add_network(machine, str(given["network"]), kind, *texts)
+
+
+def _check(populate: Callable[..., object], given: Mapping[str, object]) -> None:
+    """Raise ValueError for a parameter that there is not, or of a wrong type."""
+    known = inspect.signature(populate).parameters
+    for name, value in given.items():
+        if name not in known:
+            raise ValueError(f"unknown parameter of a scene: {name}")
+        default = known[name].default
+        wanted = int if default is None else type(default)
+        if type(value) is not wanted:
+            raise ValueError(f"{name} of a scene must be of type {wanted.__name__}, not {value!r}")
+
+
+FAULTS = {"hns_scene": set_scene}

@@ -1,0 +1,209 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""HNS's objects of one machine: what can be done to them, and what that does to the rest."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.cri import shims
+from simulator.kubernetes_node.hns import hang, ports, switch
+from simulator.kubernetes_node.hns.objects import (
+    ADDRESS_RESERVED,
+    ATTACHED,
+    ATTACHED_SHARING,
+    CREATED,
+    ELEMENT_NOT_FOUND,
+    ENDPOINT_NOT_FOUND,
+    ENTITY_HAS_REFERENCES,
+    NETWORK_ALREADY_EXISTS,
+    NETWORK_NOT_FOUND,
+    REQUEST_UNSUPPORTED,
+    RPC_UNAVAILABLE,
+    SERVICE,
+    TIMED_OUT,
+    Endpoint,
+    HnsError,
+    Namespace,
+    Network,
+    PolicyList,
+    State,
+)
+from simulator.machine.services import ServiceError
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+
+class Store:
+    """HNS's objects of one machine, with what changing them does to the link."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._state = machine.part(State)
+
+    def wake(self) -> None:
+        """Raise HnsError unless the service runs; Windows starts it when it is first asked (trigger start)."""
+        service = self._machine.services.get(SERVICE)
+        if service is not None and service.state == "Stopped" and service.start < 4:
+            try:
+                self._machine.services.start(SERVICE)
+            except ServiceError as error:
+                raise HnsError("OpenService", RPC_UNAVAILABLE) from error
+        elif service is None or service.state != "Running":
+            raise HnsError("OpenService", RPC_UNAVAILABLE)
+        if not any(item.default for item in self._state.namespaces.values()):
+            host = Namespace(new_id(), default=True, compartment=1)
+            self._state.namespaces[host.id] = host
+
+    def require(self) -> None:
+        """As `wake`; callers other than cmdlets give up on an HNS that hangs. Raises HnsError."""
+        self.wake()
+        if hang.hangs(self._machine):
+            raise HnsError("OpenService", TIMED_OUT)
+
+    def networks(self) -> list[Network]:
+        """Return the networks."""
+        return list(self._state.networks.values())
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return list(self._state.endpoints.values())
+
+    def policies(self) -> list[PolicyList]:
+        """Return the policy lists."""
+        return list(self._state.policies.values())
+
+    def namespaces(self) -> list[Namespace]:
+        """Return the namespaces, the host's own among them."""
+        return list(self._state.namespaces.values())
+
+    def network_named(self, name: str) -> Network | None:
+        """Return a network by its name, whatever its case."""
+        return next((item for item in self.networks() if item.name.casefold() == name.casefold()), None)
+
+    def endpoints_of(self, container: str) -> list[Endpoint]:
+        """Return the endpoints of a container."""
+        return [item for item in self.endpoints() if item.container == container]
+
+    def connected(self, endpoint: Endpoint) -> bool:
+        """Return whether traffic reaches an endpoint: an older one with its address, even a remote one, takes it all.
+
+        microsoft/Windows-Containers#631.
+        """
+        first = next(
+            item for item in self.endpoints() if (item.network, item.address) == (endpoint.network, endpoint.address)
+        )
+        return first is endpoint
+
+    def create_network(
+        self, name: str, kind: str, subnet: str = "", gateway: str = "", vni: int = 0, *, type_text: str = ""
+    ) -> Network:
+        """Make a network. Raises HnsError."""
+        self.require()
+        if self.network_named(name):
+            raise HnsError("CreateNetwork", NETWORK_ALREADY_EXISTS)
+        network = Network(new_id(), name, kind, subnet, gateway, vni, type_text=type_text)
+        ports.note_creation(self._machine, network)
+        self._state.networks[network.id] = network
+        ports.reserve(self._machine, network.id)
+        switch.appeared(self._machine, network, [item for item in self.networks() if item is not network])
+        return network
+
+    def remove_network(self, network_id: str) -> None:
+        """Remove a network. Raises HnsError if endpoints are left on it."""
+        self.require()
+        network = self._state.networks.get(network_id.upper())
+        if network is None:
+            raise HnsError("DeleteNetwork", NETWORK_NOT_FOUND)
+        if any(item.network == network.id for item in self.endpoints()):
+            raise HnsError("DeleteNetwork", ENTITY_HAS_REFERENCES)
+        del self._state.networks[network.id]
+        ports.release(self._machine, network.id, network=True)
+        switch.vanished(self._machine, network, self.networks())
+
+    def add_endpoint(
+        self, name: str, network: str, address: str, *, container: str = "", namespace: str = "", remote: bool = False
+    ) -> Endpoint:
+        """Make an endpoint. Raises HnsError.
+
+        Windows Server 2019 lets two have one address (kubernetes pkg/proxy/winkernel/hns.go says so); later ones do
+        not. None of them minds an address that a remote endpoint has.
+        """
+        self.require()
+        if network not in self._state.networks:
+            raise HnsError("CreateEndpoint", ELEMENT_NOT_FOUND)
+        taken = any(
+            item.network == network and item.address == address and item.remote == remote for item in self.endpoints()
+        )
+        if taken and self._machine.windows.build > 17763:
+            raise HnsError("CreateEndpoint", ADDRESS_RESERVED)
+        mac = "00-15-5D-" + "-".join(f"{int(part):02X}" for part in address.split(".")[1:])
+        endpoint = Endpoint(new_id(), name, network, address, mac, container, namespace.upper(), remote)
+        if container:
+            endpoint.state, endpoint.shared = (ATTACHED_SHARING if namespace else ATTACHED), [container]
+        elif not remote:
+            endpoint.state = ATTACHED if name.endswith("_ep") else CREATED
+        self._state.endpoints[endpoint.id] = endpoint
+        if namespace:
+            known = self._state.namespaces.setdefault(endpoint.namespace, Namespace(endpoint.namespace))
+            known.compartment = known.compartment or 1 + len(self._state.namespaces)
+            known.endpoints.append(endpoint.id)
+            known.containers += [container] if container else []
+        switch.host_endpoint(self._machine, endpoint, present=True)
+        return endpoint
+
+    def remove_endpoint(self, endpoint_id: str) -> None:
+        """Remove an endpoint; policy lists go on pointing at it. Raises HnsError."""
+        self.require()
+        endpoint = self._state.endpoints.pop(endpoint_id.upper(), None)
+        if endpoint is None:
+            raise HnsError("DeleteEndpoint", ENDPOINT_NOT_FOUND)
+        namespace = self._state.namespaces.get(endpoint.namespace)
+        if namespace and endpoint.id in namespace.endpoints:
+            namespace.endpoints.remove(endpoint.id)
+        switch.host_endpoint(self._machine, endpoint, present=False)
+
+    def put_policy(self, policy: PolicyList) -> None:
+        """Make or replace a policy list. Raises HnsError."""
+        self.require()
+        self._state.policies[policy.id] = policy
+        if not policy.dsr:
+            # Without direct server return each load balancer takes a range of the host's ports for its own.
+            ports.reserve(self._machine, policy.id)
+
+    def remove_policy(self, policy_id: str) -> None:
+        """Remove a policy list. Raises HnsError."""
+        self.require()
+        if self._state.policies.pop(policy_id.upper(), None) is None:
+            raise HnsError("DeleteLoadBalancer", ELEMENT_NOT_FOUND)
+        ports.release(self._machine, policy_id.upper())
+
+    def remove_namespace(self, namespace_id: str) -> None:
+        """Remove a namespace. Raises HnsError while a container runs in it (microsoft/Windows-Containers#485)."""
+        self.require()
+        namespace = self._state.namespaces.get(namespace_id.upper())
+        if namespace is None:
+            raise HnsError("DeleteNamespace", ELEMENT_NOT_FOUND)
+        sandboxes = shims.settle(self._machine).sandboxes
+        if namespace.default or any(item in sandboxes and sandboxes[item].ready for item in namespace.containers):
+            raise HnsError("DeleteNamespace", REQUEST_UNSUPPORTED)
+        del self._state.namespaces[namespace.id]
+        for endpoint in self.endpoints():
+            if endpoint.namespace == namespace.id:
+                endpoint.namespace = ""
+
+    def leave_namespace(self, namespace_id: str) -> None:
+        """Remove a namespace as containerd does when its sandbox stops; one that is gone is no error."""
+        self._state.namespaces.pop(namespace_id.upper(), None)
+
+
+def new_id() -> str:
+    """Return the id of a new object: an upper-case GUID."""
+    return str(uuid.uuid4()).upper()
+
+
+def store(machine: Machine) -> Store:
+    """Return HNS of a machine."""
+    return Store(machine)

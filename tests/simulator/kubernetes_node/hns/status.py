@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""HNS on the status page; faults: pods that go without a word to HNS, objects that it does not let go.
+
+{"kind": "pods_vanish", "count": 2}   so many pods' sandboxes and containers are gone (none named: all), as after a
+                                      containerd that was killed and lost its state; their endpoints stay
+{"kind": "hns_refuses", "ids": [ID, …]}   these objects cannot be removed; an empty list takes it back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.cri import shims
+from simulator.kubernetes_node.hns import hang, ports
+from simulator.kubernetes_node.hns.objects import DETACHED, Endpoint, State
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+
+def describe(machine: Machine) -> object:
+    """Return HNS's objects; an endpoint is connected unless an older one has its address."""
+    state = machine.part(State)
+    networks = list(state.networks.values())
+    names = {item.id: item.name for item in networks}
+    first: dict[tuple[str, str], str] = {}
+    for endpoint in list(state.endpoints.values()):
+        first.setdefault((endpoint.network, endpoint.address), endpoint.id)
+    return {
+        "networks": [
+            {
+                "id": item.id,
+                "name": item.name,
+                "type": item.kind,
+                "subnet": item.subnet,
+                "vni": item.vni,
+                "external": item.external,
+            }
+            for item in networks
+        ],
+        "endpoints": [
+            _endpoint(item, names, first[item.network, item.address] == item.id)
+            for item in list(state.endpoints.values())
+            if (item.network, item.address) in first
+        ],
+        "policies": [
+            {"id": item.id, "vip": item.vip, "port": item.port, "endpoints": list(item.endpoints)}
+            for item in list(state.policies.values())
+        ],
+        "namespaces": [
+            {
+                "id": item.id,
+                "default": item.default,
+                "containers": list(item.containers),
+                "endpoints": list(item.endpoints),
+            }
+            for item in list(state.namespaces.values())
+        ],
+        "port_pools": ports.status(machine),
+        "hang": hang.status(machine),
+    }
+
+
+def _endpoint(item: Endpoint, names: Mapping[str, str], connected: bool) -> dict[str, object]:
+    return {
+        "id": item.id,
+        "name": item.name,
+        "network": names.get(item.network, ""),
+        "address": item.address,
+        "container": item.container,
+        "namespace": item.namespace,
+        "remote": item.remote,
+        "state": item.state,
+        "connected": connected,
+    }
+
+
+@dataclass
+class Refusals:
+    """Ids (in upper case) of objects that HNS does not remove."""
+
+    ids: set[str] = field(default_factory=set)
+
+
+def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
+    """Let objects stay whatever is asked. Raises ValueError."""
+    ids = fault.get("ids")
+    if not isinstance(ids, list):
+        raise ValueError("hns_refuses needs a list of ids")
+    machine.part(Refusals).ids = {str(item).upper() for item in ids}
+
+
+def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
+    """Take pods away without telling HNS or CNI. Raises ValueError."""
+    found = shims.settle(machine)
+    chosen = [item for item in found.sandboxes.values() if item.network]
+    count = fault.get("count")
+    if count is not None:
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ValueError(f"count of pods_vanish must be a number, not {count!r}")
+        chosen = chosen[:count]
+    gone = {item.id for item in chosen}
+    for container in [item for item in found.containers.values() if item.sandbox in gone]:
+        shims.stop(machine, container)
+        found.containers.pop(container.id, None)
+    for sandbox in chosen:
+        found.sandboxes.pop(sandbox.id, None)
+    state = machine.part(State)
+    for endpoint in state.endpoints.values():
+        if endpoint.container in gone:
+            endpoint.state, endpoint.shared = DETACHED, []
+    for namespace in state.namespaces.values():
+        namespace.containers = [item for item in namespace.containers if item not in gone]

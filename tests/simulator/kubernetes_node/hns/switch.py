@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What networks and host endpoints of HNS do to the node's interfaces and to its link.
+
+The first external network makes a virtual switch out of the outside card: `Ethernet` loses TCP/IP to
+`vEthernet (Ethernet)`. The last one that goes takes the switch away. Both times the link is down for
+`link_drop_seconds`, and an address that was set by hand is gone: the interface that has TCP/IP now asks DHCP
+(microsoft/SDN#498, ovn-kubernetes/ovn-kubernetes#2530). Reports name versions 2004 and 20H2; 1909 kept the address.
+The worst is modelled for all; `uplink: {loses: []}` (or `[appear]`, `[vanish]`) in the fleet file is a kinder server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.hns.objects import Endpoint, Network
+from simulator.windows.network_state import (
+    Address,
+    Interface,
+    NetworkState,
+    is_static,
+    next_index,
+    renew,
+    settle,
+    state_of,
+    uplink_settings,
+)
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+# Seconds until the switch takes the card: whoever made the network may be answered yet.
+_DELAY = 0.3
+_DESCRIPTION = "Hyper-V Virtual Ethernet Adapter"
+
+
+def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> None:
+    """Do what a new network does."""
+    if network.external and not _shared(network, others):
+        make_switch(machine, network.adapter, keeps=not _loses(machine, "appear"))
+        _drop(machine, _DELAY)
+    elif network.kind == "NAT":
+        _add(machine, network.name, network.gateway, network.subnet)
+
+
+def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> None:
+    """Do what a network does that goes: at once, so that the answer to who removed it is lost."""
+    if network.external and not _shared(network, others):
+        _remove_switch(machine, network.adapter)
+        _drop(machine, 0.0)
+    elif network.kind == "NAT":
+        _take(machine, network.name)
+
+
+def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> None:
+    """Show the interface that an endpoint of the host itself (`cbr0_ep`, `Calico_ep`) has on the host, or take it."""
+    if not endpoint.name.endswith("_ep"):
+        return
+    if present:
+        _add(machine, endpoint.name, endpoint.address, f"{endpoint.address}/24")
+    else:
+        _take(machine, endpoint.name)
+
+
+def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
+    """Give TCP/IP of a card to a virtual switch's own interface; `keeps` what was set by hand, or loses it."""
+    state = state_of(machine)
+    card = state.interfaces[adapter]
+    switch = replace(
+        card, alias=_alias(adapter), description=_DESCRIPTION, index=next_index(state), physical=False, bound=True
+    )
+    card.bound = False
+    state.interfaces[switch.alias] = switch
+    _move(machine, state, card, switch, keeps=keeps)
+
+
+def _remove_switch(machine: Machine, adapter: str) -> None:
+    state = state_of(machine)
+    switch = state.interfaces.pop(_alias(adapter), None)
+    if switch is None:
+        return
+    card = state.interfaces[adapter]
+    card.bound = True
+    _move(machine, state, switch, card, keeps=not _loses(machine, "vanish"))
+
+
+def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:
+    """Move TCP/IP's settings from one interface to another; one with DHCP asks it, and keeps nothing else."""
+    after.addresses, after.dhcp = before.addresses, before.dhcp
+    after.static_dns, after.lease_dns = before.static_dns, before.lease_dns
+    before.addresses, before.static_dns, before.lease_dns = [], [], []
+    own = [item for item in state.routes if item.alias == before.alias]
+    state.routes = [item for item in state.routes if item.alias != before.alias]
+    if keeps and not after.dhcp:
+        state.routes += [replace(item, alias=after.alias) for item in own]
+        return
+    after.static_dns = []
+    renew(machine, after)
+
+
+def _loses(machine: Machine, when: str) -> bool:
+    found = uplink_settings(machine).get("loses", ["appear", "vanish"])
+    return is_static(machine) and isinstance(found, list) and when in found
+
+
+def _drop(machine: Machine, delay: float) -> None:
+    seconds = machine.settings.option("link_drop_seconds", 2.0)
+    down = float(seconds) if isinstance(seconds, (int, float)) else 2.0
+
+    def drop() -> None:
+        machine.network.drop_link(down)
+        settle(machine)
+
+    if not delay:
+        drop()
+        return
+    timer = threading.Timer(delay, drop)
+    timer.daemon = True
+    timer.start()
+
+
+def _shared(network: Network, others: Sequence[Network]) -> bool:
+    """Return whether another external network has the card: Calico's `External` is made for that reason."""
+    return any(item.external and item.adapter == network.adapter for item in others)
+
+
+def _alias(name: str) -> str:
+    return f"vEthernet ({name})"
+
+
+def _add(machine: Machine, name: str, address: str, network: str) -> None:
+    if not address:
+        return
+    state = state_of(machine)
+    prefix = int(network.partition("/")[2] or 24)
+    mac = "00-15-5D-" + "-".join(f"{int(part):02X}" for part in address.split(".")[1:])
+    found = Interface(_alias(name), _DESCRIPTION, next_index(state), mac, [Address(address, prefix)], dhcp=False)
+    state.interfaces[found.alias] = found
+
+
+def _take(machine: Machine, name: str) -> None:
+    state = state_of(machine)
+    if state.interfaces.pop(_alias(name), None):
+        state.routes = [item for item in state.routes if item.alias != _alias(name)]

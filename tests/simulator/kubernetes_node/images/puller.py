@@ -1,0 +1,292 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Pulling container images: the entry for the build, blobs into ingests, resumed after a break, then unpacked.
+
+Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go: a tag is
+resolved by HEAD, by hosts that may resolve; content comes by digest from hosts that may be pulled from; a body that
+ends early is asked for again from where it ended, until nothing came 4 times. core/content/helpers.go (Copy): a fetch
+goes on behind what an earlier one left in its ingest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.images.registry_client import Access, Answer, CutError, PullError, RegistryClient
+from simulator.kubernetes_node.images.registry_hosts import Endpoint, endpoints
+from simulator.kubernetes_node.images.store import K8S, Image, ImageStore
+from simulator.machine.files import DiskFullError
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+__all__ = ["Access", "Endpoint", "PullError", "PullOptions", "Puller", "endpoints", "pull"]
+
+_WITHOUT_PROGRESS = 3
+
+
+class Puller:
+    """One pull.
+
+    Args:
+        machine: whose network and files are used.
+        environment: of the process that pulls; its proxies count.
+        credentials: `user:password`, or nothing.
+        stop: set when the process that pulls must end.
+        patient: whether the last host is asked again after a 5xx (containerd 2.1).
+    """
+
+    def __init__(self, machine: Machine, environment: Mapping[str, str], credentials: str = "",
+                 stop: threading.Event | None = None, *, patient: bool = True) -> None:  # fmt: skip
+        self._client = RegistryClient(machine, environment, Access(credentials), stop, patient=patient)
+        self.bytes = 0
+
+    def resolve(self, places: Sequence[Endpoint], reference: oci.Reference) -> tuple[str, str]:
+        """Return (media type, digest) of what a reference names. Raises PullError."""
+        wanted = ("pull",) if reference.digest else ("pull", "resolve")
+        asked = [place for place in places if set(wanted) <= set(place.capabilities)]
+        if not asked:
+            raise PullError(f"no {'pull' if reference.digest else 'resolve'} hosts: not found")
+        first: PullError | None = None
+        for place in asked:
+            try:
+                answer = self._ask(place, "HEAD", reference, "manifests", reference.object, last=place is asked[-1])
+                if answer.status == 405:
+                    answer = self._ask(place, "GET", reference, "manifests", reference.object, last=place is asked[-1])
+                return self._resolved(answer, reference, place)
+            except PullError as error:
+                # A host that only lacks the image says less than one that failed otherwise.
+                first = error if first is None or _missing(first) else first
+        assert first is not None
+        raise first
+
+    def _resolved(self, answer: Answer, reference: oci.Reference, place: Endpoint) -> tuple[str, str]:
+        with answer_closed(answer):
+            if answer.status == 404:
+                raise PullError(f"{reference}: not found")
+            if answer.status > 299:
+                url = f"{place.url}/v2/{reference.path}/manifests/{reference.object}"
+                said = f"unexpected status from HEAD request to {url}: {answer.status_text()}"
+                denied = "pull access denied, repository does not exist or may require authorization: "
+                raise PullError((denied if answer.status in (401, 403) else "") + said)
+            media_type = answer.headers.get("content-type", "").partition(";")[0]
+            digest = answer.headers.get("docker-content-digest", "") or oci.digest_of(answer.read())
+        return media_type, reference.digest or digest
+
+    def fetch(self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, wanted: str) -> tuple[str, bytes]:
+        """Return (media type, content) of a manifest or blob that is small. Raises PullError."""
+        answer = self._open(places, reference, kind, wanted, 0)
+        data = answer.read()
+        self.bytes += len(data)
+        return answer.headers.get("content-type", "").partition(";")[0], data
+
+    def transfer(self, store: ImageStore, places: Sequence[Endpoint], reference: oci.Reference, kind: str, digest: str,
+                 alive: Callable[[], None]) -> None:  # fmt: skip
+        """Fetch content into the store, behind what an earlier fetch left of it. Raises PullError."""
+        with store.writing(digest):
+            if store.has(digest):
+                return
+            try:
+                store.append(digest, self._pieces(places, reference, kind, digest, store.ingested(digest), alive))
+            except DiskFullError as error:
+                path = store.ingest_path(digest)
+                raise PullError(f"failed to copy: write {path}: There is not enough space on the disk.") from error
+            alive()
+            try:
+                store.commit(digest)
+            except ValueError as error:
+                raise PullError(f'failed commit on ref "layer-{digest}": {error}') from error
+
+    def _pieces(self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, digest: str, offset: int,
+                alive: Callable[[], None]) -> Iterator[bytes]:  # fmt: skip
+        idle = 0
+        while True:
+            came = False
+            try:
+                answer = self._open(places, reference, kind, digest, offset)
+            except PullError as error:
+                raise PullError(f"failed to copy: httpReadSeeker: failed open: {error}") from error
+            try:
+                for piece in _from(answer, offset):
+                    alive()
+                    came = True
+                    offset += len(piece)
+                    self.bytes += len(piece)
+                    yield piece
+                return
+            except CutError as error:
+                idle = 0 if came else idle + 1
+                if idle > _WITHOUT_PROGRESS:
+                    raise PullError(f"failed to copy: {error}") from error
+
+    def _open(
+        self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, wanted: str, offset: int
+    ) -> Answer:
+        asked = [place for place in places if "pull" in place.capabilities]
+        if not asked:
+            raise PullError("no pull hosts: not found")
+        first: PullError | None = None
+        for place in asked:
+            try:
+                answer = self._ask(place, "GET", reference, kind, wanted, last=place is asked[-1], offset=offset)
+            except PullError as error:
+                first = first or error
+                continue
+            if answer.status < 300 or (offset and answer.status == 416):
+                return answer
+            answer.stream.close()
+            url = f"{place.url}/v2/{reference.path}/{kind}/{wanted}"
+            said = f"unexpected status code {url}: {answer.status_text()}"
+            first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else said)
+        assert first is not None
+        raise first
+
+    def _ask(self, place: Endpoint, method: str, reference: oci.Reference, kind: str, wanted: str, *, last: bool,
+             offset: int = 0) -> Answer:  # fmt: skip
+        path = f"{reference.path}/{kind}/{wanted}" + (f"?ns={reference.host}" if place.mirror else "")
+        return self._client.ask(place, method, path, last=last, offset=offset)
+
+
+@contextlib.contextmanager
+def answer_closed(answer: Answer) -> Iterator[None]:
+    """Close an answer's connection at the end."""
+    try:
+        yield
+    finally:
+        answer.stream.close()
+
+
+def _missing(error: PullError) -> bool:
+    return str(error).endswith(": not found")
+
+
+def _from(answer: Answer, offset: int) -> Iterator[bytes]:
+    """Yield a body from an offset; a server that knows no ranges sends the whole of it."""
+    if answer.status == 416:
+        answer.stream.close()
+        return
+    skip = offset if answer.status == 200 else 0
+    for piece in answer.pieces():
+        rest = piece[skip:]
+        skip = max(0, skip - len(piece))
+        if rest:
+            yield rest
+
+
+@dataclass(frozen=True)
+class PullOptions:
+    """How an image is taken: for which build, and whether its layers stay.
+
+    Args:
+        metadata_only: index, manifests and configurations of all platforms, and no layer (`ctr content fetch`).
+        unpack: whether its layers are unpacked.
+    """
+
+    build: int
+    exact: bool
+    discard_layers: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = K8S
+    metadata_only: bool = False
+    unpack: bool = True
+
+
+def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], reference: oci.Reference, options: PullOptions,
+         alive: Callable[[], None] = lambda: None) -> tuple[Image, dict[str, Any]]:  # fmt: skip
+    """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
+
+    Args:
+        alive: called before each write; raises when the process must end.
+
+    Returns: the image in the store, and the manifest of the build (the index itself with `metadata_only`).
+    Raises: PullError.
+    """
+    try:
+        media_type, digest = puller.resolve(places, reference)
+    except PullError as error:
+        raise PullError(f'failed to resolve reference "{reference}": {error}') from error
+    with store.lease():
+        fetch = _Fetch(store, puller, places, reference, alive)
+        document = fetch.manifest(digest)
+        target = {
+            "mediaType": document.get("mediaType") or media_type,
+            "digest": digest,
+            "size": len(store.read(digest)),
+        }
+        if options.metadata_only:
+            fetch.metadata(document)
+        else:
+            document = _build(fetch, document, digest, options)
+        alive()
+        name = str(reference)
+        known = store.get(name, options.namespace)
+        image = Image(name, target, {**(known.labels if known else {}), **options.labels})
+        store.put(image, options.namespace)
+        if options.unpack and not options.metadata_only:
+            unpack(store, document, options.discard_layers)
+    return image, document
+
+
+def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOptions) -> dict[str, Any]:
+    """Fetch what a build needs of an image, and return its manifest. Raises PullError."""
+    store = fetch.store
+    if "manifests" in document:
+        entry = oci.best(list(document["manifests"]), options.build, options.exact)
+        if entry is None:
+            where = "" if options.exact else f" {digest}"
+            raise PullError(f"no match for platform in manifest{where}: not found")
+        document = fetch.manifest(entry["digest"])
+    fetch.blob(document["config"]["digest"])
+    platform = store.document(document["config"]["digest"])
+    if not oci.matches(platform, options.build, options.exact):
+        raise PullError(f"no match for platform in manifest {digest}: not found")
+    for layer in document.get("layers", []) if not store.unpacked(document) else []:
+        fetch.blob(layer["digest"])
+    return document
+
+
+def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool) -> None:
+    """Unpack an image's layers. Raises PullError."""
+    try:
+        store.unpack(document, discard_layers)
+    except DiskFullError as error:
+        layer = next(iter(document.get("layers", [])), document["config"])["digest"]
+        said = "hcsshim::ImportLayer failed in Win32: There is not enough space on the disk. (0x70): unknown"
+        raise PullError(f"failed to extract layer {layer}: {said}") from error
+    except ValueError as error:
+        raise PullError(str(error)) from error
+
+
+@dataclass
+class _Fetch:
+    """What a pull fetches into the store."""
+
+    store: ImageStore
+    puller: Puller
+    places: Sequence[Endpoint]
+    reference: oci.Reference
+    alive: Callable[[], None]
+
+    def manifest(self, digest: str) -> dict[str, Any]:
+        """Return a manifest or index. Raises PullError."""
+        self.puller.transfer(self.store, self.places, self.reference, "manifests", digest, self.alive)
+        try:
+            return self.store.document(digest)
+        except ValueError as error:
+            raise PullError(f"failed to unmarshal manifest: {error}") from error
+
+    def blob(self, digest: str) -> None:
+        """Fetch a configuration or a layer. Raises PullError."""
+        self.puller.transfer(self.store, self.places, self.reference, "blobs", digest, self.alive)
+
+    def metadata(self, document: Mapping[str, Any]) -> None:
+        """Fetch all manifests and configurations, no layers. Raises PullError."""
+        for entry in document.get("manifests", []):
+            self.metadata(self.manifest(entry["digest"]))
+        if "config" in document:
+            self.blob(document["config"]["digest"])

@@ -1,0 +1,318 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""Images and their content as containerd keeps them.
+
+Blobs are files below its root; names and labels are in its metadata.
+
+A blob that is being fetched is an ingest (`content\ingest\KEY\data`, KEY the SHA-256 of its reference): what is
+there of it when a fetch fails stays for the next one, until blobs are collected (containerd plugins/content/local).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from simulator.kubernetes_node.images import oci, unpacking
+from simulator.machine.files import Files
+
+K8S = "k8s.io"
+
+
+@dataclass
+class Image:
+    """A name in the store.
+
+    Args:
+        target: the descriptor that it means.
+        labels: of the image.
+    """
+
+    name: str
+    target: dict[str, Any]
+    labels: dict[str, str] = field(default_factory=dict)
+    created: str = ""
+
+
+class ImageStore:
+    """The content store and the image names of one containerd.
+
+    Args:
+        files: of the machine.
+        root: containerd's root folder; what is below it is all that a restart or an image of the machine keeps.
+    """
+
+    def __init__(self, files: Files, root: str) -> None:
+        self._files = files
+        self._root = root.rstrip("\\")
+        self._lock = threading.RLock()
+        self._leases = 0
+        # What is being written: one at a time of each digest or snapshot.
+        self._writing: Counter[str] = Counter()
+        self._written = threading.Condition()
+        for folder in (r"io.containerd.content.v1.content\blobs\sha256", "io.containerd.metadata.v1.bolt",
+                       r"io.containerd.content.v1.content\ingest",
+                       r"io.containerd.snapshotter.v1.windows\snapshots"):  # fmt: skip
+            files.make_directory(f"{self._root}\\{folder}")
+        self._database = f"{self._root}\\io.containerd.metadata.v1.bolt\\meta.db"
+
+    def blob_path(self, digest: str) -> str:
+        """Return where a blob lies."""
+        return f"{self._root}\\io.containerd.content.v1.content\\blobs\\sha256\\{digest.partition(':')[2]}"
+
+    def ingest_path(self, digest: str) -> str:
+        """Return the file into which a blob is fetched."""
+        key = hashlib.sha256(f"layer-{digest}".encode()).hexdigest()
+        return f"{self._root}\\io.containerd.content.v1.content\\ingest\\{key}\\data"
+
+    @contextlib.contextmanager
+    def lease(self) -> Iterator[None]:
+        """Keep everything that is written meanwhile from being collected."""
+        with self._lock:
+            self._leases += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._leases -= 1
+
+    @contextlib.contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Wait until nobody else writes a digest or snapshot, and be the one who does."""
+        with self._written:
+            self._written.wait_for(lambda: not self._writing[what])
+            self._writing[what] += 1
+        try:
+            yield
+        finally:
+            with self._written:
+                self._writing[what] -= 1
+                self._written.notify_all()
+
+    def ingested(self, digest: str) -> int:
+        """Return how many bytes of a blob an earlier fetch left."""
+        path = self.ingest_path(digest)
+        return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
+
+    def append(self, digest: str, pieces: Iterator[bytes]) -> None:
+        """Write pieces behind what an earlier fetch left of a blob. Raises DiskFullError; what came so far stays."""
+        path = self.ingest_path(digest)
+        self._files.make_directory(path.rpartition("\\")[0])
+        with self._files.real(path).open("ab") as file:
+            for piece in pieces:
+                self._files.append(file, piece)
+
+    def commit(self, digest: str) -> None:
+        """Make an ingest the blob. Raises ValueError if it is not what its digest says; then it is gone."""
+        path = self.ingest_path(digest)
+        found = hashlib.sha256()
+        with self._files.real(path).open("rb") as file:
+            while data := file.read(1 << 20):
+                found.update(data)
+        if f"sha256:{found.hexdigest()}" != digest:
+            self._files.delete(path.rpartition("\\")[0])
+            raise ValueError(
+                f"unexpected commit digest sha256:{found.hexdigest()}, expected {digest}: failed precondition"
+            )
+        self._files.move(path, self.blob_path(digest))
+        self._files.delete(path.rpartition("\\")[0])
+
+    def has(self, digest: str) -> bool:
+        """Return whether a blob is there."""
+        return self._files.is_file(self.blob_path(digest))
+
+    def read(self, digest: str) -> bytes:
+        """Return a blob. Raises FileNotFoundError."""
+        return self._files.read_bytes(self.blob_path(digest))
+
+    def write(self, digest: str, data: bytes) -> None:
+        """Keep a blob. Raises ValueError if it is not what its digest says; DiskFullError."""
+        found = oci.digest_of(data)
+        if found != digest:
+            raise ValueError(f"unexpected commit digest {found}, expected {digest}: failed precondition")
+        self._files.write_bytes(self.blob_path(digest), data)
+
+    def document(self, digest: str) -> dict[str, Any]:
+        """Return a JSON blob."""
+        found: dict[str, Any] = json.loads(self.read(digest))
+        return found
+
+    def namespaces(self) -> list[str]:
+        """Return the namespaces."""
+        return sorted(self._load())
+
+    def make_namespace(self, name: str) -> None:
+        """Make a namespace if it is not there."""
+        with self._lock:
+            data = self._load()
+            if name not in data:
+                data[name] = {}
+                self._save(data)
+
+    def remove_namespace(self, name: str) -> bool:
+        """Remove a namespace; returns whether it was there. Raises ValueError if there are images in it."""
+        with self._lock:
+            data = self._load()
+            if name not in data:
+                return False
+            if data[name]:
+                raise ValueError(f'namespace "{name}" must be empty, but it still has images: failed precondition')
+            del data[name]
+            self._save(data)
+            return True
+
+    def images(self, namespace: str = K8S) -> list[Image]:
+        """Return the images of a namespace, by name."""
+        return [Image(name, **about) for name, about in sorted(self._load().get(namespace, {}).items())]
+
+    def get(self, name: str, namespace: str = K8S) -> Image | None:
+        """Return an image by its name."""
+        about = self._load().get(namespace, {}).get(name)
+        return Image(name, **about) if about else None
+
+    def put(self, image: Image, namespace: str = K8S) -> None:
+        """Write an image's name."""
+        with self._lock:
+            data = self._load()
+            created = image.created or datetime.now(UTC).isoformat(timespec="seconds")
+            about = {"target": image.target, "labels": image.labels, "created": created}
+            data.setdefault(namespace, {})[image.name] = about
+            self._save(data)
+
+    def delete(self, name: str, namespace: str = K8S, *, collect: bool = True) -> bool:
+        """Remove a name. Returns whether it was there.
+
+        Args:
+            collect: whether what nothing refers to any more goes at once, ingests among it; else it goes with a later
+                collection (containerd core/metadata/plugin: deletions alone start none, deletion_threshold is 0).
+        """
+        with self._lock:
+            data = self._load()
+            if data.get(namespace, {}).pop(name, None) is None:
+                return False
+            self._save(data)
+            if collect:
+                self._collect(data)
+            return True
+
+    def manifest(self, image: Image, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
+        """Return (digest, manifest) of an image for a Windows build, or None if that is not in the store."""
+        digest = str(image.target["digest"])
+        if not self.has(digest):
+            return None
+        document = self.document(digest)
+        if "manifests" in document:
+            present = [entry for entry in document["manifests"] if self.has(entry["digest"])]
+            entry = oci.best(present, build, exact)
+            if entry is None:
+                return None
+            digest = entry["digest"]
+            document = self.document(digest)
+        return digest, document
+
+    def platforms(self, image: Image) -> list[dict[str, Any]]:
+        """Return the platforms of an image whose manifests its index names (Linux's too, as ctr shows them)."""
+        document = self.document(str(image.target["digest"]))
+        if "manifests" in document:
+            return [entry["platform"] for entry in document["manifests"] if "platform" in entry]
+        config = self.document(document["config"]["digest"])
+        return [{key: config[key] for key in ("os", "architecture", "os.version") if key in config}]
+
+    def size(self, image: Image, build: int, exact: bool) -> int:
+        """Return the bytes of an image for a build: manifest, configuration and layers."""
+        found = self.manifest(image, build, exact)
+        if found is None:
+            return 0
+        digest, document = found
+        parts = [document["config"], *document.get("layers", [])]
+        return len(self.read(digest)) + sum(int(part["size"]) for part in parts)
+
+    def unpack(self, document: Mapping[str, Any], discard_layers: bool) -> None:
+        """Make the snapshot of a manifest; its layers may go afterwards (discard_unpacked_layers).
+
+        Raises: ValueError for a layer that is no archive; DiskFullError, and nothing of the snapshot stays.
+        """
+        folder = self._snapshot(document)
+        with self.writing(folder):
+            if not self._files.is_directory(folder):
+                unpacking.unpack(self._files, folder, [(layer, self.blob_path(layer["digest"]))
+                                                       for layer in document.get("layers", [])])  # fmt: skip
+        if discard_layers:
+            for layer in document.get("layers", []):
+                with self._lock:
+                    if self.has(layer["digest"]):
+                        self._files.delete(self.blob_path(layer["digest"]))
+
+    def unpacked(self, document: Mapping[str, Any]) -> bool:
+        """Return whether a manifest's snapshot is there."""
+        return self._files.is_directory(self._snapshot(document))
+
+    def unpacked_size(self, document: Mapping[str, Any]) -> int:
+        """Return the bytes of a manifest's snapshot; 0 if it is not there."""
+        path = f"{self._snapshot(document)}\\Files\\layers.vhdx"
+        return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
+
+    def _snapshot(self, document: Mapping[str, Any]) -> str:
+        chain = str(document["config"]["digest"]).partition(":")[2][:12]
+        return f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots\\{chain}"
+
+    def content(self, namespace: str) -> list[str]:
+        """Return the digests of the blobs that a namespace's images refer to and that are there."""
+        return sorted(self._reachable(about["target"]["digest"] for about in self._load().get(namespace, {}).values()))
+
+    def _reachable(self, targets: Iterable[object]) -> set[str]:
+        kept: set[str] = set()
+        left = [str(target) for target in targets]
+        while left:
+            digest = left.pop()
+            if digest in kept or not self.has(digest):
+                continue
+            kept.add(digest)
+            document = self._json(digest)
+            parts = [*document.get("manifests", []), *document.get("layers", [])]
+            left += [str(part["digest"]) for part in [*parts, document.get("config", {})] if "digest" in part]
+        return kept
+
+    def _collect(self, data: Mapping[str, Any]) -> None:
+        """Remove blobs, ingests and snapshots that nothing refers to, unless somebody is at work."""
+        if self._leases:
+            return
+        kept = self._reachable(about["target"]["digest"] for names in data.values() for about in names.values())
+        base = f"{self._root}\\io.containerd.content.v1.content"
+        for entry in self._files.listing(f"{base}\\blobs\\sha256"):
+            if f"sha256:{entry.name}" not in kept:
+                self._files.delete(entry.path)
+        for entry in self._files.listing(f"{base}\\ingest"):
+            self._files.delete(entry.path)
+        chains = {digest.partition(":")[2][:12] for digest in kept}
+        for entry in self._files.listing(f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots"):
+            if entry.name not in chains:
+                self._files.delete(entry.path)
+
+    def _json(self, digest: str) -> dict[str, Any]:
+        with self._files.real(self.blob_path(digest)).open("rb") as file:
+            data = file.read(1)
+            # Layers are large, and none of them is a document.
+            data = data + file.read() if data == b"{" else b""
+        if not data:
+            return {}
+        found: dict[str, Any] = json.loads(data)
+        # The configuration of an image has a `config` of another kind.
+        return found if "schemaVersion" in found else {}
+
+    def _load(self) -> dict[str, Any]:
+        with self._lock:
+            if not self._files.is_file(self._database):
+                return {}
+            found: dict[str, Any] = json.loads(self._files.read_bytes(self._database))
+            return found
+
+    def _save(self, data: Mapping[str, Any]) -> None:
+        self._files.write_bytes(self._database, json.dumps(data, sort_keys=True).encode())

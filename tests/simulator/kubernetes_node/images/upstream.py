@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Container images that upstream has, small ones: names, tags and Windows builds are upstream's, contents are made up.
+
+Which builds an image is for: registry.k8s.io/pause from kubernetes/kubernetes `build/pause/Makefile` (1809 and
+ltsc2022;
+3.10.2 also ltsc2025); the base images from Microsoft's artifact registry; windows-host-process-containers-base-image is
+one platform without a version (https://github.com/microsoft/windows-host-process-containers-base-image).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulator.artifacts.archives import tar_gz
+from simulator.kubernetes_node.images import oci
+from simulator.machine.executables import make
+
+BUILDS: Mapping[str, str] = {"2019": "10.0.17763.6532", "2022": "10.0.20348.2849", "2025": "10.0.26100.2314"}
+_OLD, _NEW = ("2019", "2022"), ("2019", "2022", "2025")
+KB = 1024
+
+
+@dataclass
+class Blobs:
+    """What a registry holds: blobs by digest with their media type, and names: `host/path:tag` to a digest."""
+
+    content: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+
+    def put(self, media_type: str, data: bytes, **more: Any) -> dict[str, Any]:
+        """Keep a blob and return its descriptor."""
+        described = oci.descriptor(media_type, data, **more)
+        self.content[described["digest"]] = (media_type, data)
+        return described
+
+    def add(self, name: str, builds: Sequence[str | None], *, linux: bool = False, size: int = 4 * KB,
+            programs: Mapping[str, str] | None = None) -> None:  # fmt: skip
+        """Make an image and name it.
+
+        Args:
+            name: `host/path:tag`.
+            builds: keys of BUILDS or whole `10.0.x.y`; None is Windows without a version. One None alone: no index.
+            linux: whether there are entries for Linux too.
+            size: of its layer, in bytes.
+            programs: executables in the image: path to program name.
+        """
+        entries: list[dict[str, Any]] = []
+        if linux:
+            platforms = [{"os": "linux", "architecture": machine} for machine in ("amd64", "arm64")]
+            entries += [self._manifest(name, platform, size, {}) for platform in platforms]
+        for build in builds:
+            platform = {"architecture": "amd64", "os": "windows"}
+            if build:
+                platform["os.version"] = BUILDS.get(build, build)
+            entries.append(self._manifest(name, platform, size, programs or {}))
+        if list(builds) == [None] and not linux:
+            self.tags[name] = entries[0]["digest"]
+            return
+        index = {"schemaVersion": 2, "mediaType": oci.INDEX, "manifests": entries}
+        self.tags[name] = self.put(oci.INDEX, oci.encode(index))["digest"]
+
+    def _manifest(self, name: str, platform: dict[str, str], size: int, programs: Mapping[str, str]) -> dict[str, Any]:
+        seed = f"{name} {sorted(platform.items())}"
+        members = {f"Files/{path}": make(program, name.rpartition(":")[2]) for path, program in programs.items()}
+        members["Files/License.txt"] = random.Random(seed).randbytes(size)
+        layer = self.put(oci.LAYER, tar_gz(members))
+        config = {**platform, "config": {}, "rootfs": {"type": "layers", "diff_ids": [oci.digest_of(seed.encode())]}}
+        document = {
+            "schemaVersion": 2,
+            "mediaType": oci.MANIFEST,
+            "config": self.put(oci.CONFIG, oci.encode(config)),
+            "layers": [layer],
+        }
+        return self.put(oci.MANIFEST, oci.encode(document), platform=platform)
+
+
+def fill(blobs: Blobs) -> Blobs:
+    """Put upstream's images into a registry."""
+    for tag in ("3.6", "3.7", "3.8", "3.9", "3.10", "3.10.1", "3.10.2"):
+        builds = _NEW if tag == "3.10.2" else _OLD
+        for path in ("registry.k8s.io/pause", "mcr.microsoft.com/oss/kubernetes/pause"):
+            blobs.add(f"{path}:{tag}", builds, linux=True, programs={"pause.exe": "pause"})
+    for tag in ("v0.1.0", "v1.0.0"):
+        for path in ("oss/kubernetes", "oss/v2/kubernetes"):
+            blobs.add(f"mcr.microsoft.com/{path}/windows-host-process-containers-base-image:{tag}", [None], size=KB)
+    for repository, size in (("nanoserver", 16 * KB), ("servercore", 64 * KB), ("server", 96 * KB)):
+        for tag, build in _base_tags(repository):
+            blobs.add(f"mcr.microsoft.com/windows/{repository}:{tag}", [build], size=size)
+    for tag in ("windowsservercore-ltsc2019", "windowsservercore-ltsc2022", "windowsservercore-ltsc2025"):
+        blobs.add(f"mcr.microsoft.com/windows/servercore/iis:{tag}", [tag[-4:]], size=64 * KB)
+    blobs.add("registry.k8s.io/e2e-test-images/agnhost:2.53", _OLD, linux=True, size=8 * KB)
+    blobs.add("docker.io/rancher/mirrored-flannelcni-flannel:v0.25.7", [], linux=True)
+    for component in ("kube-proxy", "coredns/coredns"):
+        blobs.add(f"registry.k8s.io/{component}:v1.37.1", [], linux=True)
+    return blobs
+
+
+def _base_tags(repository: str) -> Iterable[tuple[str, str]]:
+    if repository != "server":
+        yield "1809", "2019"
+        yield "ltsc2019", "2019"
+    yield "ltsc2022", "2022"
+    yield "ltsc2025", "2025"

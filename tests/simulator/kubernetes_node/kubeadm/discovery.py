@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How kubeadm finds and trusts a cluster: cluster-info with its JWS and the pins of the CA's key, or a kubeconfig.
+
+kubernetes cmd/kubeadm/app/discovery/token/token.go and file/file.go, whose messages these are.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from simulator.kubernetes_node.api.client import Access, ApiError, Client
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_TOKEN = re.compile(r"^([a-z0-9]{6})\.([a-z0-9]{16})$")
+_CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+
+
+class DiscoveryError(Exception):
+    """A cluster that cannot be trusted; the text is kubeadm's."""
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What a JoinConfiguration says of the cluster."""
+
+    endpoint: str
+    token: str
+    hashes: tuple[str, ...] = ()
+    skip_verification: bool = False
+    file: str = ""
+    """A kubeconfig on the machine, instead of all else."""
+
+
+def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callable[[float], bool]) -> tuple[str, str]:
+    """Return the cluster's (server, CA certificate as PEM).
+
+    Args:
+        timeout: seconds until the last failure counts.
+        alive: waits so many seconds; False when the process must end.
+
+    Raises: DiscoveryError.
+    """
+    if wanted.file:
+        return _of_file(machine, wanted.file)
+    parts = _TOKEN.match(wanted.token)
+    if not parts:
+        raise DiscoveryError(f'invalid bootstrap token string "{wanted.token}"')
+    for pin in wanted.hashes:
+        _check_form(pin)
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return _once(machine, wanted, parts[1], parts[2])
+        except (DiscoveryError, ApiError, OSError) as error:
+            if time.monotonic() >= deadline or not alive(min(1.0, max(0.05, deadline - time.monotonic()))):
+                url = f"https://{wanted.endpoint}{_CLUSTER_INFO}?timeout=10s"
+                said = str(error) if isinstance(error, DiscoveryError) else (
+                    f'failed to request the cluster-info ConfigMap: Get "{url}": {error}')  # fmt: skip
+                raise DiscoveryError(f"couldn't validate the identity of the API Server: {said}") from error
+
+
+def _of_file(machine: Machine, name: str) -> tuple[str, str]:
+    """Server and CA of a kubeconfig without credentials.
+
+    Unlike with a token, the server that cluster-info names does not count: ValidateConfigInfo only warns.
+    """
+    # A path without a drive is on the drive of the current folder; the simulator's programs run on C:.
+    path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")
+    if not machine.files.is_file(path):
+        raise DiscoveryError(
+            f'discovery.file.kubeConfigPath: Invalid value: "{name}": not a valid HTTPS URL or a file on disk'
+        )
+    document: dict[str, Any] = yaml.safe_load(machine.files.read_text(path)) or {}
+    current = next((item["context"]["cluster"] for item in document.get("contexts") or []
+                    if item["name"] == document.get("current-context")), "")  # fmt: skip
+    clusters = {item["name"]: item["cluster"] for item in document.get("clusters") or []}
+    if current not in clusters:
+        raise DiscoveryError(
+            "the provided kubeconfig file does not have an unnamed Cluster or a current-context defined"
+        )
+    cluster = clusters[current]
+    authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+    try:
+        _get(machine, Access(str(cluster["server"]), ca=authority))
+    except (ApiError, OSError) as error:
+        raise DiscoveryError(f"couldn't validate the identity of the API Server: {error}") from error
+    return str(cluster["server"]), authority
+
+
+def _check_form(pin: str) -> None:
+    head = "couldn't validate the identity of the API Server: invalid discovery token CA certificate hash: "
+    kind, _, value = pin.partition(":")
+    if kind != "sha256":
+        raise DiscoveryError(f'{head}unknown hash format "{kind}". Known format(s) are: sha256')
+    if not re.fullmatch(r"([0-9a-fA-F]{2})*", value) or len(value) != 64:
+        raise DiscoveryError(
+            f'{head}invalid hash "{pin}", expected a 32 byte SHA-256 hash, found {len(value) // 2} bytes'
+        )
+
+
+def _once(machine: Machine, wanted: Discovery, token_id: str, secret: str) -> tuple[str, str]:
+    server = f"https://{wanted.endpoint}"
+    info = _get(machine, Access(server))
+    text = _verify(info, token_id, secret)
+    cluster = _cluster(text)
+    authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+    if wanted.hashes:
+        _check_pins(authority, wanted.hashes)
+    if wanted.hashes or not wanted.skip_verification:
+        # Once more, now with the certificate verified: nobody stood between.
+        again = _get(machine, Access(server, ca=authority))
+        if _verify(again, token_id, secret) != text:
+            raise DiscoveryError("the second kubeconfig from the cluster-info ConfigMap is not equal to the first")
+    return str(cluster["server"]), authority
+
+
+def _get(machine: Machine, access: Access) -> dict[str, Any]:
+    client = Client(machine, access)
+    try:
+        found = client.get(_CLUSTER_INFO)
+    finally:
+        client.close()
+    data: dict[str, Any] = found.get("data") or {}
+    return data
+
+
+def _verify(data: dict[str, Any], token_id: str, secret: str) -> str:
+    text = data.get("kubeconfig", "")
+    if not text:
+        raise DiscoveryError("there is no kubeconfig key in the cluster-info ConfigMap. The kubeconfig should exist")
+    signature = data.get(f"jws-kubeconfig-{token_id}", "")
+    if not signature:
+        raise DiscoveryError(f'could not find a JWS signature in the cluster-info ConfigMap for token ID "{token_id}"')
+    if not signed(text.encode(), signature, f"{token_id}.{secret}"):
+        raise DiscoveryError(
+            "failed to verify JWS signature of received cluster info object, can't trust this API Server"
+        )
+    return str(text)
+
+
+def signed(content: bytes, signature: str, token: str) -> bool:
+    """Check a detached JWS (HS256, RFC 7515 appendix F) of some content.
+
+    Args:
+        signature: `HEADER..SIGNATURE`.
+        token: the whole bootstrap token; its second half is the key.
+    """
+    parts = signature.split(".")
+    token_id, _, secret = token.partition(".")
+    if len(parts) != 3 or parts[1]:
+        return False
+    try:
+        header = json.loads(_decode(parts[0]))
+    except ValueError:
+        return False
+    if header.get("alg") != "HS256" or header.get("kid") != token_id:
+        return False
+    body = base64.urlsafe_b64encode(content).rstrip(b"=")
+    wanted = hmac.new(secret.encode(), parts[0].encode() + b"." + body, hashlib.sha256).digest()
+    return hmac.compare_digest(wanted, _decode(parts[2]))
+
+
+def _decode(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _cluster(text: str) -> dict[str, Any]:
+    document = yaml.safe_load(text)
+    found: dict[str, Any] = document["clusters"][0]["cluster"]
+    return found
+
+
+def _check_pins(authority: str, pins: tuple[str, ...]) -> None:
+    found = []
+    for certificate in x509.load_pem_x509_certificates(authority.encode()):
+        key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        found.append("sha256:" + hashlib.sha256(key).hexdigest())
+    if not {pin.lower() for pin in pins} & set(found):
+        listed = ",".join(found)
+        raise DiscoveryError(
+            f'cluster CA found in cluster-info ConfigMap is invalid: none of the public keys "{listed}" are pinned'
+        )

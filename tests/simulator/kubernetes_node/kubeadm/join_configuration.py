@@ -1,0 +1,192 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""kubeadm's JoinConfiguration: reading it by kubeadm's version, flags over it, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from simulator.kubernetes_node.kubeadm import join_validation
+from simulator.kubernetes_node.kubeadm.discovery import Discovery
+from simulator.kubernetes_node.kubeadm.join_validation import ValidationError
+from simulator.kubernetes_node.programs import configuration, contracts
+from simulator.kubernetes_node.programs.configuration import ConfigurationError
+from simulator.kubernetes_node.programs.flags import Flags, seconds
+
+GROUP = "kubeadm.k8s.io"
+PIPE = "npipe:////./pipe/containerd-containerd"
+
+
+@dataclass
+class Join:
+    """What a join works with. Times in seconds."""
+
+    discovery: Discovery
+    bootstrap_token: str
+    node_name: str
+    cri_socket: str
+    extra_args: dict[str, str] = field(default_factory=dict)
+    taints: list[dict[str, str]] = field(default_factory=list)
+    ignored: set[str] = field(default_factory=set)
+    discovery_timeout: float = 300.0
+    health_timeout: float = 240.0
+    bootstrap_timeout: float = 300.0
+    warnings: list[str] = field(default_factory=list)
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """Split a configuration file. Raises ConfigurationError."""
+    try:
+        found = [item for item in yaml.safe_load_all(text) if item is not None]
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"error converting YAML to JSON: yaml: {str(error).splitlines()[0]}") from error
+    for item in found:
+        if not isinstance(item, dict) or not item.get("kind") or not item.get("apiVersion"):
+            raise ConfigurationError(
+                "invalid configuration: kind and apiVersion is mandatory information that must be specified"
+            )
+    return found
+
+
+def check(document: Mapping[str, Any], version: str, allow_experimental: bool = False) -> list[str]:
+    """Check one document, and return its unknown fields.
+
+    Raises:
+        ConfigurationError: the version does not accept this API.
+    """
+    api, kind = str(document["apiVersion"]), str(document["kind"])
+    known = contracts.kinds(version)
+    name = f"{api} {kind}"
+    if name not in known:
+        if api.startswith(GROUP):
+            raise ConfigurationError(
+                f'this version of kubeadm does not support API spec: "{api}" (kind: "{kind}"). Please use a '
+                f"supported one"
+            )
+        return []
+    if known[name] == "experimental" and not allow_experimental:
+        raise ConfigurationError(
+            f'experimental API spec: "{api}" is not allowed. You can use the --allow-experimental-api flag if the '
+            f"command supports it."
+        )
+    return configuration.check(document, name, version)
+
+
+def strict_error(document: Mapping[str, Any], unknown: list[str]) -> str:
+    """Return kubeadm's text for unknown fields."""
+    group, _, api = str(document["apiVersion"]).partition("/")
+    kind = f'schema.GroupVersionKind{{Group:"{group}", Version:"{api}", Kind:"{document["kind"]}"}}'
+    return f"error unmarshaling configuration {kind}: {configuration.strict_error(unknown)}"
+
+
+def read(
+    text: str | None,
+    flags: Flags,
+    arguments: list[str],
+    version: str,
+    host: str,
+    is_file: Callable[[str], bool] = lambda _: True,
+) -> Join:
+    """Make a join of a configuration file, or of flags alone.
+
+    Args:
+        is_file: whether a path names a file of the machine.
+
+    Raises: ConfigurationError.
+    """
+    warnings: list[str] = []
+    document = _of_flags(flags, arguments) if text is None else _of_file(text, version, warnings)
+    document = with_defaults(document, host)
+    join_validation.require(document, is_file)
+    discovery = document.get("discovery") or {}
+    bootstrap = discovery.get("bootstrapToken") or {}
+    registration = document["nodeRegistration"]
+    timeouts = document.get("timeouts") or {}
+    file = str((discovery.get("file") or {}).get("kubeConfigPath") or "")
+    token = str(bootstrap.get("token") or "")
+    bootstrap_token = str(discovery.get("tlsBootstrapToken") or token)
+    if file:
+        _require_modelled(file, bootstrap_token)
+    skip = bool(bootstrap.get("unsafeSkipCAVerification"))
+    pins = tuple(str(item) for item in bootstrap.get("caCertHashes") or [])
+    extra = registration.get("kubeletExtraArgs") or {}
+    pairs = (
+        {str(item["name"]): str(item.get("value", "")) for item in extra} if isinstance(extra, list) else dict(extra)
+    )
+    old = seconds(str(discovery.get("timeout") or ""), 300.0)
+    return Join(
+        discovery=Discovery(str(bootstrap.get("apiServerEndpoint") or ""), token, pins, skip, file),
+        bootstrap_token=bootstrap_token,
+        # Over a file's name it comes as it is given: join.go takes the flag after it has validated the file.
+        node_name=flags.text("node-name")
+        if text is not None and flags.text("node-name")
+        else str(registration["name"]),
+        cri_socket=str(registration["criSocket"]),
+        extra_args=pairs,
+        taints=[dict(item) for item in registration.get("taints") or []],
+        ignored=_ignored(
+            [*flags.items_of("ignore-preflight-errors"), *(registration.get("ignorePreflightErrors") or [])]
+        ),
+        discovery_timeout=seconds(str(timeouts.get("discovery") or ""), old),
+        health_timeout=seconds(str(timeouts.get("kubeletHealthCheck") or ""), 240.0),
+        bootstrap_timeout=seconds(str(timeouts.get("tlsBootstrap") or ""), 300.0),
+        warnings=warnings,
+    )
+
+
+def with_defaults(document: Mapping[str, Any], host: str) -> dict[str, Any]:
+    """Return a JoinConfiguration with what kubeadm adds before it validates it (SetNodeRegistrationDynamicDefaults)."""
+    given = document.get("nodeRegistration") or {}
+    name = str(given.get("name") or host).strip().lower()
+    socket = str(given.get("criSocket") or PIPE)
+    socket = socket if socket.startswith("npipe") else f"npipe://{socket}"
+    return {**document, "nodeRegistration": {**given, "name": name, "criSocket": socket}}
+
+
+def _of_file(text: str, version: str, warnings: list[str]) -> dict[str, Any]:
+    found = [item for item in documents(text) if item["kind"] == "JoinConfiguration"]
+    if not found:
+        raise ConfigurationError("no JoinConfiguration found in config file")
+    unknown = check(found[0], version)
+    if unknown:
+        # `kubeadm join` says so and goes on (joinconfiguration.go); only `config validate` fails.
+        warnings.append(strict_error(found[0], unknown))
+    return found[0]
+
+
+def _of_flags(flags: Flags, arguments: list[str]) -> dict[str, Any]:
+    """Return what the flags of `kubeadm join` say, as a document (newJoinOptions, newJoinData in join.go)."""
+    token = flags.text("token")
+    discovery: dict[str, Any] = {"tlsBootstrapToken": flags.text("tls-bootstrap-token") or token}
+    if flags.text("discovery-file"):
+        discovery["file"] = {"kubeConfigPath": flags.text("discovery-file")}
+    if arguments:
+        discovery["bootstrapToken"] = {
+            "apiServerEndpoint": arguments[0],
+            "token": flags.text("discovery-token") or token,
+            "caCertHashes": flags.items_of("discovery-token-ca-cert-hash"),
+            "unsafeSkipCAVerification": flags.on("discovery-token-unsafe-skip-ca-verification"),
+        }
+    registration = {"name": flags.text("node-name"), "criSocket": flags.text("cri-socket")}
+    return {"discovery": discovery, "nodeRegistration": registration}
+
+
+def _ignored(names: list[object]) -> set[str]:
+    found = {str(name).lower() for name in names}
+    if "all" in found and len(found) > 1:
+        raise ValidationError(
+            f'ignore-preflight-errors: Invalid value: "{",".join(sorted(found))}": don\'t specify individual checks if '
+            "'all' is used"
+        )
+    return found
+
+
+def _require_modelled(file: str, token: str) -> None:
+    if file.startswith("https:"):
+        raise ConfigurationError("the simulator does not model a discovery file at a URL")
+    if not token:
+        raise ConfigurationError("the simulator does not model a discovery file that has credentials")

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""kubeadm's checks before a join on Windows, and its way to print what they found.
+
+kubernetes cmd/kubeadm/app/preflight/checks.go and checks_windows.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node.cri.interface import connect
+from simulator.kubernetes_node.kubeadm.join_configuration import Join
+from simulator.kubernetes_node.programs import contracts
+from simulator.kubernetes_node.programs.versions import version_of
+from simulator.machine.listeners import pipe_name
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+KUBERNETES = r"C:\etc\kubernetes"
+_KUBELET_OLDER = 3
+"""Minor versions that a kubelet may be older than kubeadm (constants.go: MinimumKubeletVersion)."""
+_FILES = ("kubelet.conf", "bootstrap-kubelet.conf", "pki\\ca.crt")
+
+
+def check(
+    machine: Machine, join: Join, version: str, environment: Mapping[str, str] | None = None
+) -> tuple[list[str], list[str]]:
+    """Return (warnings, errors): lines as kubeadm prints them.
+
+    Args:
+        version: of kubeadm.
+        environment: kubeadm's own; by default the machine's.
+    """
+    errors: list[tuple[str, str]] = []
+    warnings: list[tuple[str, str]] = []
+    service = machine.services.get("kubelet")
+    if service is None:
+        warnings.append(("Service-kubelet", "kubelet service does not exist"))
+    elif service.start != 2:
+        warnings.append(
+            (
+                "Service-kubelet",
+                "kubelet service is not enabled, please run 'Set-Service 'kubelet' -StartupType Automatic'",
+            )
+        )
+    if connect(machine, join.cri_socket) is None:
+        pipe = pipe_name(join.cri_socket).replace("\\", "\\\\")
+        said = (
+            f"could not connect to the container runtime: failed to create new CRI runtime service: validate service "
+            f'connection: validate CRI v1 runtime API for endpoint "{join.cri_socket}": rpc error: code = Unavailable '
+            f'desc = connection error: desc = "transport: Error while dialing: open {pipe}: The system cannot find the '
+            f'file specified."'
+        )
+        errors.append(("CRI", said))
+    manifests = f"{KUBERNETES}\\manifests"
+    if machine.files.is_directory(manifests) and machine.files.listing(manifests):
+        errors.append(("DirAvailable--etc-kubernetes-manifests", f"{manifests[2:]} is not empty"))
+    for name in _FILES:
+        if machine.files.exists(f"{KUBERNETES}\\{name}"):
+            label = f"FileAvailable--etc-kubernetes-{name}".replace("\\", "-")
+            errors.append((label, f"{KUBERNETES[2:]}\\{name} already exists"))
+    if wrong := _kubelet_version(machine, version, environment):
+        errors.append(("KubeletVersion", wrong))
+    if service is not None and service.state == "Running":
+        errors.append(("Port-10250", "Port 10250 is in use"))
+    kept = [(name, text) for name, text in errors if not {"all", name.lower()} & join.ignored]
+    warnings += [item for item in errors if item not in kept]
+    return (
+        [f"\t[WARNING {name}]: {text}" for name, text in warnings],
+        [f"\t[ERROR {name}]: {text}" for name, text in kept],
+    )
+
+
+def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, str] | None) -> str:
+    """Return what is wrong with the kubelet on PATH (KubeletVersionCheck).
+
+    A join knows no version of the control plane at this point: a kubelet that is newer than kubeadm is accepted.
+    """
+    path = machine.programs.locate("kubelet", environment)
+    if path is None:
+        said = "cannot execute 'kubelet --version': executable file not found in %PATH%"
+        return f"couldn't get kubelet version: {said}"
+    kubelet = version_of(machine, path)
+    major, minor = contracts.number(contracts.minor_of(version))
+    oldest = (major, minor - _KUBELET_OLDER, 0)
+    numbers, _, before = kubelet.partition("-")
+    found = tuple(int(part) for part in numbers.split("."))
+    if found < oldest or (found == oldest and before):
+        return f'Kubelet version "{kubelet}" is lower than kubeadm can support. Please upgrade kubelet'
+    return ""
+
+
+def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
+    """Return why a kubeadm does not join a cluster, by its ClusterConfiguration; empty if it does.
+
+    It must know the configuration's API, and the control plane may be one minor version older than kubeadm
+    (constants.go: MinimumControlPlaneVersion). One that is newer is accepted.
+    """
+    api, kind = str(cluster.get("apiVersion")), str(cluster.get("kind"))
+    if f"{api} {kind}" not in contracts.kinds(version):
+        said = f'no kind "{kind}" is registered for version "{api}" in scheme "pkg/runtime/scheme.go:111"'
+        return f"failed to decode cluster configuration data: {said}"
+    found = str(cluster.get("kubernetesVersion"))
+    major, minor = contracts.number(contracts.minor_of(version))
+    if contracts.number(contracts.minor_of(found)) < (major, minor - 1):
+        return (
+            "this version of kubeadm only supports deploying clusters with the control plane version >= "
+            f"{major}.{minor - 1}.0. Current version: {found}"
+        )
+    return ""
+
+
+def fatal(errors: list[str]) -> str:
+    """Return the message of a failed preflight."""
+    listed = "\n".join(errors)
+    return (
+        f"[preflight] Some fatal errors occurred:\n{listed}\n[preflight] If you know what you are doing, you can "
+        f"make a check "
+        "non-fatal with `--ignore-preflight-errors=...`"
+    )

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A real kubeadm, run for a simulated node: on the node's own folder, with Windows' differences put right afterwards.
+
+`KUBEBUILDER_ASSETS` (envtest's convention) names a folder that may hold `kubeadm-VERSION`, or `kubeadm`. Linux's
+kubeadm
+checks what only Linux has (so its preflight is ignored, ours counts), takes the pipe for a socket, and finds no service
+manager (so the kubelet's service is started here, at the moment when kubeadm says that it starts it).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import threading
+import uuid
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError, read_kubeconfig
+from simulator.kubernetes_node.kubeadm import join as kubeadm_join
+from simulator.kubernetes_node.kubeadm.join_configuration import PIPE, Join
+from simulator.kubernetes_node.kubelet.health import Answerer
+from simulator.machine.objects import Invocation, ProgramResult
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_SOCKET = "kubeadm.alpha.kubernetes.io/cri-socket"
+_LINUX_ONLY = re.compile(r"^\t?\[WARNING |^W\d{4} .*(checks\.go|grpc: )|^\[preflight\] WARNING")
+
+
+@functools.cache
+def find(version: str) -> Path | None:
+    """Return a real kubeadm of a version, or None."""
+    named = os.environ.get("KUBEBUILDER_ASSETS", "")
+    if not named:
+        return None
+    folder = Path(named).expanduser()
+    exact = folder / f"kubeadm-{version}"
+    if exact.is_file():
+        return exact
+    plain = folder / "kubeadm"
+    if not plain.is_file():
+        return None
+    said = subprocess.run(
+        [str(plain), "version", "-o", "short"], capture_output=True, text=True, check=False, timeout=30
+    )
+    return plain if said.stdout.strip() == f"v{version}" else None
+
+
+def plain(program: Path, arguments: list[str], config: str | None) -> ProgramResult:
+    """Run a command that touches nothing (`config validate`), with the text of a file for its --config."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        words = list(arguments)
+        if config is not None:
+            file = Path(folder, "config.yaml")
+            file.write_text(config, encoding="utf-8")
+            words = [str(file) if word == "\0" else word for word in words]
+        done = subprocess.run(
+            [str(program), *words], capture_output=True, text=True, check=False, timeout=60, env=_environment(folder)
+        )
+    return ProgramResult(done.returncode, done.stdout, done.stderr)
+
+
+def join(
+    machine: Machine, invocation: Invocation, program: Path, arguments: list[str], config: str | None, wanted: Join
+) -> ProgramResult | None:
+    """Run `kubeadm join`.
+
+    Returns None if it cannot be run here: another program has the port where it asks for the kubelet's health.
+
+    Args:
+        arguments: of the join, without --config.
+        config: the text of its configuration file.
+        wanted: what it says.
+    """
+    answerer = Answerer.patient()
+    if answerer is None:
+        return None
+    root = machine.files.real("C:\\")
+    words = [str(program), "join", "--rootfs", str(root), "--ignore-preflight-errors", "all", *arguments]
+    file = root / f".kubeadm-{uuid.uuid4().hex}.yaml"
+    if config is not None:
+        file.touch(mode=0o600)
+        file.write_text(config, encoding="utf-8")
+        words += ["--config", f"/{file.name}"]
+    if os.geteuid() != 0:
+        words = ["unshare", "-r", *words]
+    try:
+        return _run(machine, invocation, words, wanted)
+    finally:
+        answerer.close()
+        file.unlink(missing_ok=True)
+
+
+def _environment(home: str) -> dict[str, str]:
+    return {"PATH": os.environ.get("PATH", ""), "HOME": home}
+
+
+def _run(machine: Machine, invocation: Invocation, words: list[str], wanted: Join) -> ProgramResult:
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=_environment("/"),
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    complained: list[str] = []
+    reader = threading.Thread(target=_collect, args=(process.stderr, complained), daemon=True)
+    reader.start()
+    threading.Thread(target=_attend, args=(process, machine, invocation), daemon=True).start()
+    printed: list[str] = []
+    for line in process.stdout:
+        printed.append(line)
+        if line.startswith("[kubelet-start] Starting the kubelet"):
+            correct(machine, wanted)
+            _take_over(machine, kubeadm_join.BOOTSTRAP)
+            kubeadm_join.start_kubelet(machine, complained)
+    code = process.wait()
+    reader.join(5)
+    correct(machine, wanted)
+    if code == 0:
+        _annotate(machine, wanted)
+    kept = [line for line in complained if not _LINUX_ONLY.match(line)]
+    return ProgramResult(
+        code, _windows_text("".join(printed)), "".join(line if line.endswith("\n") else line + "\n" for line in kept)
+    )
+
+
+def _collect(stream: IO[str], lines: list[str]) -> None:
+    lines.extend(stream)
+
+
+def _attend(process: subprocess.Popen[str], machine: Machine, invocation: Invocation) -> None:
+    """While kubeadm runs: end it with its simulated process, and let it find the kubelet's certificate.
+
+    The kubelet's kubeconfig names a Windows path, which Linux takes for a file's name in the current folder, the root.
+    """
+    link: Path | None = None
+    try:
+        while process.poll() is None:
+            if invocation.stop.wait(0.2):
+                process.kill()
+            link = link or _link_certificate(machine)
+    finally:
+        if link:
+            link.unlink(missing_ok=True)
+
+
+def _link_certificate(machine: Machine) -> Path | None:
+    if not machine.files.is_file(kubeadm_join.KUBELET_CONF):
+        return None
+    named = re.search(r"(?m)^\s+client-certificate: (C:\S+)$", machine.files.read_text(kubeadm_join.KUBELET_CONF))
+    if not named or not machine.files.is_file(named[1]):
+        return None
+    link = machine.files.real("C:\\") / named[1]
+    target = os.path.relpath(machine.files.real(named[1]), link.parent)
+    link.symlink_to(target)
+    return link
+
+
+def correct(machine: Machine, wanted: Join) -> None:
+    """Make the files what kubeadm.exe writes."""
+    folder = kubeadm_join.KUBELET
+    for name in ("config.yaml", "instance-config.yaml", "kubeadm-flags.env"):
+        path = f"{folder}\\{name}"
+        if not machine.files.is_file(path):
+            continue
+        before = machine.files.read_text(path)
+        text = re.sub(r"unix://(npipe:\S*?)(?=[\s\"]|$)", r"\1", before)
+        text = re.sub(r"unix:///(?:var/)?run/containerd/containerd\.sock", wanted.cri_socket or PIPE, text)
+        if name == "config.yaml":
+            text = _kubelet_configuration(text)
+        if text != before:
+            machine.files.write_text(path, text)
+
+
+def _take_over(machine: Machine, path: str) -> None:
+    """Write a file again that the real program wrote, so that those who watch the node's files see it."""
+    if machine.files.is_file(path):
+        machine.files.write_bytes(path, machine.files.read_bytes(path))
+
+
+def _kubelet_configuration(text: str) -> str:
+    text = re.sub(r"(?m)^(staticPodPath:|\s+clientCAFile:) (/\S+)$",
+                  lambda match: f"{match[1]} C:" + match[2].replace("/", "\\"), text)  # fmt: skip
+    text = re.sub(r"(?m)^resolvConf:.*\n", "", text)
+    return (
+        re.sub(r"(?m)^(rotateCertificates:)", r'resolvConf: ""' + "\n" + r"\1", text, count=1)
+        if "rotateCertificates:" in text
+        else text + 'resolvConf: ""\n'
+    )
+
+
+def _annotate(machine: Machine, wanted: Join) -> None:
+    """Put the runtime's endpoint right in the node's annotation, where that kubeadm still writes one."""
+    try:
+        client = Client(machine, read_kubeconfig(machine, kubeadm_join.KUBELET_CONF))
+    except KubeconfigError:
+        return
+    try:
+        found = client.get(f"/api/v1/nodes/{wanted.node_name}")
+        if (found["metadata"].get("annotations") or {}).get(_SOCKET, "").startswith("unix://"):
+            client.patch(
+                f"/api/v1/nodes/{wanted.node_name}", {"metadata": {"annotations": {_SOCKET: wanted.cri_socket}}}
+            )
+    except (ApiError, OSError):
+        pass  # the node is there and Ready all the same
+    finally:
+        client.close()
+
+
+def _windows_text(text: str) -> str:
+    return re.sub(r"\"(/(?:etc|var)/[^\"]*)\"", lambda match: '"' + match[1].replace("/", "\\\\") + '"', text)

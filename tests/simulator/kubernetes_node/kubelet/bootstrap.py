@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""TLS bootstrap: a key, a certificate signing request, the kubelet's own kubeconfig.
+
+https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/; for the key and the request's name
+kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
+k8s.io/client-go/util/certificate/csr (RequestCertificate).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import NameOID
+
+from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError, read_kubeconfig
+from simulator.kubernetes_node.kubelet.settings import KubeletSettings
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_KEY = "kubelet-client.key.tmp"
+"""In the certificates' folder: a key for which there is no certificate yet. The next start asks with it again."""
+_CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+
+class BootstrapError(Exception):
+    """Why a kubelet got no credentials; the text is its own."""
+
+
+def usable(machine: Machine, path: str) -> bool:
+    """Return whether a kubeconfig is there and holds a client certificate that has not expired.
+
+    Whether its time has come does not matter (bootstrap.go: isClientConfigStillValid).
+    """
+    certificate = _certificate(machine, path)
+    return certificate is not None and machine.clock.now() <= certificate.not_valid_after_utc
+
+
+def expired(machine: Machine, path: str) -> str:
+    """Return what a kubelet logs of a client certificate that has expired; empty if it has not."""
+    certificate = _certificate(machine, path)
+    if certificate is None or machine.clock.now() <= certificate.not_valid_after_utc:
+        return ""
+    end = f"{certificate.not_valid_after_utc:%Y-%m-%d %H:%M:%S +0000 UTC}"
+    return f"part of the existing bootstrap client certificate in {path} is expired: {end}"
+
+
+def _certificate(machine: Machine, path: str) -> x509.Certificate | None:
+    try:
+        return x509.load_pem_x509_certificate(read_kubeconfig(machine, path).certificate.encode())
+    except (KubeconfigError, ValueError):
+        return None
+
+
+def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Callable[[float], bool]) -> None:
+    """Get a client certificate with the bootstrap token and write the kubeconfig.
+
+    Args:
+        alive: waits so many seconds; False when the kubelet must end.
+
+    Raises: BootstrapError.
+    """
+    path = settings.bootstrap_kubeconfig
+    try:
+        access = read_kubeconfig(machine, path)
+    except KubeconfigError as error:
+        raise BootstrapError(f"unable to load bootstrap kubeconfig: {error}") from error
+    key = _key(machine, settings)
+    client = Client(machine, access)
+    try:
+        certificate = _wait(client, key, node, alive)
+    except ApiError as error:
+        raise BootstrapError(f"failed to run Kubelet: cannot create certificate signing request: {error}") from error
+    finally:
+        client.close()
+    if certificate is None:
+        raise BootstrapError("failed to run Kubelet: timed out waiting for the certificate")
+    keep(machine, settings, certificate, key)
+    _write(machine, settings, access.server, access.ca or "")
+    if machine.files.is_file(f"{settings.cert_dir}\\{_KEY}"):
+        machine.files.delete(f"{settings.cert_dir}\\{_KEY}")
+
+
+def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivateKey:
+    """Return the key that an earlier start has left, or a new one."""
+    path = f"{settings.cert_dir}\\{_KEY}"
+    if machine.files.is_file(path):
+        try:
+            found = load_pem_private_key(machine.files.read_bytes(path), None)
+        except ValueError as error:
+            raise BootstrapError(f"failed to run Kubelet: error loading key from {path}: {error}") from error
+        assert isinstance(found, ec.EllipticCurvePrivateKey)
+        return found
+    key = ec.generate_private_key(ec.SECP256R1())
+    machine.files.make_directory(settings.cert_dir)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    machine.files.write_text(path, pem.decode())
+    return key
+
+
+def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
+    """Name the request by its key and subject: not with kubelet's own digest, but to the same effect."""
+    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    digest = hashlib.new("sha512_256", public + node.encode()).digest()
+    return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Callable[[float], bool]) -> str | None:
+    name = ""
+    deadline = time.monotonic() + 3600  # kubelet waits an hour, too
+    while time.monotonic() < deadline:
+        found: str | None = None
+        try:
+            name = name or ask(client, key, node)
+            found = signed(client, name)
+        except OSError:
+            pass  # not reachable now: kubelet tries again, too
+        if found:
+            return found
+        if not alive(0.2 if name else 1.0):
+            return None
+    return None
+
+
+def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
+    """Ask for a node's client certificate; returns the request's name. Raises ApiError, OSError."""
+    subject = x509.Name([
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
+        x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
+    ])  # fmt: skip
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    return _create(client, {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": _request_name(key, node)},
+        "spec": {
+            "request": base64.b64encode(request.public_bytes(Encoding.PEM)).decode(),
+            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "usages": ["digital signature", "client auth"],
+        },
+    })  # fmt: skip
+
+
+def signed(client: Client, name: str) -> str | None:
+    """Return the certificate of a request, if it has come. Raises BootstrapError (denied), ApiError, OSError."""
+    found = client.get(f"{_CSRS}/{name}").get("status") or {}
+    if found.get("certificate"):
+        return base64.b64decode(found["certificate"]).decode()
+    if any(item.get("type") == "Denied" for item in found.get("conditions") or []):
+        raise BootstrapError("failed to run Kubelet: certificate signing request is denied")
+    return None
+
+
+def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.EllipticCurvePrivateKey) -> None:
+    """Write a new certificate and its key, and make them the current ones."""
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    folder = settings.cert_dir
+    machine.files.make_directory(folder)
+    stamp = machine.clock.now().strftime("%Y-%m-%d-%H-%M-%S")
+    # On Windows the current one is a copy: kubelet makes a symbolic link, which needs a privilege that SYSTEM has.
+    for name in (stamp, "current"):
+        machine.files.write_text(f"{folder}\\kubelet-client-{name}.pem", certificate + pem)
+
+
+def _create(client: Client, document: dict[str, Any]) -> str:
+    """Return the name of the request: one of that name is of the same key, and is used."""
+    name = str(document["metadata"]["name"])
+    try:
+        client.create(_CSRS, document)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+    return name
+
+
+def _write(machine: Machine, settings: KubeletSettings, server: str, authority: str) -> None:
+    current = f"{settings.cert_dir}\\kubelet-client-current.pem"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "default-cluster",
+                "cluster": {
+                    "certificate-authority-data": base64.b64encode(authority.encode()).decode(),
+                    "server": server,
+                },
+            }
+        ],
+        "contexts": [
+            {
+                "name": "default-context",
+                "context": {"cluster": "default-cluster", "namespace": "default", "user": "default-auth"},
+            }
+        ],
+        "current-context": "default-context",
+        "preferences": {},
+        "users": [{"name": "default-auth", "user": {"client-certificate": current, "client-key": current}}],
+    }
+    machine.files.make_directory(settings.kubeconfig.replace("/", "\\").rpartition("\\")[0])
+    machine.files.write_text(settings.kubeconfig, yaml.safe_dump(document, sort_keys=False))

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The kubelet's garbage collection of container images, as the fault `image_gc`: a disk above its high threshold.
+
+kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go: images that no container uses go, pinned ones
+(`io.cri-containerd.pinned=pinned`) stay whatever the disk says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.cri import crictl_views
+from simulator.kubernetes_node.cri.interface import Runtime
+from simulator.machine import listeners
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+
+def collect(machine: Machine) -> list[str]:
+    """Remove what the kubelet would, and return the names that are gone."""
+    gone: list[str] = []
+    pipes = machine.part(listeners.Listeners).pipes
+    for runtime in [server for server in list(pipes.values()) if isinstance(server, Runtime)]:
+        used = {item.image_id for item in runtime.containers()}
+        for item in crictl_views.all_images(runtime):
+            if item["id"] in used or item["pinned"]:
+                continue
+            names = [image.name for image in runtime.store.images() if runtime.image_id(image) == item["id"]]
+            for name in names:
+                runtime.remove_image(name)
+            gone += names
+    return gone
+
+
+def _fault(machine: Machine, options: Mapping[str, object]) -> None:
+    collect(machine)
+
+
+FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]] = {"image_gc": _fault}

@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a kubelet says of its node: the Node object, its conditions, its lease."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node.cni.plugins import CniError
+from simulator.kubernetes_node.cri.interface import Runtime
+from simulator.kubernetes_node.kubelet.settings import KubeletSettings
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_HEALTHY = (
+    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+)
+
+
+def stamp(machine: Machine) -> str:
+    """Return the machine's time as Kubernetes writes it."""
+    return machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_stamp(machine: Machine) -> str:
+    """Return the machine's time as leases have it."""
+    return machine.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def host_name(machine: Machine) -> str:
+    """Return the name that kubelet and kubeadm take for the node's: the host's whole DNS name, in lower case.
+
+    Not the 15 characters of NetBIOS: Go asks for ComputerNamePhysicalDnsHostname (golang/go src/os/sys_windows.go).
+    """
+    return machine.host_name.strip().lower()
+
+
+def problems(runtime: Runtime | None) -> list[str]:
+    """Return why the node is not ready; empty if it is."""
+    if runtime is None:
+        return ["container runtime is down"]
+    if problem := runtime.problem():
+        said = f"RuntimeReady=false reason:DockerDaemonNotReady message:{problem}"
+        return [f"container runtime not ready: {said}"]
+    try:
+        runtime.network()
+    except CniError as error:
+        said = (
+            "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "
+            f"message:{runtime.network_problem(error)}"
+        )
+        return [said]
+    return []
+
+
+def labels(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, str]:
+    """Return the labels a node registers with."""
+    return {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "windows",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "windows",
+        "node.kubernetes.io/windows-build": f"10.0.{machine.windows.build}",
+        **settings.labels,
+    }
+
+
+def node(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, Any]:
+    """Return the Node object to register."""
+    spec: dict[str, Any] = {}
+    if settings.taints:
+        spec["taints"] = settings.taints
+    provider = settings.flags.text("provider-id") or settings.document.get("providerID")
+    if provider:
+        spec["providerID"] = provider
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": labels(machine, name, settings),
+            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+        },
+        "spec": spec,
+    }
+
+
+def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runtime | None,
+           known: Mapping[str, Any]) -> dict[str, Any]:  # fmt: skip
+    """Return a node's status.
+
+    Args:
+        known: the status before, for the times of its conditions.
+    """
+    moment = stamp(machine)
+    reasons = problems(runtime)
+    runtime = None if runtime is None or runtime.problem() else runtime
+    wanted = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
+    if reasons:
+        wanted.append(
+            ("Ready", "False", "KubeletNotReady", "[" + ", ".join(reasons) + "]" if len(reasons) > 1 else reasons[0])
+        )
+    else:
+        wanted.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
+    before = {item["type"]: item for item in known.get("conditions") or []}
+    conditions = []
+    for kind, state, reason, message in wanted:
+        old = before.get(kind, {})
+        changed = old["lastTransitionTime"] if old.get("status") == state else moment
+        conditions.append({"type": kind, "status": state, "reason": reason, "message": message,
+                           "lastHeartbeatTime": moment, "lastTransitionTime": changed})  # fmt: skip
+    capacity = {
+        "cpu": str(machine.settings.processors),
+        "memory": f"{machine.settings.memory_mb * 1024}Ki",
+        "pods": str(settings.max_pods),
+        "ephemeral-storage": f"{machine.files.capacity // 1024}Ki",
+    }
+    images = runtime.store.images() if runtime else []
+    return {
+        "addresses": [
+            {"type": "InternalIP", "address": settings.node_ip or machine.address},
+            {"type": "Hostname", "address": name},
+        ],
+        "capacity": capacity,
+        "allocatable": capacity,
+        "conditions": conditions,
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "images": [
+            {"names": [image.name], "sizeBytes": int(image.target["size"])}
+            for image in images
+            if not image.name.startswith("sha256:")
+        ],
+        "nodeInfo": {
+            "architecture": "amd64",
+            "bootID": str(machine.power.boots),
+            "containerRuntimeVersion": f"{runtime.kind}://{runtime.version}" if runtime else "containerd://Unknown",
+            "kernelVersion": machine.windows.full,
+            "kubeProxyVersion": "",
+            "kubeletVersion": f"v{settings.version}",
+            "machineID": machine.name,
+            "operatingSystem": "windows",
+            "osImage": machine.windows.product,
+            "systemUUID": machine.sid,
+        },
+    }
+
+
+def lease(machine: Machine, name: str, seconds: int, uid: str) -> dict[str, Any]:
+    """Return a node's lease."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": "kube-node-lease", "ownerReferences": [owner] if uid else []},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": micro_stamp(machine)},
+    }

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The kubelet's client certificate: it is renewed after 70 to 90 % of its time, or it ends.
+
+k8s.io/client-go/util/certificate/certificate_manager.go (nextRotationDeadline, jitteryDuration, updateServerError) and
+kubernetes pkg/kubelet/certificate/transport.go (a kubelet whose certificate has expired ends when the API server
+answers). https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/#certificate-rotation
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError, read_kubeconfig
+from simulator.kubernetes_node.kubelet import bootstrap
+from simulator.kubernetes_node.kubelet.bootstrap import BootstrapError
+from simulator.kubernetes_node.kubelet.settings import KubeletError, KubeletSettings
+from simulator.kubernetes_node.programs.log_file import Stderr, klog
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_PAUSE = 2.0  # seconds after an attempt that failed; client-go waits longer and longer
+
+
+class Rotation:
+    """Keeps the client certificate of one kubelet; without `rotateCertificates` it does nothing.
+
+    Args:
+        node: the node's name.
+        stderr: takes each line that it logs.
+    """
+
+    def __init__(self, machine: Machine, settings: KubeletSettings, node: str, stderr: Stderr) -> None:
+        self._machine, self._settings, self._node, self._stderr = machine, settings, node, stderr
+        self._certificate: x509.Certificate | None = None
+        self._deadline: datetime | None = None
+        self._again = 0.0
+        self._asked: tuple[str, ec.EllipticCurvePrivateKey] | None = None
+
+    def look(self, client: Client) -> None:
+        """Renew the certificate if it is time for that; the client goes on with the new one.
+
+        Raises: KubeletError when the certificate has expired and the API server answers; OSError.
+        """
+        if not self._settings.rotates or not client.access.certificate or time.monotonic() < self._again:
+            return
+        if self._certificate is None:
+            self._read(client)
+        assert self._certificate is not None
+        assert self._deadline is not None
+        moment = self._machine.clock.now()
+        if moment < self._deadline:
+            return
+        try:
+            self._renew(client)
+        except ApiError as error:
+            self._again = time.monotonic() + _PAUSE
+            said = f"cannot create certificate signing request: {error}"
+            text = '"Failed while requesting a signed certificate from the control plane"'
+            self._stderr(klog("E", f'{text} err="{said}"'))
+            answers = error.status in (401, 403, 404)
+            if answers and moment > self._certificate.not_valid_after_utc:
+                text = "The currently active client certificate has expired and the server is responsive, exiting."
+                raise KubeletError(text) from error
+
+    def _read(self, client: Client) -> None:
+        certificate = x509.load_pem_x509_certificate(client.access.certificate.encode())
+        start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        self._certificate = certificate
+        self._deadline = start + (end - start) * random.uniform(0.7, 0.9)
+
+    def _renew(self, client: Client) -> None:
+        """Ask, or look whether what was asked for has come."""
+        if self._asked is None:
+            key = ec.generate_private_key(ec.SECP256R1())
+            self._stderr(klog("I", '"Rotating certificates"'))
+            self._asked = (bootstrap.ask(client, key, self._node), key)
+        name, key = self._asked
+        try:
+            pem = bootstrap.signed(client, name)
+        except BootstrapError:
+            self._asked = None  # denied: it asks again, with another key
+            return
+        if pem is None:
+            return
+        bootstrap.keep(self._machine, self._settings, pem, key)
+        self._asked = None
+        try:
+            client.renew(read_kubeconfig(self._machine, self._settings.kubeconfig))
+        except KubeconfigError as error:
+            raise KubeletError(str(error)) from error
+        self._read(client)

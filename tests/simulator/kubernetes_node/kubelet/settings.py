@@ -1,0 +1,250 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A kubelet's settings: flags, configuration file and drop-ins of --config-dir, checked as the kubelet checks them.
+
+Flags and fields by contracts/kubernetes.json; messages from kubernetes cmd/kubelet/app/server.go and
+pkg/kubelet/kubeletconfig/configfiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from simulator.kubernetes_node.programs import configuration, contracts
+from simulator.kubernetes_node.programs.configuration import ConfigurationError
+from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse, seconds
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+KIND = "kubelet.config.k8s.io/v1beta1 KubeletConfiguration"
+
+
+class KubeletError(Exception):
+    """Why a kubelet does not start; the text is what it prints after `command failed`."""
+
+
+@dataclass
+class KubeletSettings:
+    """What a kubelet works with. Paths are Windows paths."""
+
+    version: str
+    flags: Flags
+    document: dict[str, Any] = field(default_factory=dict)
+    gates: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def node_name(self) -> str:
+        """--hostname-override, in lower case as kubelet makes it; empty: the host's name."""
+        return self.flags.text("hostname-override").strip().lower()
+
+    @property
+    def rotates(self) -> bool:
+        """Whether it renews its client certificate; the flag comes before the configuration."""
+        given = bool(self.document.get("rotateCertificates"))
+        return self.flags.on("rotate-certificates", given)
+
+    @property
+    def kubeconfig(self) -> str:
+        """The kubelet's own kubeconfig; empty: standalone."""
+        return self.flags.text("kubeconfig")
+
+    @property
+    def bootstrap_kubeconfig(self) -> str:
+        """The kubeconfig with the bootstrap token."""
+        return self.flags.text("bootstrap-kubeconfig")
+
+    @property
+    def cert_dir(self) -> str:
+        """Where the client certificate is kept."""
+        return drive(self.flags.text("cert-dir", "/var/lib/kubelet/pki"))
+
+    @property
+    def root_dir(self) -> str:
+        """Where pods' volumes are."""
+        return drive(self.flags.text("root-dir", "/var/lib/kubelet"))
+
+    @property
+    def runtime_endpoint(self) -> str:
+        """The runtime's pipe; the configuration's field comes before the flag's default."""
+        named = self.flags.text("container-runtime-endpoint") or str(
+            self.document.get("containerRuntimeEndpoint") or ""
+        )
+        return named or "npipe:////./pipe/containerd-containerd"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """--node-labels."""
+        return self.flags.pairs("node-labels")
+
+    @property
+    def taints(self) -> list[dict[str, str]]:
+        """Taints the node registers with."""
+        found = [dict(taint) for taint in self.document.get("registerWithTaints") or []]
+        for text in self.flags.items_of("register-with-taints"):
+            pair, _, effect = text.rpartition(":")
+            key, _, value = pair.partition("=")
+            found.append({"key": key, "value": value, "effect": effect} if value else {"key": key, "effect": effect})
+        return found
+
+    @property
+    def node_ip(self) -> str:
+        """--node-ip."""
+        return self.flags.text("node-ip")
+
+    @property
+    def max_pods(self) -> int:
+        """How many pods the node takes."""
+        return int(self.flags.text("max-pods") or self.document.get("maxPods") or 110)
+
+    @property
+    def cluster_dns(self) -> list[str]:
+        """The cluster's name servers."""
+        return self.flags.items_of("cluster-dns") or [str(item) for item in self.document.get("clusterDNS") or []]
+
+    @property
+    def resolv_conf(self) -> str:
+        """On Windows only empty or `Host` work: pod sandboxes fail otherwise (kubernetes#116782)."""
+        return str(self.flags.text("resolv-conf") or self.document.get("resolvConf", ""))
+
+    @property
+    def log_folder(self) -> str:
+        """Where containers' logs go."""
+        return drive(str(self.document.get("podLogsDir") or "/var/log/pods"))
+
+    @property
+    def healthz_port(self) -> int:
+        """The port of /healthz."""
+        return int(self.flags.text("healthz-port") or self.document.get("healthzPort") or 10248)
+
+    @property
+    def port(self) -> int:
+        """The port of kubelet's API."""
+        return int(self.flags.text("port") or self.document.get("port") or 10250)
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between two status updates."""
+        return seconds(str(self.document.get("nodeStatusUpdateFrequency") or ""), 0.0) or 10.0
+
+    @property
+    def lease_seconds(self) -> int:
+        """How long a lease holds."""
+        return int(self.document.get("nodeLeaseDurationSeconds") or 40)
+
+    @property
+    def max_restart_delay(self) -> float:
+        """The longest back-off of a container that crashes, in seconds."""
+        about = self.document.get("crashLoopBackOff") or {}
+        return seconds(str(about.get("maxContainerRestartPeriod") or ""), 300.0)
+
+
+def drive(path: str) -> str:
+    """Return a path as Windows' programs take it: `/var/lib` is on drive C."""
+    text = path.replace("/", "\\")
+    return f"C:{text}" if text.startswith("\\") and not text.startswith("\\\\") else text
+
+
+def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings:
+    """Read a kubelet's command line and the files it names. Raises KubeletError."""
+    try:
+        found, rest = parse(argv, contracts.flags("kubelet", version))
+    except FlagError as error:
+        raise KubeletError(f"failed to parse kubelet flag: {error}") from error
+    if rest:
+        raise KubeletError(f"unknown command {rest[0]}")
+    settings = KubeletSettings(version, found)
+    path = found.text("config")
+    if path:
+        settings.document = _load(machine, drive(path), version)
+    folder = found.text("config-dir")
+    if folder:
+        _drop_ins(machine, drive(folder), settings, version)
+    wanted: dict[str, object] = {**(settings.document.get("featureGates") or {}), **found.pairs("feature-gates")}
+    try:
+        settings.gates = configuration.gates(wanted, version)
+    except ConfigurationError as error:
+        raise KubeletError(f"failed to set feature gates from initial flags-based config: {error}") from error
+    _validate(settings)
+    return settings
+
+
+def _load(machine: Machine, path: str, version: str) -> dict[str, Any]:
+    head = f"failed to load kubelet config file, path: {path}, error: failed to load Kubelet config file {path}, error"
+    if not machine.files.is_file(path):
+        said = f'failed to read kubelet config file "{path}", error: open {path}: The system cannot find the file '
+        said += "specified."
+        raise KubeletError(f"{head} {said}")
+    try:
+        return _decode(machine.files.read_text(path), version)
+    except ConfigurationError as error:
+        raise KubeletError(f"{head} failed to decode: {error}") from error
+
+
+def _decode(text: str, version: str) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"error converting YAML to JSON: {str(error).splitlines()[0]}") from error
+    if not isinstance(document, dict) or not document.get("kind") or not document.get("apiVersion"):
+        raise ConfigurationError("Object 'Kind' is missing in configuration file")
+    kind = f"{document['apiVersion']} {document['kind']}"
+    if kind != KIND:
+        raise ConfigurationError(f'no kind "{document["kind"]}" is registered for version "{document["apiVersion"]}"')
+    unknown = configuration.check(document, kind, version)
+    if unknown:
+        raise ConfigurationError(configuration.strict_error(unknown))
+    return document
+
+
+def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version: str) -> None:
+    """Put the drop-ins over the configuration: `*.conf` in the order of their names."""
+    if not machine.files.is_directory(folder):
+        raise KubeletError(
+            f"failed to merge kubelet configs: failed to walk through kubelet dropin directory {folder!r}: "
+            f"GetFileAttributesEx {folder}: The system cannot find the file specified."
+        )
+    for entry in machine.files.walk(folder):
+        if entry.is_directory or not entry.name.casefold().endswith(".conf"):
+            continue
+        try:
+            merge(settings.document, _decode(machine.files.read_text(entry.path), version))
+        except ConfigurationError as error:
+            raise KubeletError(
+                f"failed to merge kubelet configs: failed to load kubelet dropin file, path: {entry.path}, error: "
+                f"{error}"
+            ) from error
+
+
+def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
+    """Put one document over another: objects are merged, everything else is replaced."""
+    for name, value in over.items():
+        if isinstance(value, Mapping) and isinstance(into.get(name), dict):
+            merge(into[name], value)
+        else:
+            into[name] = value
+
+
+def _validate(settings: KubeletSettings) -> None:
+    """Refuse what kubelet refuses on Windows: pkg/kubelet/apis/config/validation/validation_windows.go."""
+    document = settings.document
+    problems: list[str] = []
+    if document.get("cgroupsPerQOS"):
+        problems.append("invalid configuration: cgroupsPerQOS (--cgroups-per-qos) true is not supported on Windows")
+    if document.get("enforceNodeAllocatable"):
+        listed = document["enforceNodeAllocatable"]
+        if listed != ["none"]:
+            problems.append(
+                "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) is not supported on Windows"
+            )
+    if document.get("userNamespaces"):
+        problems.append("invalid configuration: userNamespaces is not supported on Windows")
+    if problems:
+        raise KubeletError(
+            f"failed to validate kubelet configuration, error: [{', '.join(problems)}], path: "
+            f"&TypeMeta{{Kind:,APIVersion:,}}"
+        )

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""nssm.exe as a service's program: it runs an application that knows nothing of services, and restarts it.
+
+What it runs stands in the registry, `…\Services\NAME\Parameters`, whoever wrote that: https://nssm.cc/usage and its
+README. An application that ends within AppThrottle (1500 ms) is started again after a pause that doubles each time, up
+to four minutes; `AppExit` (its default value, or one for an exit code) says Restart, Ignore or Exit. The command line
+is in `commands.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.programs.log_file import LogFile
+from simulator.machine.objects import ProcessEndedError, ProgramResult, RunningService, ServiceProgram
+from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
+from simulator.machine.services import ROOT, Service, ServiceError
+from simulator.machine.windows_paths import normalise
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+THROTTLE = 1500  # milliseconds
+_LONGEST = 240.0  # seconds
+
+
+def parameters(name: str) -> str:
+    """Return the registry key of a service's parameters."""
+    return f"{ROOT}\\{name}\\Parameters"
+
+
+def _pairs(value: object) -> dict[str, str]:
+    found = [str(item).partition("=") for item in value] if isinstance(value, list) else []
+    return {name: text for name, _, text in found if name}
+
+
+class _Application:
+    """What nssm runs for one service, as the registry says at the service's start."""
+
+    def __init__(self, machine: Machine, service: Service) -> None:
+        key, data = parameters(service.name), machine.registry.data
+        base = {**machine.environment(), **service.environment}
+        own = _pairs(data(key, "AppEnvironment"))
+        self.environment = {**(own or base), **_pairs(data(key, "AppEnvironmentExtra"))}
+
+        def text(name: str) -> str:
+            return machine.expand(str(data(key, name, "") or ""))
+
+        self.program, self.arguments = text("Application"), text("AppParameters")
+        self.directory = text("AppDirectory") or self.program.rpartition("\\")[0] or "C:\\"
+        throttle = data(key, "AppThrottle", THROTTLE)
+        self.throttle = (throttle if isinstance(throttle, int) else THROTTLE) / 1000
+        self.logs = {stream: text(name) for stream, name in (("stdout", "AppStdout"), ("stderr", "AppStderr"))}
+        self.key = key
+
+
+class _Running:
+    """nssm's process, and its application's."""
+
+    def __init__(self, machine: Machine, service: Service) -> None:
+        self._machine, self._service = machine, service
+        self._application = _Application(machine, service)
+        self._stop = threading.Event()
+        self._ignored = False
+        self.exit_code = 0
+        self._check()
+        self._logs = {path: LogFile(machine, path) for path in set(self._application.logs.values()) if path}
+        self._thread = threading.Thread(
+            target=machine.acting.carried(self._run), name=f"nssm-{service.name}-{machine.name}", daemon=True
+        )
+        self._thread.start()
+
+    def _check(self) -> None:
+        application = self._application
+        if not application.program:
+            raise ServiceError(2, "nssm: the registry names no Application")
+        try:
+            self._machine.programs.find(application.program, application.environment, application.directory)
+        except ProgramNotFoundError as error:
+            raise ServiceError(2, application.program) from error
+        except NotExecutableError as error:
+            raise ServiceError(193, application.program) from error
+
+    @property
+    def alive(self) -> bool:
+        """Whether nssm runs; it does while it waits to start its application again."""
+        return self._ignored or self._thread.is_alive()
+
+    def _run(self) -> None:
+        delay = 0.0
+        while not self._stop.is_set():
+            begun = time.monotonic()
+            result = self._once()
+            if self._stop.is_set() or result is None:
+                return
+            self._machine.services.events.append(
+                f"{self._service.name}: program {self._application.program} exited with return code {result.exit_code}"
+            )
+            action = self._action(result.exit_code)
+            if action == "ignore":
+                self._ignored = True
+                return
+            if action != "restart":
+                self.exit_code = result.exit_code
+                return
+            scale = self._machine.settings.time_scale
+            quick = time.monotonic() - begun < self._application.throttle * max(scale, 0.001)
+            delay = min(_LONGEST, delay * 2 or 2.0) if quick else 0.0
+            self._stop.wait(max(0.05, delay * scale))
+
+    def _once(self) -> ProgramResult | None:
+        application = self._application
+        try:
+            result = self._machine.programs.run(
+                application.program,
+                application.arguments,
+                environment=application.environment,
+                directory=application.directory,
+                stop=self._stop,
+                user=self._service.account,
+            )
+        except ProcessEndedError:
+            return None
+        except (ProgramNotFoundError, NotExecutableError) as error:
+            result = ProgramResult(1, "", f"{error}\n")
+        for stream, text in (("stdout", result.stdout), ("stderr", result.stderr)):
+            if text and application.logs[stream]:
+                for line in text.splitlines():
+                    self._logs[application.logs[stream]].write(line)
+        return result
+
+    def _action(self, code: int) -> str:
+        data, key = self._machine.registry.data, f"{self._application.key}\\AppExit"
+        found = data(key, str(code)) or data(key, "") or "Restart"
+        return str(found).casefold()
+
+    def stop(self) -> None:
+        """End the application, then nssm."""
+        self._ignored = False
+        self._stop.set()
+        self._thread.join(3.0)
+
+
+class _Service:
+    def start(self, machine: Machine, service: Service) -> RunningService:
+        """Start nssm, and so the application."""
+        return _Running(machine, service)
+
+
+def executable(machine: Machine, name: str) -> str:
+    """Return what a service runs in the end: nssm's application where nssm is its program. Windows path."""
+    service = machine.services.get(name)
+    if service is None or not service.argv:
+        return ""
+    return normalise(str(machine.registry.data(parameters(name), "Application", "") or service.argv[0]))
+
+
+SERVICES: Mapping[str, ServiceProgram] = {"nssm": _Service()}

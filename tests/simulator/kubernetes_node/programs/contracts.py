@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the Kubernetes programs and containerd accept, by version: contracts/kubernetes.json and containerd.json.
+
+Both were printed by the programs themselves; their `about` says how.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parents[2] / "contracts"
+
+
+@functools.cache
+def load(name: str) -> Mapping[str, Any]:
+    """Return one contract file, e.g. `kubernetes`."""
+    found: Mapping[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def minor_of(version: str) -> str:
+    """Return `1.37` of `1.37.1`."""
+    return ".".join(version.removeprefix("v").split(".")[:2])
+
+
+def number(minor: str) -> tuple[int, int]:
+    """Return a minor version as numbers to compare."""
+    major, _, rest = minor.partition(".")
+    digits = "".join(char for char in rest.split(".")[0] if char.isdigit())
+    return int(major or 0), int(digits or 0)
+
+
+def at_least(version: str, minor: str) -> bool:
+    """Return whether a version belongs to a minor or a later one."""
+    return number(minor_of(version)) >= number(minor)
+
+
+def nearest(contract: str, version: str) -> str:
+    """Return the minor of the contract that stands for a version: its own, or the last one before it (or the first)."""
+    known = sorted(load(contract)["versions"], key=number)
+    wanted = number(minor_of(version))
+    before = [minor for minor in known if number(minor) <= wanted]
+    return str(before[-1] if before else known[0])
+
+
+def includes(span: str, minor: str) -> bool:
+    """Return whether a span of minors (`all`, `1.30-1.33`, `1.7-2.0,2.2-2.4`) includes one."""
+    if span == "all":
+        return True
+    wanted = number(minor)
+    for part in span.split(","):
+        first, _, last = part.strip().partition("-")
+        if number(first) <= wanted <= number(last or first):
+            return True
+    return False
+
+
+def flags(program: str, version: str, command: str | None = None) -> dict[str, Mapping[str, Any]]:
+    """Return the flags of kubelet, kube-proxy or (with a command) kubeadm of a version, by name without dashes."""
+    table = load("kubernetes")[program]
+    if command is not None:
+        table = table.get(command, {})
+    minor = nearest("kubernetes", version)
+    return {name: about for name, about in table.items() if includes(about["minors"], minor)}
+
+
+def commands(version: str) -> set[str]:
+    """Return the commands of a kubeadm version (`join phase preflight`)."""
+    table = load("kubernetes")["kubeadm"]
+    minor = nearest("kubernetes", version)
+    return {name for name, known in table.items() if any(includes(about["minors"], minor) for about in known.values())}
+
+
+def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
+    """Return the feature gates of a version: name to (default, locked to its default)."""
+    minor = nearest("kubernetes", version)
+    found: dict[str, tuple[bool, bool]] = {}
+    for name, stages in load("kubernetes")["feature_gates"].items():
+        for span, _stage, default, *rest in stages:
+            if includes(span, minor):
+                found[name] = (default == "on", "locked" in rest)
+    return found
+
+
+def kinds(version: str) -> dict[str, str]:
+    """Return the configuration kinds that a version knows: `apiVersion Kind` to `yes`, or `experimental`."""
+    minor = nearest("kubernetes", version)
+    found: dict[str, str] = {}
+    for name, about in load("kubernetes")["configuration"].items():
+        if includes(about["minors"], minor):
+            experimental = includes(str(about.get("experimental", "")) or "0.0", minor)
+            found[name] = "experimental" if experimental else "yes"
+    return found
+
+
+def fields(kind: str, version: str) -> dict[str, str]:
+    """Return the fields of a configuration kind (`apiVersion Kind`) in a version: path to type."""
+    minor = nearest("kubernetes", version)
+    found: dict[str, str] = {}
+    for path, about in load("kubernetes")["configuration"][kind]["fields"].items():
+        span = "all" if isinstance(about, str) else about[1]
+        if includes(span, minor):
+            found[path] = about if isinstance(about, str) else about[0]
+    return found
