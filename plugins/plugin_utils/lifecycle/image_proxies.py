@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Proxies with a user and password that a machine keeps where all its users can read them: found, and removed. Pure.
+"""Find and remove proxies with credentials in places that all users of a machine can read (no I/O).
 
-An image goes to other people than the machine it was made of.
+Other people than those of the machine may get its image.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from ..windows.registry_calls import remove_value, set_value
 from ..wire.messages import Call, Json, Observation
 
 DOCKER_CONFIGURATION = "C:\\ProgramData\\docker\\config\\daemon.json"
-"""Where dockerd finds its settings, unless a site says otherwise."""
+"""Default path of dockerd's settings."""
 _ENVIRONMENT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Environment"
 _SERVICES = ("containerd", "docker", "cri-dockerd", "buildkitd", "kubelet", "kube-proxy", "flanneld")
-"""Services that the collection gives an environment."""
+"""Services for which the collection sets an environment."""
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
 
 
 @dataclasses.dataclass(frozen=True)
 class PasswordFinding:
-    """A place with a password in it."""
+    """A place that contains a password."""
 
     place: str
-    """For people; never the value."""
+    """Description for messages, without the value."""
     removal: Call
-    """Takes what holds the password away; its batch has to be kept out of all output."""
+    """The call that removes the password; its batch must be kept out of all output."""
 
 
 def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
-    """What to ask. The answers hold passwords."""
+    """Return the calls. Their results contain passwords."""
     values: list[Json] = [{"path": _ENVIRONMENT}, {"path": managed_marks.KEY}]
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
@@ -46,7 +46,7 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
 
 
 def findings(seen: Observation) -> list[PasswordFinding]:
-    """Reads the answer to `calls`."""
+    """Read the results of `calls`."""
     machine, notes, *services = seen["proxies"].output
     found = [*_machine(machine), *_notes_kept(notes)]
     for name, entry in zip(_SERVICES, services, strict=True):
@@ -55,7 +55,7 @@ def findings(seen: Observation) -> list[PasswordFinding]:
 
 
 def refusal(found: t.Sequence[PasswordFinding]) -> str:
-    """Why such a machine does not become an image, and what to do."""
+    """Return why such a machine must not become an image, and the remedy."""
     places = ", ".join(finding.place for finding in found)
     return (
         f"the image would carry a proxy's password, which every user of its machines can read: {places}. "
@@ -73,7 +73,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """What the machine had before the collection changed it."""
+    """Return the value before the collection changed it."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(
@@ -100,7 +100,7 @@ def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
         settings = json.loads(str(file.get("content") or "{}").removeprefix("\ufeff"))
         proxies = dict(settings.get("proxies") or {})
     except (AttributeError, TypeError, ValueError):
-        # dockerd would not start with it either.
+        # dockerd would not start with such a file.
         return
     kept = {name: value for name, value in proxies.items() if not _is_secret("http_proxy", value)}
     if len(kept) < len(proxies):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a Windows machine is a cluster's node, and what it would need to become one."""
+"""Read whether a Windows machine is a node of a cluster, and what prevents it from becoming one."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from ..wire.messages import Call, Observation
 
 KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
 CNI_NOTE = "C:\\ProgramData\\winkube\\cni.json"
-"""Where the role cni notes which network a node has, so that it knows the former one when that changes."""
+"""File in which the role cni records the node's network, to recognise a change."""
 _SERVICE_KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
 _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JoinState:
-    """What a machine says of itself."""
+    """The state that a machine reports."""
 
     joined: bool
     server: str
-    """`host:port` of the API server that its kubelet uses; empty if it has not joined."""
+    """`host:port` of the kubelet's API server; empty if the machine has not joined."""
     prepared: bool
-    """Whether the kubelet's service is there."""
+    """Whether the kubelet's service exists."""
     computer_name: str
     clock_skew: float
-    """Seconds by which the node's clock is ahead of the controller's."""
+    """Seconds by which the node's clock is ahead of the controller's clock."""
     windows: windows_info.WindowsInfo
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """What CNI_NOTE says: `plugin`, `backend`, `network`; empty if it is not there."""
+    """Content of CNI_NOTE: `plugin`, `backend`, `network`; empty if the file does not exist."""
     unresolved: str = ""
-    """Why the name of the control plane's endpoint cannot be resolved; empty where it can, or was not asked for."""
+    """Why the name of the control plane endpoint cannot be resolved; empty if it can, or was not checked."""
     uplink_at_risk: bool = False
-    """Whether an adapter has a static address that the first network of a CNI may take (hns/guard.py)."""
+    """Whether an adapter has a static address that the first CNI network may remove (hns/guard)."""
 
 
 def calls(name: str = "") -> tuple[Call, ...]:
-    """What to ask. The kubeconfig may hold a key: its batch is private.
+    """Return the calls. The kubeconfig may contain a key, so their batch is private.
 
     Args:
-        name: of the control plane's endpoint, where the machine has to resolve it; empty: none.
+        name: name of the control plane endpoint that the machine must resolve; empty: none.
     """
-    # As the system resolves names, its hosts file included (learn.microsoft.com: Resolve-DnsName).
+    # This resolves names like the system, including the hosts file (learn.microsoft.com: Resolve-DnsName).
     resolve = Call(
         id="resolve", command="Resolve-DnsName", parameters={"Name": name}, select=("Name",), on_error="continue"
     )
@@ -66,14 +66,15 @@ def calls(name: str = "") -> tuple[Call, ...]:
 
 
 def read(seen: Observation, now: datetime.datetime) -> JoinState:
-    """Reads the answer to `calls`.
+    """Read the results of `calls`.
 
     Args:
         seen: the observation.
-        now: the controller's clock, in UTC, when the answer came.
+        now: time of the controller's clock (UTC) when the results arrived.
 
     Raises:
-        ValueError, KeyError: the answer is not one.
+        ValueError: the results are malformed.
+        KeyError: the results are malformed.
     """
     file, *notes = seen["kubeconfig"].output
     server = _SERVER.search(file.get("content") or "") if file["exists"] else None
@@ -92,13 +93,13 @@ def read(seen: Observation, now: datetime.datetime) -> JoinState:
 
 
 def _unresolved(seen: Observation) -> str:
-    """Windows' words for a name that it cannot resolve."""
+    """Return Windows' message about a name that it cannot resolve."""
     result = seen.calls.get("resolve")
     return str(result.error) if result is not None and result.error is not None else ""
 
 
 def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """What the role cni noted; one that cannot be read is none."""
+    """Return the record of the role cni; empty if it is malformed."""
     text = (files[0].get("content") or "") if files else ""
     try:
         document = json.loads(text)
@@ -117,21 +118,20 @@ def problems(
     node_name: str = "",
     next_name: str = "",
 ) -> t.Iterator[str]:
-    """What forbids to go on with this machine.
+    """Return why the run must not continue with this machine.
 
     Args:
-        state: what it says of itself.
-        cluster_servers: `host:port` of the cluster to join, by each of its addresses; empty: any cluster.
-        skew_limit: seconds by which the clocks may differ; 0 does not check.
-        refuse_joined: whether a cluster's node is refused.
-        require_prepared: whether a machine without a kubelet is.
-        node_name: what it will be called in the cluster; empty: what it is called.
-        next_name: the computer's name when it joins, where this run renames it first; empty: it keeps its name.
+        state: the reported state.
+        cluster_servers: addresses (`host:port`) of the cluster to join; empty: any cluster.
+        skew_limit: maximum clock difference in seconds; 0: not checked.
+        refuse_joined: whether to refuse a node of a cluster.
+        require_prepared: whether to refuse a machine without a kubelet.
+        node_name: its future node name; empty: its present computer name.
+        next_name: its computer name at the join, if this run renames it before; empty: it keeps its name.
     """
     computer_name = next_name or state.computer_name
     own = computer_name[:NETBIOS].lower()
-    # kubeadm starts the kubelet as the service that it is, and so under the computer's own name; its certificate is for
-    # that name alone.
+    # kubeadm starts the kubelet's service, which uses the computer's own name; its certificate is only for that name.
     if node_name and own and not state.joined and node_name[:NETBIOS].lower() != own:
         yield (
             f"its computer's name is {computer_name}, and its kubelet would join as {own}, not as {node_name}; "

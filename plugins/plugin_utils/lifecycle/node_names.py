@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a machine may be called in the cluster what it says that it is called.
+"""Check the node names that machines report.
 
-A machine without a name in the inventory, such as one that started from an image, joins
-under its computer's own name. A compromised machine can say any name, so that name must not be anybody else's.
+A machine without a name in the inventory, such as one that started from an image, joins with its computer name. A
+compromised machine can report any name, so that name must not belong to another node.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ _REMEDY = "set kubernetes_node_hostname of this host"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NameClaim:
-    """A host of the inventory, and what it is called in the cluster."""
+    """A host of the inventory and its node name."""
 
     host: str
-    """Its name in the inventory."""
+    """Name in the inventory."""
     given: str = ""
-    """The node's name by the inventory; empty: the machine's own word counts."""
+    """Node name in the inventory; empty: the name that the machine reports is used."""
     name: str = ""
-    """The node's name; empty for hosts that this run does not look at."""
+    """The node name; empty for hosts that are not part of this run."""
     address: str = ""
-    """Where the inventory reaches it."""
+    """Address in the inventory."""
     joined: bool = False
-    """Whether it says that it has joined."""
+    """Whether it reports that it has joined."""
 
 
 def problems(claims: t.Sequence[NameClaim], nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, str]:
-    """Says which hosts may not be called what they say.
+    """Return the hosts that must not have the names that they report.
 
     Args:
         claims: all hosts of the inventory.
-        nodes: the cluster's, by name, as cluster_info describes them.
+        nodes: the cluster's nodes by name, as in the result of cluster_info.
 
     Returns:
-        Why not, by host.
+        Reasons by host.
     """
     owners: dict[str, str] = {}
     for claim in claims:
@@ -74,5 +74,5 @@ def _objection(
 
 
 def is_at(node: t.Mapping[str, t.Any], claim: NameClaim) -> bool:
-    """Whether a node has reported the address, or the name, by which the inventory reaches a host."""
+    """Return whether a node reports the address or name that the inventory has for a host."""
     return bool({claim.address, claim.host} & set(node.get("addresses") or ()))

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a prepared machine becomes an image: clean, generalize, wait until Windows says it is sealed, shut down.
+"""Turn a prepared machine into an image: clean up, generalize, wait until Windows reports success, shut down.
 
 Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line
-options, Windows Setup states); `ImageState` tells the end, not the program's exit.
+options, Windows Setup states); `ImageState` shows the result, not the exit code.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _LOGS = (
     "C:\\Windows\\System32\\Sysprep\\Panther\\setupact.log",
 )
 _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
-"""The Azure agent's services: sysprep before they run makes an image whose machines never report."""
+"""Services of the Azure agent: if sysprep runs before they do, machines of the image never report to Azure."""
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
-"""Its service. It has an answer file of its own, by which the image's first boot runs it with
+"""The service of cloudbase-init. It has its own answer file, with which the first boot of the image runs it with
 cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html (Sysprepping). The playbook
-keeps it disabled while the image is built: it would take the builder's own start for a first boot."""
+keeps it disabled while the image is built, because it would treat the builder's own start as a first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 CERTS_D = "C:\\Program Files\\containerd\\certs.d"
-"""Where containerd finds its registries, unless a site says otherwise."""
+"""Default folder of containerd's registry settings."""
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""A table of headers in a hosts.toml: credentials are in headers (containerd docs/hosts.md)."""
+"""A table of headers in a hosts.toml, which contain credentials (containerd docs/hosts.md)."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -47,7 +47,7 @@ _CLOUDBASE_FILES = tuple(
 
 @dataclasses.dataclass(frozen=True)
 class WinRmListener:
-    """A listener of WinRM that speaks HTTPS."""
+    """An HTTPS listener of WinRM."""
 
     address: str
     thumbprint: str
@@ -55,19 +55,19 @@ class WinRmListener:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreparedMachine:
-    """What matters of a machine before it is generalized."""
+    """The state of a machine before it is generalized."""
 
     listeners: tuple[WinRmListener, ...] = ()
     cloudbase_init: bool = False
     """Whether cloudbase-init is installed."""
     cloudbase_unattend: str = ""
-    """Its answer file; empty where there is none."""
+    """Path of cloudbase-init's answer file, or an empty string."""
     cloudbase_start_mode: str = ""
-    """How its service started before the build; empty where the build did not touch it."""
+    """Start mode of its service before the build; empty if the build did not change it."""
 
 
 def look_calls() -> tuple[Call, ...]:
-    """What to ask the machine."""
+    """Return the observing calls."""
     files: list[Json] = [*_CLOUDBASE_FILES]
     return (
         Call(
@@ -90,7 +90,7 @@ def look_calls() -> tuple[Call, ...]:
 
 
 def look(seen: Observation) -> PreparedMachine:
-    """Reads the answer to `look_calls`."""
+    """Read the results of the observing calls."""
     there = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
     return PreparedMachine(
         listeners=tuple(
@@ -105,7 +105,7 @@ def look(seen: Observation) -> PreparedMachine:
 
 
 def registry_calls(folder: str) -> tuple[Call, ...]:
-    """What to ask for files that may hold credentials of registries.
+    """Return the calls that find files with registry credentials.
 
     Args:
         folder: containerd's `config_path`.
@@ -118,10 +118,10 @@ def registry_calls(folder: str) -> tuple[Call, ...]:
 
 
 def registry_files(seen: Observation) -> tuple[list[str], list[str]]:
-    """Files by the answer to `registry_calls`: those hosts.toml that are there, and those that hold credentials anyway.
+    """Return the existing hosts.toml files, and the files that always contain credentials.
 
     Raises:
-        ValueError: the folder cannot be listed, although it is there.
+        ValueError: the folder exists but cannot be listed.
     """
     hosts = seen["hosts"]
     if not hosts.ok and not is_missing(hosts):
@@ -131,12 +131,12 @@ def registry_files(seen: Observation) -> tuple[list[str], list[str]]:
 
 
 def content_call(paths: t.Sequence[str]) -> Call:
-    """Reads hosts.toml files; what they say is for `sending` only."""
+    """Return the call that reads hosts.toml files, for `sending`."""
     return Call(id="contents", command="@read-file", parameters={"paths": list(paths), "content": True})
 
 
 def sending(seen: Observation) -> list[str]:
-    """Files that send headers, or whose content nobody could read, by the answer to `content_call`."""
+    """Return the files with headers, and the files that could not be read."""
     return [str(item["path"]) for item in seen["contents"].output if _sends_headers(item)]
 
 
@@ -155,7 +155,7 @@ def _image_state(call_id: str, **more: t.Any) -> Call:
 
 
 def _set_back(start_mode: str) -> t.Iterator[Call]:
-    """cloudbase-init starts as it did before the build."""
+    """Return the calls that restore the start mode of cloudbase-init."""
     if start_mode:
         arguments = ("config", CLOUDBASE, "start=", start_mode)
         yield Call(id="cloudbase-start-mode", command="sc.exe", arguments=arguments)
@@ -163,7 +163,7 @@ def _set_back(start_mode: str) -> t.Iterator[Call]:
 
 
 def _wait_for_agents() -> tuple[Call, ...]:
-    """Waits until each agent of the cloud that is there runs: sysprep in the middle of its start breaks it."""
+    """Return the calls that wait until the installed cloud agents run: sysprep during their start breaks them."""
     return tuple(
         call
         for name in _AGENTS
@@ -197,18 +197,18 @@ def sysprep_calls(
     secrets: t.Sequence[str] = (),
     removals: t.Sequence[Call] = (),
 ) -> tuple[Call, ...]:
-    """The batch that generalizes; it stops at its first barrier where that was done before.
+    """Return the batch that generalizes; it stops at its first barrier if the machine is generalized already.
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.
         unattend: Windows path of the answer file for the first boot, or None.
-        timeout: seconds that generalizing may take.
-        cloudbase_start_mode: how cloudbase-init's service shall start, as sc.exe says it; empty: as it does.
-        secrets: files that no image may carry; where one cannot be removed, nothing is generalized.
-        removals: further calls that take secrets away, likewise.
+        timeout: time limit of sysprep in seconds.
+        cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty: unchanged.
+        secrets: files that no image may contain; if one cannot be removed, the machine is not generalized.
+        removals: further calls that remove secrets, with the same condition.
     """
     answer_file = (f"/unattend:{unattend}",) if unattend else ()
-    # A join that was cut off may have left its token.
+    # An interrupted join may have left its token.
     clean_paths = (*clean_paths, *kubeadm.LEFTOVERS)
     clean = tuple(
         Call(
@@ -240,14 +240,14 @@ def sysprep_calls(
 
 
 def log_calls() -> tuple[Call, ...]:
-    """Reads what sysprep wrote about its failure."""
+    """Return the calls that read sysprep's logs after a failure."""
     return (
         Call(id="logs", command="@read-file", parameters={"paths": list(_LOGS), "content": True}, on_error="continue"),
     )
 
 
 def reason(seen: Observation, lines: int = 12) -> str:
-    """The end of sysprep's error log, or of its activity log where there is none."""
+    """Return the end of sysprep's error log, or of its activity log."""
     for file in seen["logs"].output:
         text = (file.get("content") or "").strip()
         if text:
@@ -258,16 +258,16 @@ def reason(seen: Observation, lines: int = 12) -> str:
 def shutdown_calls(
     listeners: t.Sequence[WinRmListener], *, reset_winrm: bool, shutdown: bool, delay: int = 15
 ) -> tuple[Call, ...]:
-    """The last batch: the shutdown is ordered first, then WinRM is closed for whoever starts the image.
+    """Return the last batch: it orders the shutdown, then removes WinRM's settings from the image.
 
-    It runs detached: the connection over which it came may be what it closes.
+    It runs detached, because it may close its own connection.
 
     Args:
-        listeners: those that speak HTTPS.
-        reset_winrm: drop them with their certificates, and basic authentication: each machine makes its own at first
-            boot.
+        listeners: the HTTPS listeners.
+        reset_winrm: remove the listeners with their certificates, and disable basic authentication; each machine sets
+            these up at its first boot.
         shutdown: power off.
-        delay: seconds until the machine goes down.
+        delay: seconds until the shutdown.
     """
     calls: list[Call] = []
     if shutdown:
@@ -301,7 +301,7 @@ def shutdown_calls(
 
 
 def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
-    """Removes a listener, then its certificate with the private key: in the image, all machines would share it."""
+    """Return the calls that remove a listener and its certificate, which all machines of the image would share."""
     yield Call(
         id=f"listener-{number}",
         command="Remove-WSManInstance",
@@ -324,5 +324,5 @@ def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
 
 
 def shutdown_problems(seen: Observation) -> list[str]:
-    """What of the last batch failed, a sentence each."""
+    """Return the failures of the last batch, one sentence each."""
     return [f"{call}: {result.error}" for call, result in seen.calls.items() if result.error is not None]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One remote command over Ansible's connection: sent, counted, and told apart when the connection broke."""
+"""Send remote commands over Ansible's connection, count them, and recognise connection failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEEPS_FILES = (
 
 
 class ConnectionLost(Exception):
-    """The connection broke: whether the node got and ran the command is not known."""
+    """The connection failed; it is unknown whether the node received and ran the command."""
 
 
 class _PlayContext(t.Protocol):
@@ -36,7 +36,7 @@ class _Shell(t.Protocol):
 
 
 class Connection(t.Protocol):
-    """What is used of Ansible's connection plugins (winrm, psrp, ssh)."""
+    """The parts of Ansible's connection plugins (winrm, psrp, ssh) that are used."""
 
     _play_context: _PlayContext
     _shell: _Shell
@@ -54,7 +54,7 @@ class Connection(t.Protocol):
 
 
 class AnsibleAction(t.Protocol):
-    """What is used of Ansible's ActionBase."""
+    """The parts of Ansible's ActionBase that are used."""
 
     _task: t.Any
     _connection: t.Any
@@ -67,26 +67,26 @@ class AnsibleAction(t.Protocol):
 
 
 def keeps_files() -> bool:
-    """Whether Ansible leaves what it sends on the node, for whoever looks for an error."""
+    """Return whether Ansible keeps its files on the node for debugging."""
     return bool(C.DEFAULT_KEEP_REMOTE_FILES)
 
 
 class _CountedConnection:
-    """A connection in front of another one: counts commands, and marks what the plugin raises.
+    """A connection that wraps another one: counts commands, and marks exceptions of the plugin.
 
-    The plugins raise much that is not an AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
-    WSManFaultError, pypsrp's own): where it comes from tells, not its type.
+    The plugins raise many exceptions besides AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
+    WSManFaultError, pypsrp's own), so their origin decides, not their type.
 
     Args:
-        connection: the live connection; everything else goes to it.
-        runner: whose commands are counted.
+        connection: the wrapped connection, which handles everything else.
+        runner: counts the commands.
     """
 
     def __init__(self, connection: t.Any, runner: ModuleRunner) -> None:
         vars(self).update(_live=connection, _runner=runner)
 
     def exec_command(self, *arguments: t.Any, **keywords: t.Any) -> tuple[int, bytes, bytes]:
-        """Run a command.
+        """Run a command and count it.
 
         Raises:
             ConnectionLost: any exception of the plugin.
@@ -107,11 +107,11 @@ class _CountedConnection:
 
 
 class ModuleRunner:
-    """Executes the module over an action's connection.
+    """Runs the module over an action's connection.
 
     Args:
         action: the running action plugin.
-        task_vars: its variables.
+        task_vars: the variables of its task.
     """
 
     def __init__(self, action: AnsibleAction, task_vars: t.Mapping[str, t.Any]) -> None:
@@ -136,17 +136,17 @@ class ModuleRunner:
         system: bool = False,
         collects: bool = False,
     ) -> dict[str, t.Any]:
-        """Runs the module once.
+        """Run the module once.
 
         Args:
             batch: the batch as JSON.
-            private: hide what comes back from the connection plugin's output (-vvvvvv).
-            detach: seconds that the module may run detached, and the folder for what Ansible's wrapper leaves behind.
+            private: hide the result from the connection plugin's output (-vvvvvv).
+            detach: time limit of a detached run in seconds, and the folder for the files of Ansible's wrapper.
             system: run it as SYSTEM.
-            collects: the batch asks for what became of another one; a finished one was written down when it ended.
+            collects: whether the batch fetches the result of another batch, which was recorded when that one ended.
 
         Returns:
-            The module's result as Ansible gives it.
+            The module's result from Ansible.
 
         Raises:
             ConnectionLost: any exception of the connection.
@@ -168,15 +168,15 @@ class ModuleRunner:
         return result
 
     def start_job(self, name: str, arguments: t.Mapping[str, t.Any], *, detach: tuple[int, str]) -> dict[str, t.Any]:
-        """Starts another collection's action detached, as SYSTEM.
+        """Start another collection's action detached and as SYSTEM.
 
         Args:
-            name: the action, such as `ansible.windows.win_updates`; it has to support async.
+            name: the action, such as `ansible.windows.win_updates`; it must support async.
             arguments: its options.
-            detach: seconds that it may take, and the folder for its result (a file `jNUMBER.NUMBER`).
+            detach: its time limit in seconds, and the folder for its result (a file `jNUMBER.NUMBER`).
 
         Returns:
-            What Ansible's async wrapper answers.
+            The result of Ansible's async wrapper.
 
         Raises:
             LookupError: the collection is not installed.
@@ -189,7 +189,7 @@ class ModuleRunner:
         return result
 
     def put(self, local: str, remote: str) -> None:
-        """Writes a file of the controller to the node.
+        """Upload a file.
 
         Raises:
             ConnectionLost: any exception of the connection.
@@ -201,7 +201,7 @@ class ModuleRunner:
             raise ConnectionLost(str(error) or type(error).__name__) from error
 
     def _other_action(self, name: str, arguments: t.Mapping[str, t.Any], seconds: int) -> t.Any:
-        """Another action on the same connection, for a task like ours.
+        """Return another action on the same connection.
 
         Raises:
             LookupError: its collection is not installed.
@@ -224,28 +224,28 @@ class ModuleRunner:
         return plugin
 
     def reset(self) -> None:
-        """Connects anew.
+        """Connect again.
 
         Raises:
-            Exception: whatever the plugin raises while the node cannot be reached; nothing half-open is left.
+            Exception: any exception of the plugin while the node cannot be reached; no half-open state is left.
         """
         self._abandoned.note(self._connection)
         try:
             self._connection.reset()
         except Exception:
             self._abandoned.note(self._connection)
-            # psrp keeps a half-opened pool, and would use it.
+            # psrp would keep and use a half-open runspace pool.
             with contextlib.suppress(Exception):
                 self._connection.close()
             raise
 
     def close_abandoned(self) -> None:
-        """Deletes what broken connections left open on the node, once what ran there is settled."""
+        """Delete the shells of failed connections on the node, once the result of their commands is known."""
         self._abandoned.close(self._connection)
 
     @contextlib.contextmanager
     def _counted(self) -> t.Iterator[None]:
-        """Has the action use a connection that counts commands and marks what the plugin raises."""
+        """Make the action use a connection that counts commands and marks exceptions of the plugin."""
         connection = self._action._connection
         self._action._connection = _CountedConnection(connection, self)
         try:
@@ -264,7 +264,7 @@ class ModuleRunner:
 
     @contextlib.contextmanager
     def _detached(self, seconds: int, folder: str) -> t.Iterator[None]:
-        """Has Ansible's Windows async wrapper detach the module: it looks at the task, and at the shell."""
+        """Make Ansible's Windows async wrapper detach the module; the wrapper reads the task and the shell."""
         task, shell = self._action._task, self._connection._shell
         saved, saved_folder = task.async_val, shell.get_option("async_dir")
         task.async_val = seconds

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A command as SYSTEM, by Ansible's own become: no further remote command, no password, nothing left on the node."""
+"""Run a command as SYSTEM with Ansible's own become: no additional remote command, password or file on the node."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SYSTEM = {"become_user": "SYSTEM", "become_pass": None, "become_flags": ""}
 
 @contextlib.contextmanager
 def as_system(connection: t.Any) -> t.Iterator[None]:
-    """Has Ansible run what is executed meanwhile as SYSTEM, whatever `become` the user's task has.
+    """Make Ansible run commands in this context as SYSTEM, whatever `become` the user's task has.
 
-    SYSTEM's is no network logon: the Windows Update API and wusa.exe refuse one
+    The Windows Update API and wusa.exe refuse network logons, and SYSTEM does not have one
     (docs.ansible.com/ansible/latest/os_guide/windows_usage.html, become and limitations of WinRM).
     """
     plugin = become_loader.get("runas")

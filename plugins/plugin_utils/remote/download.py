@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A file of a node brought to the controller, in pieces over Ansible's connection.
+"""Download a file from a node in pieces over Ansible's connection.
 
-Each piece is one remote command that is simply sent again after a broken connection, so that a connection that breaks
-now and then costs a piece and not the file. Ansible's own fetch_file begins anew, works outside of `become`, and on
-winrm starts a process for each half megabyte.
+Each piece is one remote command that is repeated after a connection failure, so a failure costs one piece instead of
+the whole file. Ansible's own fetch_file starts again, ignores `become`, and with winrm starts a process for each half
+megabyte.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from .errors import NodeError
 from .protocol import RemoteNode
 
 PIECE = 4 * 1024 * 1024
-"""Bytes of one remote command: it is in memory several times, as base64 and as JSON."""
+"""Bytes per remote command; they are in memory several times, as base64 and as JSON."""
 
 
 def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
-    """Brings a file.
+    """Download a file.
 
     Args:
-        node: where it is.
-        path: its Windows path; nobody writes to it meanwhile.
-        size: of it, in bytes.
-        sha256: of it, in hexadecimal.
-        target: is written to, at its beginning.
+        node: the node.
+        path: Windows path of the file, which must not change.
+        size: size of the file in bytes.
+        sha256: SHA-256 of the file in hexadecimal.
+        target: receives the content, from its beginning.
 
     Returns:
-        How many pieces it took.
+        The number of pieces.
 
     Raises:
-        NodeError: what came is not the file.
-        AnsibleConnectionFailure: the node cannot be reached any longer.
+        NodeError: the downloaded content is wrong.
+        AnsibleConnectionFailure: the node can no longer be reached.
     """
     digest, offset, pieces = hashlib.sha256(), 0, 0
     while offset < size:
         step = f"bring {path}, {offset * 100 // size} %"
-        # Nobody wants megabytes of base64 in a log.
+        # Keep megabytes of base64 out of the log.
         seen = node.observe((_piece(path, offset),), step=step, private=True)
         data = _data(seen, node.name, step)
         if len(data) > min(PIECE, size - offset):

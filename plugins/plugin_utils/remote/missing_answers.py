@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node said where the module gave no answer."""
+"""Explain a missing result of the module."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..windows import code_policies
 
 
 def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
-    """Why there is no answer.
+    """Return why there is no result.
 
     Args:
-        result: the module's, as Ansible has it.
-        private: its output may hold secrets.
+        result: the module's result from Ansible.
+        private: whether its output may contain secrets.
     """
     if policy := blocked(result):
         return policy
@@ -26,7 +26,7 @@ def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
 
 
 def blocked(result: t.Mapping[str, t.Any]) -> str:
-    """What to allow where a policy of the node kept the module from running; empty where that is not why."""
+    """Return what to allow if a policy of the node blocked the module; empty for other causes."""
     return code_policies.explained(_output(result))
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node over Ansible's connection: run a batch once and only once, whatever happens to the connection; reboot it."""
+"""A node over Ansible's connection: run each batch exactly once despite connection failures, and reboot."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from .reboot import NotRebooted, Reboot
 from .timeouts import Timeouts
 
 FOLDER = "C:\\ProgramData\\winkube\\batches"
-"""Where the module keeps results by key; Ansible's async wrapper leaves its files below, and they go with the key."""
+"""Folder of results by key; the files of Ansible's async wrapper are below and are removed with the key."""
 
 _REFUSED = re.compile(
     r"credentials were rejected|failed to authenticate|\b401\b|access is denied|unauthorized", re.IGNORECASE
 )
-"""How pywinrm, pypsrp and requests say that a logon was refused."""
-_SENDS = 5  # A batch that the node, when asked, never heard of is sent this often.
-_PUTS = 3  # A file that does not arrive is sent this often: plugins report a full disk like a broken connection.
-_GARBLED = 2  # So many answers in a row that are not JSON are a failure of the module, not of the connection.
+"""Messages of pywinrm, pypsrp and requests about a refused logon."""
+_SENDS = 5  # How often a batch is sent if the node reports that it never received it.
+_PUTS = 3  # How often a file is sent; plugins report a full disk like a connection failure.
+_GARBLED = 2  # Number of consecutive results that are not JSON after which the module, not the connection, has failed.
 
 
 class Node:
-    """One Windows node.
+    """A Windows node.
 
     Args:
         action: the running action plugin, whose connection is used.
-        task_vars: its variables.
-        patience: how long to wait for what.
-        on_progress: told how far a batch that runs detached has come.
-        clock, sleep: for tests.
+        task_vars: the variables of its task.
+        patience: time limits.
+        on_progress: receives the progress of detached batches.
+        clock: replaces time.monotonic in tests.
+        sleep: replaces time.sleep in tests.
     """
 
     def __init__(
@@ -67,21 +68,21 @@ class Node:
         self._refusals = 0
         self._garbled = 0
         self._forget: tuple[str, ...] = ()
-        # By key, of batches whose results are fetched later.
+        # The calls, by key, of batches whose results are fetched later.
         self._asked: dict[str, t.Sequence[Call]] = {}
 
     @property
     def remote_commands(self) -> int:
-        """How many commands were sent to the node."""
+        """Number of commands that were sent to the node."""
         return self._runner.remote_commands
 
     def observe(self, calls: t.Sequence[Call], *, step: str = "observe", private: bool = False) -> Observation:
-        """Runs calls that change nothing: after a broken connection they are simply sent again.
+        """Run calls that change nothing, and repeat them after a connection failure.
 
         Args:
             calls: the calls.
-            step: names what is done, for messages.
-            private: keep what comes back out of the output at any verbosity.
+            step: name of the step, for messages.
+            private: keep the result out of the output at any verbosity.
 
         Raises:
             NodeError: the module failed.
@@ -100,20 +101,20 @@ class Node:
                 return answer
 
     def run(self, batch: Batch, *, step: str = "apply", private: bool = False, system: bool = False) -> Observation:
-        """Runs a batch at most once, detached if any of its calls is long.
+        """Run a batch at most once, detached if any of its calls is long.
 
         Args:
             batch: the batch; it gets a key if it has none.
-            step: names what is done, for messages.
-            private: keep what comes back out of the output at any verbosity; secret batches always are.
+            step: name of the step, for messages.
+            private: keep the result out of the output at any verbosity, as always for secret batches.
             system: run it as SYSTEM.
 
         Returns:
             The observation of the finished batch.
 
         Raises:
-            BatchLost: the node began the batch and lost it (a reboot, a killed session).
-            NodeError: the module failed, or the batch takes longer than its time.
+            BatchLost: the node started the batch and lost it (a reboot, a killed session).
+            NodeError: the module failed, or the batch exceeded its time limit.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         key = batch.key or str(uuid.uuid4())
@@ -143,13 +144,14 @@ class Node:
         raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
 
     def wait(self, key: str, *, step: str) -> Observation:
-        """Waits for a batch that an earlier run left at work, and has the node forget it.
+        """Wait for a batch that an earlier run left running, and remove its result from the node.
 
         Returns:
-            What became of it, without answers: `finished`, or `lost` or `unknown` where there is none.
+            Its observation without results: `finished`, `lost`, or `unknown` if there is no such batch.
 
         Raises:
-            NodeError, AnsibleConnectionFailure: as `run`.
+            NodeError: as in `run`.
+            AnsibleConnectionFailure: as in `run`.
         """
         end = self._clock() + self.patience.batch
         answer = self._collect(key, step, end, private=True, started=False, poll=self.patience.poll)
@@ -157,13 +159,13 @@ class Node:
         return answer
 
     def start(self, batch: Batch, *, step: str) -> str:
-        """Has the node do a batch detached, at most once, and does not wait for it; `peek` tells what became of it.
+        """Start a detached batch at most once without waiting for it; `peek` returns its state.
 
         Returns:
-            The batch's key.
+            The key of the batch.
 
         Raises:
-            NodeError: it did not arrive.
+            NodeError: the batch did not arrive.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         key = batch.key or str(uuid.uuid4())
@@ -174,7 +176,7 @@ class Node:
             except ConnectionLost as error:
                 self._recover(error, step)
                 started = False
-            # Seen at work it surely arrived, whatever became of the answer.
+            # A running batch has arrived, even if its result was lost.
             if self._poll(key, step, self._clock(), private=batch.secret, started=started, poll=1).state != "unknown":
                 self._forget = ()
                 self._runner.close_abandoned()
@@ -182,19 +184,20 @@ class Node:
         raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
 
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
-        """Asks for the observation of a batch that was left at work, and waits a while for it.
+        """Return the observation of a batch that was left running, after waiting for a while.
 
         Args:
-            key: the batch's.
-            step: names what is done, for messages.
+            key: key of the batch.
+            step: name of the step, for messages.
             seconds: how long to wait.
-            asked: the batch's calls; answers to others are dropped.
+            asked: the calls of the batch; results of other calls are dropped.
 
         Returns:
-            It; with the state `running`, `lost` or `unknown` where there is none.
+            The observation; its state is `running`, `lost` or `unknown` if the batch has not finished.
 
         Raises:
-            NodeError, AnsibleConnectionFailure: as `run`.
+            NodeError: as in `run`.
+            AnsibleConnectionFailure: as in `run`.
         """
         self._asked[key] = asked
         deadline = self._clock() + seconds
@@ -204,23 +207,23 @@ class Node:
         return answer
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Has the next command delete what the node keeps under these keys."""
+        """Make the next command delete the results of these keys."""
         self._forget = (*self._forget, *keys)
 
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Starts another collection's action detached, as SYSTEM; its result is a file `j…` in the key's folder.
+        """Start another collection's action detached and as SYSTEM; its result is a file `j…` in the key's folder.
 
         Args:
             name: the action, such as `ansible.windows.win_updates`.
             arguments: its options.
-            key: names the folder below FOLDER.
-            step: names what is done, for messages.
+            key: name of the folder below FOLDER.
+            step: name of the step, for messages.
 
         Returns:
-            What Ansible's async wrapper answered (`ansible_async_watchdog_pid`; `failed` and `msg`); None where the
-            connection broke, and nobody knows whether it started.
+            The result of Ansible's async wrapper (`ansible_async_watchdog_pid`; `failed` and `msg`); None if the
+            connection failed and it is unknown whether the action started.
 
         Raises:
             NodeError: its collection is not installed.
@@ -242,10 +245,10 @@ class Node:
         return result
 
     def put(self, local: str, remote: str, *, step: str) -> None:
-        """Writes a file of the controller to the node; a broken connection begins it anew.
+        """Upload a file; after a connection failure the upload starts again.
 
         Raises:
-            NodeError: the node did not take it in three attempts.
+            NodeError: three attempts failed.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         error = ConnectionLost("not sent")
@@ -261,10 +264,10 @@ class Node:
         raise NodeError(f"{self.name}: {step}: {error}")
 
     def reboot(self, *, step: str = "reboot") -> None:
-        """Reboots the node and waits until it can be used.
+        """Reboot the node and wait until it can be used.
 
         Raises:
-            NodeError: it does not come back, or cannot be told to.
+            NodeError: the node does not come back, or refuses to reboot.
             AnsibleConnectionFailure: the node could not be reached before.
         """
         if not self._runner.boot:
@@ -290,10 +293,10 @@ class Node:
         return self._send(batch, step)
 
     def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
-        """Fetches the result of a batch that was sent; waits for it on the node.
+        """Fetch the result of a batch, waiting for it on the node.
 
         Raises:
-            NodeError: it takes longer than its time.
+            NodeError: the batch exceeded its time limit.
         """
         answer = self._poll(key, step, deadline, private=private, started=started, poll=poll)
         if answer.state == "running":
@@ -305,8 +308,8 @@ class Node:
         return answer
 
     def _poll(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
-        """The same; one that is not finished in time has the state `running`."""
-        # The wrapper answers when its process has started, a moment before the module claims the key.
+        """Fetch the result of a batch; its state is `running` if it does not finish in time."""
+        # The wrapper returns when its process has started, shortly before the module claims the key.
         early = 10 if started else 0
         while True:
             left = max(0.0, deadline - self._clock())
@@ -333,14 +336,14 @@ class Node:
     def _send(
         self, batch: Batch, step: str, *, private: bool = False, detach: bool = False, system: bool = False
     ) -> Observation | None:
-        """Sends a batch once: its observation; None where it was detached, or the answer came back garbled."""
+        """Send a batch once, and return its observation; None if it is detached or the result was garbled."""
         if batch.secret and keeps_files():
             raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))
         if len(wire) > MAX_BATCH_BYTES:
             accepted = f"at most {MAX_BATCH_BYTES} are accepted"
             raise NodeError(f"{self.name}: {step}: {len(wire)} bytes in one batch; {accepted}")
-        # The watchdog ends what outlives it, so it gets more time than we have.
+        # The watchdog ends the batch at its limit, so it gets more time than ours.
         job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
         collects = batch.mode == "collect"
         result = self._runner.execute(wire, private=private, detach=job, system=system, collects=collects)
@@ -369,7 +372,7 @@ class Node:
         self._refusals = self._garbled = 0
 
     def _recover(self, lost: ConnectionLost, step: str) -> None:
-        """Connects again, with growing pauses, until there is a connection or no patience left."""
+        """Connect again with growing pauses, until there is a connection or the time is up."""
         if self._outage is None:
             self._outage = self._clock()
         error: Exception = lost
@@ -388,9 +391,9 @@ class Node:
                 return
 
     def _logons(self) -> int:
-        """How many refused logons end the attempts: each one counts against the account's lockout threshold.
+        """Return the number of refused logons after which to give up; each counts towards the account lockout.
 
-        A password that was never accepted is tried once. One that was may be refused for a moment while the node
-        starts: a domain controller is not reached before the Netlogon service is up.
+        A password that was never accepted is tried once. A password that was accepted may be refused for a short time
+        while the node starts, because the Netlogon service must find a domain controller first.
         """
         return 3 if self._reached else 1

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shells that a broken connection leaves on a node, for two hours: they count against the user's quota (30 by default).
+"""Close the shells that failed connections leave on a node for two hours, in which they count towards a quota of 30.
 
-One stays: a shell of winrm whose creation was never answered, since the node chooses its name.
+One kind stays: a winrm shell whose creation had no response, because the node chooses its name.
 
 learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout)
 """
@@ -14,16 +14,16 @@ import typing as t
 
 
 class OrphanedShells:
-    """What a connection plugin had open when its connection broke, until it is closed over the next connection."""
+    """The open shells of a failed connection, until they are closed over the next connection."""
 
     def __init__(self) -> None:
         self._winrm: set[str] = set()
         self._psrp: dict[str, t.Any] = {}
 
     def note(self, connection: t.Any) -> None:
-        """Remembers what the connection has open; to call before and, where that failed, after its `reset`.
+        """Record the connection's open shells; called before `reset` and, if that fails, after it.
 
-        winrm never closes its shell there, and psrp only tries to, over the connection that broke.
+        winrm does not close its shell in `reset`, and psrp only tries to, over the failed connection.
         """
         shell = getattr(connection, "shell_id", None)
         if shell:
@@ -33,18 +33,18 @@ class OrphanedShells:
             self._psrp[pool.id] = pool
 
     def close(self, connection: t.Any) -> None:
-        """Deletes them over the new connection.
+        """Delete them over the new connection.
 
-        Not before their commands have been settled: they would end with them.
+        This must not happen before the results of their commands are known, because it ends the commands.
         """
-        # pywinrm's client.
+        # The client of pywinrm.
         protocol, current = getattr(connection, "protocol", None), getattr(connection, "shell_id", None)
         for shell in self._winrm - {current}:
             with contextlib.suppress(Exception):
                 protocol.close_shell(shell, close_session=False)  # type: ignore[union-attr]
         pool = getattr(connection, "runspace", None)
         for old in self._psrp.values():
-            # One that was closed after all has lost its shell's id.
+            # A shell that was closed has no id any more.
             if old is not pool and old.shell.id is not None:
                 with contextlib.suppress(Exception):
                     _delete(pool, old.id)
@@ -52,7 +52,7 @@ class OrphanedShells:
 
 
 def _delete(pool: t.Any, shell_id: str) -> None:
-    """Deletes another pool's shell over this pool's connection."""
+    """Delete another pool's shell over this pool's connection."""
     from pypsrp.wsman import SelectorSet
 
     selector = SelectorSet()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the engine, HNS cleanup, patches, log collection and bundles need of a node; `node.Node` is one."""
+"""The interface of a node that the engine and the other packages use; `node.Node` implements it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RemoteNode(t.Protocol):
 
     @property
     def remote_commands(self) -> int:
-        """How many commands were sent to the node."""
+        """Number of commands that were sent to the node."""
 
     def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation:
         """Run calls that change nothing."""
@@ -29,7 +29,7 @@ class RemoteNode(t.Protocol):
         """Wait for a batch that an earlier run left at work."""
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Have the next command delete what the node keeps under these keys."""
+        """Make the next command delete the results of these keys."""
 
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str

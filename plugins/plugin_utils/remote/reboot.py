@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Rebooting a node over our own protocol: order it, wait until the boot time has changed and the logon screen is up.
 
-Why not ansible.windows.win_reboot: where the answer to its order is lost it does not know whether the node goes down,
-it asks again and again while services hold the shutdown up, and it needs two questions when the node is back.
+ansible.windows.win_reboot is not used for three reasons. If the response to its order is lost, it does not know whether
+the node goes down. It polls while services delay the shutdown. It needs two commands when the node is back.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ import uuid
 from ..wire.messages import Batch, Call, Observation
 
 LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
-"""LogonUI makes this volatile key when it is about to show the logon screen: what Windows configures while it starts
-is over then. ansible.windows.win_reboot waits for it, too (its documentation, `test_command`)."""
+"""LogonUI creates this volatile key just before it shows the logon screen, when Windows has finished its configuration.
+ansible.windows.win_reboot also waits for it (its documentation, `test_command`)."""
 _IN_PROGRESS = 1115
 """ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _GOING_DOWN = 4.0
-"""Seconds between the order and the first question: `shutdown.exe /t 2` lets the answer to the order out first."""
+"""Seconds between the order and the first poll: `shutdown.exe /t 2` leaves time for the response to the order."""
 _LONGEST_QUESTION = 240
-"""Seconds that one question waits on the node. Services that are told of a shutdown before it begins hold it up while
-WinRM goes on answering (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO); updates are configured before the logon screen
-is shown. Both take minutes: one question waits on the node, instead of many that only ask."""
+"""Seconds that one poll waits on the node. Services with a preshutdown notification delay the shutdown while WinRM
+still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before the logon screen. Both
+take minutes, so one poll waits on the node instead of many short ones."""
 _PAUSE = 5.0
 _LONGEST_PAUSE = 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
-"""Windows computes its boot time from the clock: where the network sets the clock, it moves by milliseconds without a
-boot (prometheus-community/windows_exporter#74)."""
+"""Tolerance in seconds. Windows computes the boot time from the clock, so a clock correction moves it by milliseconds
+(prometheus-community/windows_exporter#74)."""
 
 
 class NotRebooted(Exception):
-    """The node did not reboot, or did not come back; the text says why."""
+    """The node did not reboot or did not come back; the message has the reason."""
 
 
 def order(message: str) -> tuple[Call, ...]:
     """Return the calls that order a reboot.
 
-    A shutdown that somebody else has scheduled (1190) is cancelled first: it may be for tomorrow, or no reboot.
+    A shutdown that another program has scheduled (1190) is cancelled first, because it may be later, or not a reboot.
 
     Args:
-        message: shown to users who are logged on.
+        message: message to users who are logged on.
     """
     arguments = ("/r", "/t", "2", "/c", message)
     return (
@@ -84,7 +84,7 @@ def question() -> tuple[Call, ...]:
 
 
 def is_another_boot(before: str, now: str) -> bool:
-    """Return whether two boot times (ISO 8601 in UTC, as observations have them) are of two boots."""
+    """Return whether two boot times of observations (ISO 8601 in UTC) belong to different boots."""
     first, second = _moment(before), _moment(now)
     if first is None or second is None:
         return before != now
@@ -101,13 +101,13 @@ def _moment(text: str) -> datetime.datetime | None:
 
 @dataclasses.dataclass(kw_only=True)
 class Reboot:
-    """One reboot of one node.
+    """A reboot of a node.
 
     Args:
-        send: sends a batch once; None where the answer was garbled.
+        send: sends a batch once; returns None if the result was garbled.
         reconnect: connects once.
-        away: the exceptions of both that mean that the node may be away.
-        timeout: seconds within which the node has to be back.
+        away: exceptions of both that mean that the node may be away.
+        timeout: time limit for the node to be back, in seconds.
     """
 
     send: t.Callable[[Batch], Observation | None]
@@ -117,14 +117,14 @@ class Reboot:
     clock: t.Callable[[], float] = time.monotonic
     sleep: t.Callable[[float], None] = time.sleep
     keys: list[str] = dataclasses.field(default_factory=list, init=False)
-    """Of the orders that were sent; the node keeps their results until it is told to forget them."""
+    """Keys of the orders that were sent; the node keeps their results until they are removed."""
 
     def run(self, boot: str, message: str) -> None:
-        """Order the reboot and wait for it: exactly one, even where the answer to the order is lost.
+        """Order the reboot and wait for it; the node reboots exactly once, even if the response to the order is lost.
 
         Args:
-            boot: the boot time before, as the node's last observation had it.
-            message: shown to users who are logged on.
+            boot: the boot time in the node's last observation.
+            message: message to users who are logged on.
 
         Raises:
             NotRebooted: the node refuses, or is not back in time.
@@ -152,11 +152,11 @@ class Reboot:
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
     def _order(self, message: str, deadline: float) -> tuple[bool, str]:
-        """Give the order; returns whether the node surely has it, and what to say if it never goes down."""
+        """Send the order; return whether the node certainly received it, and the message if it never goes down."""
         try:
             seen = self.send(Batch(calls=order(message), key=self.keys[-1]))
             if seen is not None and seen.state == "known":
-                # An earlier attempt arrived, and its answer did not.
+                # An earlier attempt arrived, but its response was lost.
                 seen = self.send(Batch(mode="collect", key=self.keys[-1], wait=5))
         except self.away as lost:
             self._reconnect(deadline)
@@ -164,7 +164,7 @@ class Reboot:
         if seen is None or seen.state in ("unknown", "running"):
             return False, "the order was not answered"
         if seen.state == "lost":
-            # The session that gave the order was ended in the middle. A second order is harmless: it ends as 1115.
+            # The session was ended while it sent the order. A second order is harmless: it ends with 1115.
             self.keys.append(str(uuid.uuid4()))
             return False, "the order was interrupted"
         refused = [seen[name] for name in ("order", "again")]
@@ -174,7 +174,7 @@ class Reboot:
         return True, ""
 
     def _reconnect(self, deadline: float) -> None:
-        """Connect again, with growing pauses, until there is a connection or the time is over."""
+        """Connect again with growing pauses, until there is a connection or the time is up."""
         pause = 0.5
         while self.clock() < deadline:
             self.sleep(pause)

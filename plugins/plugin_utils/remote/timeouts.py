@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How long a node is waited for, and how often it is asked meanwhile."""
+"""Time limits and polling intervals."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Timeouts:
-    """How long to wait; all in seconds."""
+    """Time limits in seconds."""
 
     batch: float = 3600.0
-    """For one batch."""
+    """Time limit of a batch."""
     reboot: float = 1800.0
-    """For a node to come back from a reboot."""
+    """Time limit for a node to come back from a reboot."""
     reconnect: float = 300.0
-    """For a connection that was there and broke."""
+    """Time limit for restoring a connection that failed."""
     first_contact: float = 10.0
-    """For a connection that never was: a node that is off should be reported as unreachable soon."""
+    """Time limit for a first connection; short, so that a node that is off is soon reported as unreachable."""
     poll: int = 60
-    """How long the node itself waits for a result, per remote command."""
+    """How long the node itself waits for a result in one remote command."""
     longest_poll: int = 60
-    """Each further poll of a batch waits four times as long, up to this: work of half an hour costs few commands."""
+    """Maximum wait of a poll. Each poll of a batch waits four times as long as the last one, so that long work costs
+    few commands."""
     watched_poll: int = 20
-    """The first poll of a batch whose files tell how far it is waits no longer than this: people see soon that
-    something comes in, for one command more."""
+    """Maximum wait of the first poll of a batch with progress files, so that progress is visible soon."""

@@ -14,14 +14,14 @@ from ..wire.messages import Call, Json
 from .protocol import RemoteNode
 
 PIECE = 32 * 1024 * 1024
-"""Bytes of a piece; larger where a file would have too many for one command line of cmd.exe (8191 characters)."""
+"""Bytes of a piece; more if a file would have too many pieces for one command line of cmd.exe (8191 characters)."""
 _PIECES = 40
 _BLOCK = 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A part of a file."""
+    """A piece of a file."""
 
     path: str
     """Windows path."""
@@ -30,17 +30,17 @@ class Piece:
 
 
 def sha256(local: str) -> str:
-    """The hash of a file on the controller."""
+    """Return the SHA-256 of a file on the controller."""
     with pathlib.Path(local).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def pieces(target: str, size: int) -> tuple[Piece, ...]:
-    """The pieces of a file.
+    """Return the pieces of a file.
 
     Args:
-        target: Windows path of the whole.
-        size: its size in bytes.
+        target: Windows path of the complete file.
+        size: size of the file in bytes.
     """
     length = max(PIECE, -(-size // _PIECES))
     return tuple(
@@ -50,24 +50,25 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
 
 
 def push(node: RemoteNode, local: str, target: str, there: t.Mapping[str, int], step: str) -> int:
-    """Writes what is not on the node yet.
+    """Upload the missing pieces.
 
     Args:
-        node: where to.
+        node: the node.
         local: path on the controller.
-        target: Windows path of the whole; its folder exists.
+        target: Windows path of the complete file; its folder exists.
         there: sizes of the pieces on the node, by path in lower case.
-        step: for messages.
+        step: name of the step, for messages.
 
     Returns:
-        How many pieces the file has.
+        The number of pieces of the file.
 
     Raises:
-        NodeError, AnsibleConnectionFailure: as `Node.put`.
+        NodeError: as in `Node.put`.
+        AnsibleConnectionFailure: as in `Node.put`.
     """
     wanted = pieces(target, pathlib.Path(local).stat().st_size)
     for piece in wanted:
-        # Written whole or with a smaller size; the whole file's hash has the last word.
+        # A piece of the right size is complete; the hash of the whole file is checked in the end.
         if there.get(piece.path.lower()) == piece.size:
             continue
         with tempfile.NamedTemporaryFile(prefix="winkube-push-") as part:
@@ -77,7 +78,7 @@ def push(node: RemoteNode, local: str, target: str, there: t.Mapping[str, int], 
 
 
 def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
-    """Copies a piece block by block: a piece of a large file is large itself."""
+    """Copy a piece in blocks, because pieces of large files are large."""
     with pathlib.Path(local).open("rb") as file:
         file.seek(piece.offset)
         left = piece.size
@@ -88,14 +89,14 @@ def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
 
 
 def join_calls(target: str, digest: str, count: int, index: int, destination: str = "") -> tuple[Call, ...]:
-    """Puts a pushed file together and verifies it; nothing where no pieces were pushed.
+    """Return the calls that join the pieces of a file and verify it; none if no pieces were uploaded.
 
     Args:
-        target: Windows path of the whole.
-        digest: its SHA-256.
-        count: how many pieces lie beside it.
-        index: of the file among those of its batch.
-        destination: where it goes at last; empty: it stays at `target`.
+        target: Windows path of the complete file.
+        digest: SHA-256 of the complete file.
+        count: number of its pieces on the node.
+        index: index of the file in its batch.
+        destination: final path; empty: the file stays at `target`.
     """
     if not count:
         return ()
@@ -112,7 +113,7 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
     found.append(
         Call(id=f"join-{index}.commit", command="@commit-file", parameters=commit, select=("sha256",), needs=needs)
     )
-    # Wrong ones are of no use to a later attempt either.
+    # Wrong pieces are useless to a later attempt.
     drop: dict[str, Json] = {"Path": f"{target}.piece-*", "Force": True, "ErrorAction": "SilentlyContinue"}
     found.append(Call(id=f"join-{index}.drop", command="Remove-Item", parameters=drop, select=()))
     return tuple(found)
