@@ -5,18 +5,15 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.play_context import PlayContext
 from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loader
 from ansible.template import Templar
 
-from ansible_collections.winkube.node.plugins.plugin_utils.remote import memory
 from simulator.machine.machine import Machine
 
 CONNECTIONS: dict[str, dict[str, Any]] = {
@@ -91,15 +88,3 @@ def run_action(
     )
     result: dict[str, Any] = action.run(task_vars={"inventory_hostname": host, **(variables or {})})
     return result
-
-
-def spare_time_not_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Undo what the engine does for the memory of Ansible's workers: in this process it takes half of the time.
-
-    It collects garbage after each command, and has glibc give large blocks back at once (plugin_utils/_memory.py).
-    """
-    monkeypatch.setattr(memory, "release", lambda: None)
-    with contextlib.suppress(AttributeError):
-        # glibc's own values, of malloc.h: M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX.
-        for option, value in ((-1, 128 * 1024), (-3, 128 * 1024), (-8, 8)):
-            ctypes.CDLL(None).mallopt(option, value)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from integration import actions, sweeps
+from integration import sweeps
 from integration.networks import free_network
 from integration.playbooks import Site, describe
 from integration.sweeps import Sweeps
@@ -39,12 +39,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ]
     kinds = [pytest.param("memory", marks=memory), pytest.param("real", marks=real)]
     metafunc.parametrize("cluster_kind", kinds, scope="module")
-
-
-@pytest.fixture(autouse=True)
-def spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Actions in this process collect no garbage after each command; what a playbook's workers do stays as it is."""
-    actions.spare_time_not_memory(monkeypatch)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from integration.actions import connect, run_action, spare_time_not_memory
+from integration.actions import connect, run_action
 from integration.caching import CACHE, TOOL, archive, offer, requests
 from integration.imaging import Machines
 
@@ -38,11 +38,6 @@ def server() -> Iterator[ArtifactServer]:
 def machine() -> Iterator[Machine]:
     with Machines(1) as machines:
         yield machines.bare()
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_time_not_memory(monkeypatch)
 
 
 def cached(machine: Machine, server: ArtifactServer, check_mode: bool = False, **options: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
-from integration.actions import connect, run_action, spare_time_not_memory
+from integration.actions import connect, run_action
 from integration.bundling import ARTIFACTS, CACHE, PAUSE, Controller, made_and_cut_off, until
 from integration.imaging import Machines, names
 from integration.sweeps import Sweeps
@@ -66,11 +66,6 @@ def unused(machines: Machines) -> Iterator[Any]:
     with connect(machines.fleet.machine("IMG-0")) as found:
         yield found
     assert machines.requests(machines.fleet.machine("IMG-0")) == 0
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_time_not_memory(monkeypatch)
 
 
 def facts(connection: Any, server: Mapping[str, Any], **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from integration.actions import connect, run_action, spare_time_not_memory
+from integration.actions import connect, run_action
 from integration.caching import CACHE, TOOL, archive, offer, requests
 from integration.imaging import CERTS, Machines, mirrors, names
 from integration.test_artifact_cache_module import LISTS
@@ -33,7 +33,6 @@ def machine() -> Iterator[Machine]:
 def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spare_time_not_memory(monkeypatch)
     with ArtifactServer() as server, Registry() as registry, connect(machine) as connection:
         for version in LISTS["tool"]:
             offer(server, version, archive(version))

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from integration.actions import spare_time_not_memory
 from integration.imaging import CERTS, HOSTS, PAUSE, Machines, converge, ctr, mirrors, names, put, statuses
 
 from simulator.artifacts.certificates import PrivateCA
@@ -49,11 +48,6 @@ def machines() -> Iterator[Machines]:
 def registry() -> Iterator[Registry]:
     with Registry() as found:
         yield found
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_time_not_memory(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

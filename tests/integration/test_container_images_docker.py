@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from integration import imaging
-from integration.actions import connect, run_action, spare_time_not_memory
+from integration.actions import connect, run_action
 from integration.imaging import CERTS, Machines, converge, put, statuses
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
@@ -52,11 +52,6 @@ def registry() -> Iterator[Registry]:
 def machines() -> Iterator[Machines]:
     with Machines(6) as found:
         yield found
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_time_not_memory(monkeypatch)
 
 
 def docker_machine(machines: Machines, registry: Registry, version: str = "28.5.1") -> Machine:

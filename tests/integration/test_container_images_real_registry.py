@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from integration.actions import spare_time_not_memory
 from integration.imaging import PAUSE, Machines, converge, ctr, names, statuses
 
 from simulator.kubernetes_node.images.upstream import BUILDS, Blobs
@@ -40,11 +39,6 @@ def real(upstream: Blobs) -> Iterator[RealRegistry]:
 def machines() -> Iterator[Machines]:
     with Machines(3, each=lambda number: {"windows": WINDOWS[number]}) as found:
         yield found
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_time_not_memory(monkeypatch)
 
 
 def test_each_windows_takes_its_own_build_and_nothing_twice(

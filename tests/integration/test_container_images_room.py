@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from integration.actions import spare_time_not_memory
 from integration.imaging import CERTS, Machines, converge, ctr, mirrors, names, put, statuses
 
 from simulator.artifacts.archives import tar_gz
@@ -27,11 +26,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images
 def machines() -> Iterator[Machines]:
     with Machines(4) as found:
         yield found
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_time_not_memory(monkeypatch)
 
 
 def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:

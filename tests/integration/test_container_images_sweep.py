@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from integration.actions import spare_time_not_memory
 from integration.imaging import Machines, converge, ctr, mirrors, statuses
 from integration.sweeps import Sweeps, is_full
 
@@ -87,7 +86,6 @@ def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> 
 @pytest.mark.slow
 @pytest.mark.sweep
 def test_it_converges_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sweep: Sweeps) -> None:
-    spare_time_not_memory(monkeypatch)
     blobs = Blobs()
     faults = sweep.choose("container_images", points(), SAMPLE, by=lambda point: point.kind)
     blobs.add(IMAGE, ["2019", "2022", "2025"], size=LAYER)
@@ -109,7 +107,6 @@ def test_it_converges_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sw
 
 
 def test_a_pull_goes_on_where_it_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_time_not_memory(monkeypatch)
     blobs = Blobs()
     blobs.add(IMAGE, ["2022"], size=200_000)
     with Machines(1) as machines, Registry(images=blobs) as registry:

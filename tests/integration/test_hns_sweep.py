@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from integration.actions import CONNECTIONS, connect, run_action, spare_time_not_memory
+from integration.actions import CONNECTIONS, connect, run_action
 from integration.networks import free_network
 from integration.sweeps import Sweeps
 
@@ -170,7 +170,6 @@ def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, wanted: M
 
 @pytest.fixture
 def cleanups(scope: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> Cleanups:
-    spare_time_not_memory(monkeypatch)
     return Cleanups(scope, kind)
 
 
