@@ -231,7 +231,7 @@ def _program(name: str, answer: Answer, machine: Machine, invocation: Invocation
 def _core() -> families.Families:
     """What every scripted machine has: the cmdlets and programs of Windows itself."""
     kinds = ("simulator.machine.core.", "simulator.machine.powershell.")
-    return families.load([name for name in families.NAMES if name.startswith(kinds)])
+    return families.load([name for name in families.names() if name.startswith(kinds)])
 
 
 def _offered(names: t.Sequence[str], answer: Answer) -> families.Families:

@@ -12,13 +12,21 @@ A family is a module with any of these constants (see ../README.md):
     BASELINE: Callable[[Machine], None]      # what a fresh machine has (files, registry, services)
     ON_BOOT: Callable[[Machine], None]       # what is done at each boot, before the automatic services start
     FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]]   # kinds of POST /simulator/faults
+
+A layer is a list of families and the names of the layers that it needs. Packages declare their layers as entry points
+of the group `simulator.layers`.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,83 +38,21 @@ if TYPE_CHECKING:
 
 Offer = TypeVar("Offer")
 
-NAMES = (
-    "simulator.machine.core.items",
-    "simulator.machine.core.properties",
-    "simulator.machine.core.contents",
-    "simulator.machine.core.file_hashes",
-    "simulator.machine.core.services",
-    "simulator.machine.core.process_cmdlets",
-    "simulator.machine.powershell.cmdlets.objects",
-    "simulator.machine.powershell.cmdlets.making",
-    "simulator.machine.powershell.cmdlets.output",
-    "simulator.machine.powershell.cmdlets.session",
-    "simulator.machine.powershell.cmdlets.csv_text",
-    "simulator.machine.core.json_text",
-    "simulator.machine.core.system",
-    "simulator.machine.core.sc",
-    "simulator.machine.core.reg",
-    "simulator.machine.core.shutdown",
-    "simulator.machine.core.started_programs",
-    "simulator.machine.core.small_cmdlets",
-    "simulator.machine.core.small_programs",
-    "simulator.machine.core.cmd",
-    "simulator.machine.core.powershell",
-    "simulator.machine.core.hosts",
-    "simulator.windows.account_cmdlets",
-    "simulator.windows.features",
-    "simulator.windows.firewall",
-    "simulator.windows.defender",
-    "simulator.windows.antivirus",
-    "simulator.windows.tasks",
-    "simulator.windows.time",
-    "simulator.windows.cim",
-    "simulator.windows.network",
-    "simulator.windows.network_changes",
-    "simulator.windows.tcp",
-    "simulator.windows.network_programs",
-    "simulator.windows.sysprep",
-    "simulator.windows.curl",
-    "simulator.windows.tar",
-    "simulator.windows.computer",
-    "simulator.windows.proxy",
-    "simulator.windows.netsh",
-    "simulator.windows.appx",
-    "simulator.windows.storage",
-    "simulator.windows.certificates",
-    "simulator.windows.event_logs",
-    "simulator.windows.tools",
-    "simulator.windows.boot_configuration",
-    "simulator.windows.update_boot",
-    "simulator.windows.hot_fixes",
-    "simulator.windows.packages",
-    "simulator.windows.wusa",
-    "simulator.windows.dism",
-    "simulator.windows.installer",
-    "simulator.windows.openssh",
-    "simulator.windows.native_images",
-    "simulator.windows.authenticode",
-    "simulator.windows.winrm",
-    "simulator.kubernetes_node.containerd.program",
-    "simulator.kubernetes_node.kubelet.program",
-    "simulator.kubernetes_node.kubelet.log_runner",
-    "simulator.kubernetes_node.kubeadm.program",
-    "simulator.kubernetes_node.cni.kube_proxy",
-    "simulator.kubernetes_node.cni.flannel",
-    "simulator.kubernetes_node.cni.plugins",
-    "simulator.kubernetes_node.hns.cmdlets",
-    "simulator.kubernetes_node.hns.scenes",
-    "simulator.kubernetes_node.containerd.ctr",
-    "simulator.kubernetes_node.cri.crictl",
-    "simulator.kubernetes_node.kubelet.image_gc",
-    "simulator.kubernetes_node.containerd.buildkit",
-    "simulator.kubernetes_node.docker.dockerd_service",
-    "simulator.kubernetes_node.docker.program",
-    "simulator.kubernetes_node.docker.cri_dockerd",
-    "simulator.kubernetes_node.nssm.program",
-    "simulator.kubernetes_node.nssm.commands",
-    "simulator.kubernetes_node.kubelet.pods",
-)
+GROUP = "simulator.layers"
+_PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Families that belong together.
+
+    Attributes:
+        modules: the families; fresh machines and boots go through them in this order.
+        needs: the layers that come before this one.
+    """
+
+    modules: tuple[str, ...]
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,8 +80,39 @@ class Families:
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 
 
-def load(names: Iterable[str] = NAMES) -> Families:
-    """Import the families and return what they offer. Raises ValueError if two offer the same."""
+@functools.cache
+def names() -> tuple[str, ...]:
+    """Return the families of all layers, each layer after those that it needs."""
+    layers: dict[str, Layer] = {entry.name: entry.load() for entry in declared()}
+    order = TopologicalSorter({name: sorted(layer.needs) for name, layer in sorted(layers.items())}).static_order()
+    return tuple(family for name in order for family in layers[name].modules)
+
+
+def declared(project: Path = _PROJECT) -> list[EntryPoint]:
+    """Return the entry points of all layers.
+
+    A checkout works without being installed: its pyproject.toml, which an installation does not contain, declares the
+    simulator's own layers.
+
+    Args:
+        project: the pyproject.toml of the simulator.
+    """
+    found = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if project.is_file():
+        table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["entry-points"][GROUP]
+        found |= {name: EntryPoint(name, value, GROUP) for name, value in table.items()}
+    return list(found.values())
+
+
+def load(families: Iterable[str] | None = None) -> Families:
+    """Import families and return what they offer.
+
+    Args:
+        families: the modules; by default those of all layers.
+
+    Raises:
+        ValueError: two families offer the same.
+    """
     cmdlets: dict[str, tuple[str, Cmdlet]] = {}
     programs: dict[str, Program] = {}
     services: dict[str, ServiceProgram] = {}
@@ -145,7 +122,7 @@ def load(names: Iterable[str] = NAMES) -> Families:
     baseline: list[Callable[[Machine], None]] = []
     on_boot: list[Callable[[Machine], None]] = []
     in_box: list[str] = []
-    for name in names:
+    for name in names() if families is None else families:
         module = importlib.import_module(name)
         _merge(cmdlets, {key.casefold(): (key, value) for key, value in _mapping(module, "CMDLETS").items()}, name)
         offered = _mapping(module, "PROGRAMS")

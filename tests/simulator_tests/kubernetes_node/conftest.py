@@ -66,7 +66,7 @@ def own_families() -> families.Families:
         "windows.network",
         "kubernetes_node",
     )
-    return families.load(name for name in families.NAMES if any(part in name for part in wanted))
+    return families.load(name for name in families.names() if any(part in name for part in wanted))
 
 
 @dataclass

@@ -24,7 +24,7 @@ NODES = 6
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SimulatedNode]]:
     """Simulated servers with PowerShell 7, which the cases were recorded with."""
-    offered = families.load([*families.NAMES, "wire_cases.stand_ins"])
+    offered = families.load([*families.names(), "wire_cases.stand_ins"])
     folder = tmp_path_factory.mktemp("recorded")
     machines: list[Machine] = []
     for number in range(NODES):

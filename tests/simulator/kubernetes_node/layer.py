@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The families of Kubernetes, which the machine finds by the entry point `kubernetes`."""
+
+from __future__ import annotations
+
+from simulator.machine.families import Layer
+
+LAYER = Layer(
+    (
+        "simulator.kubernetes_node.containerd.program",
+        "simulator.kubernetes_node.kubelet.program",
+        "simulator.kubernetes_node.kubelet.log_runner",
+        "simulator.kubernetes_node.kubeadm.program",
+        "simulator.kubernetes_node.cni.kube_proxy",
+        "simulator.kubernetes_node.cni.flannel",
+        "simulator.kubernetes_node.cni.plugins",
+        "simulator.kubernetes_node.hns.cmdlets",
+        "simulator.kubernetes_node.hns.scenes",
+        "simulator.kubernetes_node.containerd.ctr",
+        "simulator.kubernetes_node.cri.crictl",
+        "simulator.kubernetes_node.kubelet.image_gc",
+        "simulator.kubernetes_node.containerd.buildkit",
+        "simulator.kubernetes_node.docker.dockerd_service",
+        "simulator.kubernetes_node.docker.program",
+        "simulator.kubernetes_node.docker.cri_dockerd",
+        "simulator.kubernetes_node.nssm.program",
+        "simulator.kubernetes_node.nssm.commands",
+        "simulator.kubernetes_node.kubelet.pods",
+    ),
+    needs=("core", "windows"),
+)
