@@ -104,6 +104,16 @@ def trouble() -> dict[str, Rehearsal]:
                 MAINTAINED: {"nodes": {"win-live": {"reason": "kubelet stopped"}}, "waiting": ["win-live"]},
             },
         ),
+        # Its machine is new, and its node is still there.
+        "rejoin": replace(
+            run,
+            hosts={"new": HOSTS["new"]},
+            variables={**run.variables, "node_join_rejoin": True},
+            told={**TOLD, "cluster_info": cluster(win_new=member(11))},
+        ),
+        "not-rejoin": replace(
+            SITE, hosts={"new": HOSTS["new"]}, told={**TOLD, "cluster_info": cluster(win_new=member(11))}
+        ),
         "not-uncordoned": told(Uncordon={"nodes": {"win-live": {"failed": True, "msg": "forbidden"}}}),
         "too-many-failed": replace(
             run,
