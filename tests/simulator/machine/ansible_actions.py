@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -139,7 +140,9 @@ def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResul
         detached = Session(machine, process, user, environment, directory, logon)
         result = _watch(detached, rest, started, int(job.parameters["Timeout"]))
         process.check()
-        machine.files.write_text(path, "\ufeff" + json.dumps(result))
+        # Where the folder was removed meanwhile, async_watchdog.ps1 cannot write either, and nobody reads its error.
+        with contextlib.suppress(FileNotFoundError):
+            machine.files.write_text(path, "\ufeff" + json.dumps(result))
 
     process = machine.processes.detach("powershell.exe", user, work)
     started["ansible_async_watchdog_pid"] = process.id

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -120,6 +121,25 @@ def test_async_outlives_its_shell(session: Session) -> None:
         time.sleep(0.05)
     assert found["observation"]["calls"]["s"]["ok"]
     assert found["ansible_job_id"] == started["ansible_job_id"]
+
+
+def test_async_ends_quietly_if_its_folder_was_removed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", errors.append)
+    started = start_async(
+        session,
+        {"key": "async-key-3", "calls": [{"id": "s", "command": "Start-Sleep", "parameters": {"Milliseconds": 300}}]},
+    )
+    thread = next(
+        found
+        for found in threading.enumerate()
+        if found.name == f"powershell.exe-{started['ansible_async_watchdog_pid']}"
+    )
+    session.machine.files.delete(started["results_file"].rpartition("\\")[0])
+    thread.join(timeout=60)
+    assert not thread.is_alive()
+    assert errors == []
+    assert not session.machine.files.exists(started["results_file"])
 
 
 def test_async_dies_with_the_machine(session: Session) -> None:
