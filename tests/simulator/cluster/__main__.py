@@ -56,12 +56,13 @@ def main() -> int:
         service_cidr=arguments.service_cidr,
         cluster_name=arguments.cluster_name,
     ) as cluster:
+        told: list[int] = []
+        # Before anything says that the cluster is ready: whoever reads that may send a signal at once.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda received, _: told.append(received))
         _write_private(arguments.kubeconfig, cluster.kubeconfig.read_text())
         facts = {"kind": cluster.kind, "version": cluster.version, "server": cluster.server, "ca_hash": cluster.ca_hash}
         print(json.dumps(facts), flush=True)
-        told: list[int] = []
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda received, _: told.append(received))
         while not told:  # the kernel may give the signal to any thread; Python handles it here, at the next step
             time.sleep(0.1)
     arguments.kubeconfig.unlink(missing_ok=True)
