@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,26 @@ class Found:
     identity: str
     version: str
     program: Program | None
+
+
+@contextmanager
+def _time_limit(seconds: float | None, signal: StopSignal) -> Iterator[threading.Event]:
+    """Stop a program after some seconds; the event is set if that happened."""
+    late = threading.Event()
+
+    def kill() -> None:
+        late.set()
+        signal.set()
+
+    killer = threading.Timer(seconds, kill) if seconds else None
+    if killer:
+        killer.daemon = True
+        killer.start()
+    try:
+        yield late
+    finally:
+        if killer:
+            killer.cancel()
 
 
 class Programs:
@@ -138,31 +158,17 @@ class Programs:
         argv = command_line.split(arguments) if isinstance(arguments, str) else list(arguments)
         caller = stop or threading.Event()
         signal = StopSignal(caller)
-        name, account = found.path.rsplit("\\", 1)[-1], user or SYSTEM
-        process = self._machine.processes.begin(name, account, signal, normalise(found.path))
-        data = stdin if isinstance(stdin, bytes) else typed(stdin, found.path.rpartition("\\")[2], argv)
-        if isinstance(data, ProgramResult):
-            self._machine.processes.end(process)
-            return data
-        invocation = Invocation(
-            argv, data, variables, directory, signal, found.path, found.version, account, line, logon
-        )
-        late = threading.Event()
-
-        def kill() -> None:
-            late.set()
-            signal.set()
-
-        killer = threading.Timer(timeout, kill) if timeout else None
-        if killer:
-            killer.daemon = True
-            killer.start()
+        file_name, account = found.path.rpartition("\\")[2], user or SYSTEM
+        process = self._machine.processes.begin(file_name, account, signal, normalise(found.path))
         try:
-            with self._machine.acting.as_account(user) if user else nullcontext():
+            data = stdin if isinstance(stdin, bytes) else typed(stdin, file_name, argv)
+            if isinstance(data, ProgramResult):
+                return data
+            about = (found.path, found.version, account, line, logon)
+            invocation = Invocation(argv, data, variables, directory, signal, *about)
+            with _time_limit(timeout, signal) as late, self._machine.acting.as_account(user) if user else nullcontext():
                 return self._finish(found.program, invocation, caller, late)
         finally:
-            if killer:
-                killer.cancel()
             self._machine.processes.end(process)
 
     def _finish(

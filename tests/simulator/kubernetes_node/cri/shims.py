@@ -154,6 +154,18 @@ def settle(machine: Machine) -> Shims:
     return shims
 
 
+def _start_error(program: str, error: Exception) -> str:
+    """Return containerd's message about a program that Windows does not start."""
+    if isinstance(error, NotExecutableError):
+        return f"{program} is not a valid Win32 application."
+    if isinstance(error, AccessDeniedError):
+        return f"failed to start process {program!r}: Access is denied."
+    return (
+        f"failed to create containerd task: failed to create shim task: failed to start job container: "
+        f"failed to start process {program!r}: The system cannot find the file specified."
+    )
+
+
 def start(machine: Machine, container: Container, command: Command, ended: Callable[[], None] = lambda: None) -> None:
     """Start a container's process. One that cannot be started has exited with reason `StartError`."""
     container.started = now()
@@ -178,19 +190,7 @@ def start(machine: Machine, container: Container, command: Command, ended: Calla
         _exit(container, 128, "StartError")
         return
     except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
-        said = (
-            "is not a valid Win32 application"
-            if isinstance(error, NotExecutableError)
-            else "cannot find the file specified"
-        )
-        container.message = (
-            f"failed to create containerd task: failed to create shim task: failed to start job container: "
-            f"failed to start process {argv[0]!r}: The system {said}."
-            if "cannot" in said and not isinstance(error, AccessDeniedError)
-            else f"failed to start process {argv[0]!r}: Access is denied."
-            if isinstance(error, AccessDeniedError)
-            else f"{argv[0]} {said}."
-        )
+        container.message = _start_error(argv[0], error)
         _exit(container, 128, "StartError")
         return
     container.state = "RUNNING"
