@@ -13,9 +13,10 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from simulator.fleet import Fleet
+from simulator.http_base import HttpServer
 
 
 def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
@@ -72,9 +73,8 @@ class ControlServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
                 """Say nothing."""
 
-        self._server = ThreadingHTTPServer((address, port), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://{address}:{self._server.server_port}"
+        self._server = HttpServer((address, port), Handler)
+        self.url = f"http://{address}:{self._server.port}"
 
     def start(self) -> None:
         """Serve in a thread."""
@@ -82,8 +82,7 @@ class ControlServer:
 
     def stop(self) -> None:
         """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
 
 def _answer(handler: BaseHTTPRequestHandler, status: int, document: Mapping[str, object]) -> None:

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl
@@ -25,25 +23,11 @@ from simulator.artifacts import catalog
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.faults import Fault, Faults
 from simulator.artifacts.handler import Handler
+from simulator.http_base import HttpServer
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
+class _Server(HttpServer):
     owner: ArtifactServer
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, peer = super().get_request()
-        # Each answer is several small writes: without this, Nagle's algorithm delays them.
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self.owner.tls is not None:
-            # The handshake is the handler's, at its first read: a silent client must not block the others.
-            connection = self.owner.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-        return connection, peer
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away is no error of the server."""
 
 
 class ArtifactServer:
@@ -83,7 +67,7 @@ class ArtifactServer:
         self._requests: collections.Counter[str] = collections.Counter()
         self._bytes: collections.Counter[str] = collections.Counter()
         self._now, self._most = 0, 0
-        self._server = _Server((address, port), Handler)
+        self._server = _Server((address, port), Handler, tls)
         self._server.owner = self
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from simulator.http_base import HttpServer
+
 from .api import Api
 from .errors import ApiError
 from .requests import Request, Response
@@ -141,23 +143,14 @@ def _retry_after(body: object) -> int:
     return int((details or {}).get("retryAfterSeconds", 0))
 
 
-class ApiServer(http.server.ThreadingHTTPServer):
+class ApiServer(HttpServer):
     """The listening server of an API."""
-
-    daemon_threads = True
-    request_queue_size = 128
 
     def __init__(self, address: str, port: int, tls: ssl.SSLContext, api: Api) -> None:
         self.api = api
-        self.tls = tls
         self._connections: set[socket.socket] = set()
         self._connections_lock = threading.Lock()
-        super().__init__((address, port), _Handler)
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        """Accept a connection; its own thread shakes hands, so that a slow client holds nobody up."""
-        plain, address = self.socket.accept()
-        return self.tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False), address
+        super().__init__((address, port), _Handler, tls)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Note the connection, so that `close` can end it."""
@@ -171,21 +164,9 @@ class ApiServer(http.server.ThreadingHTTPServer):
             self._connections.discard(request)
         super().shutdown_request(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error of ours."""
-        _LOG.debug("connection of %s ended", client_address, exc_info=True)
-
-    def server_bind(self) -> None:
-        """Bind without asking DNS for our name, which HTTPServer does."""
-        socket.socket.setsockopt(self.socket, socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
-
     def close(self) -> None:
         """Stop listening and end all connections."""
-        self.shutdown()
-        self.server_close()
+        self.stop()
         with self._connections_lock:
             for connection in self._connections:
                 try:

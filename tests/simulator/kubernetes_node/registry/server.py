@@ -12,34 +12,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import socket
 import ssl
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from http.server import ThreadingHTTPServer
 from typing import Any, Literal
 
 from simulator.artifacts.faults import Fault, Faults
+from simulator.http_base import HttpServer
 from simulator.kubernetes_node.images.upstream import Blobs, fill
 from simulator.kubernetes_node.registry.handler import Handler
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
+class _Server(HttpServer):
     owner: Registry
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, peer = super().get_request()
-        if self.owner.tls is not None:
-            # The handshake is the handler's, at its first read: a silent client must not block the others.
-            connection = self.owner.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-        return connection, peer
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away is no error of the registry."""
 
 
 class Registry:
@@ -68,10 +54,10 @@ class Registry:
         """Names (`host/path:tag`) that answer with this HTTP status instead."""
         self._lock = threading.Lock()
         self._sending = 0
-        self._server = _Server((address, port), Handler)
+        self._server = _Server((address, port), Handler, tls)
         self._server.owner = self
         self.address = address
-        self.port = int(self._server.server_address[1])
+        self.port = self._server.port
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="registry", daemon=True)
         self._thread.start()
 
@@ -82,8 +68,7 @@ class Registry:
 
     def stop(self) -> None:
         """Close it."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
     def __enter__(self) -> Registry:
         return self

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the simulator's HTTP servers have in common: threads, TLS, and clients that go away."""
+
+from __future__ import annotations
+
+import http.server
+import logging
+import socket
+import ssl
+from typing import Any
+
+_LOG = logging.getLogger(__name__)
+
+
+class HttpServer(http.server.ThreadingHTTPServer):
+    """A server with a thread for each connection.
+
+    Args:
+        address: IPv4 address and port to listen on; port 0 takes a free one.
+        handler: answers the requests of one connection.
+        tls: serve HTTPS with this context, else HTTP.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        handler: type[http.server.BaseHTTPRequestHandler],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.tls = tls
+        super().__init__(address, handler)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self.server_address[1])
+
+    def server_bind(self) -> None:
+        """Bind without asking DNS for our name, which HTTPServer does."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), self.port
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection.
+
+        With TLS, its own thread does the handshake when it first reads, so that a silent client does not block others.
+        """
+        connection, peer = super().get_request()
+        # An answer may be several small writes: without this, Nagle's algorithm delays them.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.tls is not None:
+            connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, peer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no error of the server."""
+        _LOG.debug("connection of %s ended", client_address, exc_info=True)
+
+    def stop(self) -> None:
+        """Stop listening. Connections that are open stay open."""
+        self.shutdown()
+        self.server_close()
