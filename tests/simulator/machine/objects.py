@@ -363,3 +363,10 @@ def _make_record(error: CmdletError) -> ErrorRecord:
         error.message,
         error,
     )
+
+
+def items(value: object) -> list[object]:
+    """Return a parameter's value as a list; nothing bound is an empty one."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]

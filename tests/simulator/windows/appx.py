@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject
-from simulator.windows.common import any_match, objects
+from simulator.machine.wildcards import any_match
+from simulator.windows.common import objects
 from simulator.windows.feature_list import offered
 from simulator.windows.features import install_state, state_of
 

@@ -1,45 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What several families need: wildcards, CIM objects, lists, errors of CIM cmdlets."""
+"""What several families need: CIM objects and the errors of CIM cmdlets."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
-from simulator.machine.objects import Bound, CmdletError, PSObject
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Return whether a text matches a PowerShell wildcard pattern (`*`, `?`, `[a-c]`), whatever its case."""
-    parts = re.split(r"(\[[^\]]+\]|\*|\?|`.)", pattern)
-    expression = "".join(
-        ".*" if part == "*" else "." if part == "?" else part if part.startswith("[") else re.escape(part.lstrip("`"))
-        for part in parts
-    )
-    try:
-        return re.fullmatch(expression, text, re.IGNORECASE | re.DOTALL) is not None
-    except re.error:
-        message = f"The specified wildcard character pattern is not valid: {pattern}"
-        kind = "System.Management.Automation.WildcardPatternException"
-        raise CmdletError("NotSpecified", "RuntimeException", message, kind) from None
-
-
-def any_match(patterns: Iterable[str], text: str) -> bool:
-    """Return whether a text matches one of the patterns."""
-    return any(matches(pattern, text) for pattern in patterns)
-
-
-def has_wildcard(text: str) -> bool:
-    """Return whether a name is a pattern."""
-    return any(char in text for char in "*?[")
-
-
-def items(value: object) -> list[object]:
-    """Return a parameter's value as a list; nothing bound is an empty one."""
-    if value is None:
-        return []
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+from simulator.machine.objects import Bound, CmdletError, PSObject, items
 
 
 def objects(bound: Bound, *parameters: str) -> list[PSObject]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.machine import COMPUTER_NAME, TCPIP
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject, custom_object
-from simulator.windows.common import any_match, has_wildcard
+from simulator.machine.wildcards import any_match, has_wildcard
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

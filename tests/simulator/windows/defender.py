@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simulator.machine.commands import not_found
-from simulator.machine.objects import Bound, Cmdlet, CmdletError
-from simulator.windows.common import cim, items
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, items
+from simulator.windows.common import cim
 from simulator.windows.features import is_installed
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ from simulator.machine.objects import (
     Program,
     ProgramResult,
     PSObject,
+    items,
 )
+from simulator.machine.wildcards import any_match, has_wildcard
 from simulator.windows import event_log_store as store
-from simulator.windows.common import any_match, has_wildcard, items
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

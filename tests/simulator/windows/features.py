@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject, items
 from simulator.machine.power import CBS_PENDING
-from simulator.windows.common import items, matches
+from simulator.machine.wildcards import matches
 from simulator.windows.feature_list import Feature, offered
 
 if TYPE_CHECKING:

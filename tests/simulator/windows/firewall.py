@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
-from simulator.windows.common import any_match, cim, has_wildcard, items, matches, no_cim_object
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject, items
+from simulator.machine.wildcards import any_match, has_wildcard, matches
+from simulator.windows.common import cim, no_cim_object
 from simulator.windows.firewall_profiles import CMDLETS as PROFILES
 from simulator.windows.firewall_rules import FILTERS, NAMESPACE, Firewall, Rule, rule_object
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Bound, Cmdlet, Enumeration, PSObject
-from simulator.windows.common import any_match, cim
+from simulator.machine.wildcards import any_match
+from simulator.windows.common import cim
 from simulator.windows.firewall_rules import NAMESPACE, Firewall
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
-from simulator.windows.common import any_match
+from simulator.machine.wildcards import any_match
 from simulator.windows.component_store import Entry, store_of
 from simulator.windows.update_catalogue import DOTNET
 

@@ -22,7 +22,8 @@ from simulator.machine.objects import (
     PSObject,
 )
 from simulator.machine.text import to_text
-from simulator.windows.common import any_match, cim, has_wildcard, no_cim_object
+from simulator.machine.wildcards import any_match, has_wildcard
+from simulator.windows.common import cim, no_cim_object
 from simulator.windows.names import resolve
 from simulator.windows.network_state import Address, Interface, Route, default_gateway, settle, state_of
 

@@ -25,7 +25,7 @@ from simulator.machine.objects import (
     ServiceProgram,
 )
 from simulator.machine.services import Service
-from simulator.windows.common import any_match
+from simulator.machine.wildcards import any_match
 from simulator.windows.firewall_rules import Firewall, Rule
 
 if TYPE_CHECKING:

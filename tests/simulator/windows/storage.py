@@ -22,7 +22,8 @@ from simulator.machine.objects import (
     ProgramResult,
     PSObject,
 )
-from simulator.windows.common import any_match, cim, objects
+from simulator.machine.wildcards import any_match
+from simulator.windows.common import cim, objects
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from simulator.machine.objects import Bound, CmdletError, Enumeration, PSObject
-from simulator.windows.common import cim, items
+from simulator.machine.objects import Bound, CmdletError, Enumeration, PSObject, items
+from simulator.windows.common import cim
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

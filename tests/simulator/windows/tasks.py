@@ -17,7 +17,8 @@ from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, P
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.rights.guard import AccessDeniedError
-from simulator.windows.common import any_match, cim, has_wildcard, objects
+from simulator.machine.wildcards import any_match, has_wildcard
+from simulator.windows.common import cim, objects
 from simulator.windows.task_parts import (
     NAMESPACE,
     Task,

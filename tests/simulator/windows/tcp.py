@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from simulator.machine.listeners import Listeners, Port
 from simulator.machine.objects import Bound, Cmdlet, Enumeration, NotModelled, PSObject
 from simulator.machine.text import to_text
+from simulator.machine.wildcards import any_match, has_wildcard
 from simulator.windows import winrm
-from simulator.windows.common import any_match, cim, has_wildcard, no_cim_object
+from simulator.windows.common import cim, no_cim_object
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

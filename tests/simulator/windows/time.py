@@ -22,7 +22,7 @@ from simulator.machine.objects import (
     PSObject,
     ServiceProgram,
 )
-from simulator.windows.common import any_match
+from simulator.machine.wildcards import any_match
 from simulator.windows.time_zones import TIME_ZONES, display, known
 
 if TYPE_CHECKING:

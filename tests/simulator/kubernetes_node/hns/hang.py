@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.hns.objects import RPC_FAILED, HnsError
 from simulator.machine.objects import ProcessEndedError
-from simulator.windows.common import any_match
+from simulator.machine.wildcards import any_match
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from simulator.machine.cmd.errors import CmdNotModelledError
 from simulator.machine.session import Session
-from simulator.windows.common import matches
+from simulator.machine.wildcards import matches
 
 
 def words(session: Session, text: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from simulator.machine.core.paths import Place
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
 from simulator.machine.rights import cmdlet_errors
 from simulator.machine.rights.guard import AccessDeniedError
-from simulator.windows.common import has_wildcard
+from simulator.machine.wildcards import has_wildcard
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

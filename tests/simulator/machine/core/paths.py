@@ -14,9 +14,9 @@ from simulator.machine.objects import Bound, CmdletError, PSObject
 from simulator.machine.rights import check
 from simulator.machine.session import Session
 from simulator.machine.text import to_text
+from simulator.machine.wildcards import any_match, has_wildcard, matches
 from simulator.machine.windows_paths import LONG, is_illegal, normalise
 from simulator.windows import certificate_store
-from simulator.windows.common import any_match, has_wildcard, matches
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -17,11 +17,11 @@ from simulator.machine.conversion import ConversionError, convert
 from simulator.machine.core import paths
 from simulator.machine.core.item_objects import item, provider_properties
 from simulator.machine.core.paths import Place
-from simulator.machine.objects import CUSTOM_OBJECT, Bound, Cmdlet, CmdletError, NotModelled, PSObject
+from simulator.machine.objects import CUSTOM_OBJECT, Bound, Cmdlet, CmdletError, NotModelled, PSObject, items
 from simulator.machine.registry import KINDS, Value
 from simulator.machine.rights import check
 from simulator.machine.text import to_text
-from simulator.windows.common import has_wildcard, items, matches
+from simulator.machine.wildcards import has_wildcard, matches
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject, items
 from simulator.machine.services import ROOT, Service, ServiceError
 from simulator.machine.text import to_text
-from simulator.windows.common import any_match, has_wildcard, items
+from simulator.machine.wildcards import any_match, has_wildcard
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

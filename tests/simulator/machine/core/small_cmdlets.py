@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from simulator.machine import commands
 from simulator.machine.contract import Contract, Parameter, Place, common_parameters
 from simulator.machine.core import paths
-from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject, items
 from simulator.machine.text import to_text
-from simulator.windows.common import any_match, has_wildcard, items
+from simulator.machine.wildcards import any_match, has_wildcard
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

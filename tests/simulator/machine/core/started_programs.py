@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from simulator.machine import command_line
 from simulator.machine.core import paths
-from simulator.machine.objects import Bound, Cmdlet, CmdletError, Invocation, Program, ProgramResult, PSObject
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, Invocation, Program, ProgramResult, PSObject, items
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.services import ServiceError
-from simulator.windows.common import items
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

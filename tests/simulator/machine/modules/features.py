@@ -8,9 +8,8 @@ from typing import Any
 
 from simulator.machine import commands
 from simulator.machine.modules.arguments import ArgumentError, Arguments
-from simulator.machine.objects import CmdletError, NotModelled, PSObject
+from simulator.machine.objects import CmdletError, NotModelled, PSObject, items
 from simulator.machine.session import Session
-from simulator.windows.common import items
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
