@@ -11,8 +11,9 @@ from pathlib import Path
 from cryptography import x509
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import update_pins
+from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
-from simulator.windows import certificate_store, winrm
+from simulator.windows import winrm
 
 
 def use_own_certificate(machine: Machine, pins: Path, days: int) -> None:

@@ -24,8 +24,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.certificates import PrivateCA
+from simulator.machine import certificate_store
 from simulator.machine import faults as machine_faults
-from simulator.windows import certificate_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache")]
 

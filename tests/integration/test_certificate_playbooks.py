@@ -12,7 +12,8 @@ from integration.own_certificates import use_own_certificate
 from integration.playbooks import Site, link_variables
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins
-from simulator.windows import certificate_store, winrm
+from simulator.machine import certificate_store
+from simulator.windows import winrm
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("certificate_playbooks")]
 

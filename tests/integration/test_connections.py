@@ -17,10 +17,11 @@ from integration.own_certificates import use_own_certificate
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins
 from simulator.fleet import Fleet
+from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
-from simulator.windows import certificate_store, winrm
+from simulator.windows import winrm
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("connections")]
 

@@ -15,9 +15,10 @@ from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
 
+from simulator.machine import certificate_store
 from simulator.machine.executables import make
 from simulator.machine.machine import COMPLETE, ENVIRONMENT, GENERALIZED, SETUP_STATE
-from simulator.windows import certificate_store, winrm
+from simulator.windows import winrm
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 

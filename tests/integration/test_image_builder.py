@@ -23,9 +23,10 @@ from integration.playbooks import PlayRun, Site, link_variables
 
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
+from simulator.machine import accounts, certificate_store
 from simulator.machine.ansible_actions import Elevations
 from simulator.machine.machine import Machine
-from simulator.windows import accounts, certificate_store, port_ranges
+from simulator.windows import port_ranges
 from simulator.windows.defender import Preferences
 from simulator.windows.features import is_installed
 from simulator.windows.firewall_rules import Firewall

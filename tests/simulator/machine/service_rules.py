@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from simulator.machine import accounts
 from simulator.machine.service_errors import ServiceError
-from simulator.windows import accounts
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from simulator.machine import accounts
+from simulator.machine.accounts import Account
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject, items
 from simulator.machine.wildcards import any_match, has_wildcard
-from simulator.windows import accounts
-from simulator.windows.accounts import Account
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

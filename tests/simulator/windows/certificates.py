@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from simulator.machine import certificate_store
 from simulator.machine.objects import (
     Bound,
     Cmdlet,
@@ -28,7 +29,6 @@ from simulator.machine.objects import (
     ProgramResult,
     PSObject,
 )
-from simulator.windows import certificate_store
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

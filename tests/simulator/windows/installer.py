@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from simulator.machine import executables
+from simulator.machine import accounts, executables
 from simulator.machine.objects import IdleServiceProgram, Invocation, Program, ProgramResult, ServiceProgram
 from simulator.machine.programs import SYSTEM
 from simulator.machine.rights.guard import AccessDeniedError
-from simulator.windows import accounts, installer_package
+from simulator.windows import installer_package
 from simulator.windows.installer_package import Package
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from simulator.machine import certificate_store
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject
 from simulator.machine.wildcards import any_match
 from simulator.machine.windows_paths import normalise
-from simulator.windows import certificate_store, component_store, update_install, update_package
+from simulator.windows import component_store, update_install, update_package
 from simulator.windows.component_store import Client, Entry, store_of
 from simulator.windows.update_install import OK, Outcome
 from simulator.windows.update_package import SIGNERS, CorruptPackageError, NotAPackageError, Package, Signer

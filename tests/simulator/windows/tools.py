@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from simulator.machine import accounts
 from simulator.machine.access_lists import parse
 from simulator.machine.objects import Invocation, Program, ProgramResult
 from simulator.machine.rights import check
 from simulator.machine.rights.guard import InvalidOwnerError
 from simulator.machine.rights.tokens import RESTORE, TAKE_OWNERSHIP, abbreviated
-from simulator.windows import accounts
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509
 
+from simulator.machine import certificate_store
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
 from simulator.transport.host import WinrmSettings
-from simulator.windows import certificate_store
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

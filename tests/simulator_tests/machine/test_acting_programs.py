@@ -7,9 +7,10 @@ from __future__ import annotations
 import pytest
 from simulator_tests.machine.module_runs import run_module
 
+from simulator.machine import accounts
 from simulator.machine.machine import Machine
 from simulator.machine.session import Session
-from simulator.windows import accounts, installer_package
+from simulator.windows import installer_package
 from simulator.windows.installer_package import Package
 
 CLOSED = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"

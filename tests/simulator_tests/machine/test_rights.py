@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.machine import accounts
 from simulator.machine.access_lists import Ace, Descriptor, inherited, parse
 from simulator.machine.machine import Machine
 from simulator.machine.modules import rights
@@ -34,7 +35,6 @@ from simulator.machine.rights.tokens import (
     service_sid,
 )
 from simulator.machine.session import Session
-from simulator.windows import accounts
 
 MACHINE = "S-1-5-21-1-2-3"
 USER = Token(f"{MACHINE}-1001", frozenset({EVERYONE, AUTHENTICATED, USERS}))

@@ -14,13 +14,12 @@ from simulator.artifacts import windows_software
 from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
-from simulator.machine import modules
+from simulator.machine import accounts, modules
 from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.modules import MODULES
 from simulator.machine.objects import NotModelled
 from simulator.machine.session import Session
-from simulator.windows import accounts
 from simulator.windows.firewall_rules import Firewall
 from simulator.windows.web_request import INTERNET_SETTINGS
 

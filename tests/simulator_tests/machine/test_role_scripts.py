@@ -10,12 +10,13 @@ from collections.abc import Callable
 import pytest
 
 from simulator.artifacts import windows_software
+from simulator.machine import accounts
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 from simulator.machine.objects import ProgramResult
 from simulator.machine.powershell.host import run_text
 from simulator.machine.session import Session
-from simulator.windows import accounts, native_images, port_ranges
+from simulator.windows import native_images, port_ranges
 from simulator.windows.features import is_installed
 from simulator.windows.firewall_rules import Firewall
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simulator.artifacts.certificates import PrivateCA
-from simulator.windows import certificate_store
+from simulator.machine import certificate_store
 
 
 def test_a_name_changes_at_the_boot(shell: Any) -> None:

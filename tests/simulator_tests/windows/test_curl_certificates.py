@@ -10,8 +10,8 @@ from simulator_tests.windows.test_curl import CONTENT, FILE, MakeMachine, curl
 
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
+from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
-from simulator.windows import certificate_store
 
 
 @pytest.fixture

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
 from simulator.machine.powershell.host import run_script
 from simulator.machine.session import Session
 from simulator.machine.settings import Settings
-from simulator.windows import certificate_store, winrm
+from simulator.windows import winrm
 from simulator.windows.firewall_rules import Firewall
 
 ROOT = Path(__file__).resolve().parents[3]

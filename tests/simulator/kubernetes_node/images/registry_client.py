@@ -22,8 +22,7 @@ from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
 
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.registry_hosts import Endpoint
-from simulator.machine import clock
-from simulator.windows import certificate_store
+from simulator.machine import certificate_store, clock
 from simulator.windows.curl import errors, http
 from simulator.windows.curl.errors import CurlError
 from simulator.windows.curl.wire import Limits, Stream, connect

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from simulator.machine import accounts
 from simulator.machine.core import paths
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject
 from simulator.machine.rights.guard import AccessDeniedError, InvalidOwnerError
 from simulator.machine.rights.tokens import BACKUP, RESTORE, sid
 from simulator.machine.text import to_text
-from simulator.windows import accounts
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from simulator.machine import net_files
+from simulator.machine import certificate_store, net_files
 from simulator.machine.core import paths
 from simulator.machine.core.item_objects import Links, item
 from simulator.machine.core.paths import Place
@@ -16,7 +16,6 @@ from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled
 from simulator.machine.registry import Registry
 from simulator.machine.text import to_text
 from simulator.machine.windows_paths import is_illegal
-from simulator.windows import certificate_store
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simulator.machine import executables
+from simulator.machine import certificate_store, executables
 from simulator.machine.core.paths import CORE, Place, full
 from simulator.machine.objects import Enumeration, PSObject
 from simulator.machine.powershell.formatting.file_table import FileItem
 from simulator.machine.text import to_text
-from simulator.windows import certificate_store
 from simulator.windows.certificates import describe
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from simulator.machine import listeners, registry
+from simulator.machine import certificate_store, listeners, registry
 from simulator.machine.objects import Bound, CmdletError, PSObject
 from simulator.machine.rights import check
 from simulator.machine.session import Session
 from simulator.machine.text import to_text
 from simulator.machine.wildcards import any_match, has_wildcard, matches
 from simulator.machine.windows_paths import LONG, is_illegal, normalise
-from simulator.windows import certificate_store
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from simulator.machine import accounts
+from simulator.machine.accounts import Account
 from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.session import Session
-from simulator.windows import accounts
-from simulator.windows.accounts import Account
 
 _UNKNOWN = "Some or all identity references could not be translated."
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from simulator.machine import accounts
 from simulator.machine.modules.accounts import sid_of
 from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.rights.user_rights import RIGHTS, UserRights, held_by
 from simulator.machine.session import Session
-from simulator.windows import accounts
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:

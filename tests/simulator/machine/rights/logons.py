@@ -10,10 +10,10 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+from simulator.machine import accounts
 from simulator.machine.rights import tokens
 from simulator.machine.rights.tokens import Token
 from simulator.machine.rights.user_rights import held_by
-from simulator.windows import accounts
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from simulator.machine import clock
-from simulator.windows import certificate_store
+from simulator.machine import certificate_store, clock
 from simulator.windows.curl import errors
 from simulator.windows.curl.errors import CurlError, Version
 from simulator.windows.curl.options import Config

@@ -16,7 +16,8 @@ from ansible_collections.winkube.node.plugins.action import (
     winrm_certificate,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.connection import pins, renewal
-from simulator.windows import certificate_store, winrm
+from simulator.machine import certificate_store
+from simulator.windows import winrm
 
 
 def listener(node: Node, days: int) -> str:

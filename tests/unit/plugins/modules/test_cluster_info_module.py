@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.module_utils import cluster_access
 from ansible_collections.winkube.node.plugins.modules import (
     cluster_info,
 )
-from simulator.windows import certificate_store
+from simulator.machine import certificate_store
 
 pytestmark = pytest.mark.waits
 

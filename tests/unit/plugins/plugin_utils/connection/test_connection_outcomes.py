@@ -19,7 +19,7 @@ from unit import outcomes
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection import certificates, checks, pins, tls
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.settings import ConnectionSettings, read_settings
-from simulator.windows import certificate_store
+from simulator.machine import certificate_store
 
 UNTIL = datetime.datetime(2027, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 

@@ -16,9 +16,10 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.connection import certificates, renewal
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins, update_pins
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.settings import ConnectionSettings
+from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
-from simulator.windows import certificate_store, winrm
+from simulator.windows import winrm
 
 POLICY = renewal.RenewalPolicy(days=30, valid_days=365)
 NOW = datetime.datetime.now(datetime.UTC)

@@ -12,9 +12,9 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm, registries
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
+from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
-from simulator.windows import certificate_store
 
 
 def test_windows_says_when_it_is_sealed_not_sysprep() -> None:

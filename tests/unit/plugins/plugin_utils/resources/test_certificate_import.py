@@ -10,7 +10,7 @@ import pytest
 from unit.resource_answers import answer, call, commands, must, one, planned
 
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
-from simulator.windows import certificate_store
+from simulator.machine import certificate_store
 
 END = "-----END CERTIFICATE-----\n"
 PEM, OTHER = (
