@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The runs that are rehearsed, by the names of their golden files."""
+"""Rehearsed runs of site.yml, by the names of their golden files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from unit.playbooks.fleet import (
     facts,
     member,
 )
-from unit.playbooks.other_scenarios import OTHERS
 from unit.playbooks.rehearsal import Rehearsal
 
 SITE = Rehearsal("site.yml", HOSTS, TOLD, KUBECONFIG)
@@ -159,5 +158,4 @@ def network() -> dict[str, Rehearsal]:
 
 SCENARIOS: dict[str, Rehearsal] = {
     **{f"site/{name}": run for name, run in {**site(), **trouble(), **network()}.items()},
-    **OTHERS,
 }
