@@ -21,7 +21,7 @@ attributes:
   action_group:
     description: Use C(group/winkube.node.cluster) in C(module_defaults) to set options of all modules for clusters.
     support: full
-    membership: winkube.node.cluster
+    membership: [winkube.node.cluster]
 requirements:
   - kubernetes (Python)
 """

@@ -43,5 +43,5 @@ attributes:
   action_group:
     description: Use C(group/winkube.node.node) in C(module_defaults) to set options of all modules for nodes.
     support: full
-    membership: winkube.node.node
+    membership: [winkube.node.node]
 """

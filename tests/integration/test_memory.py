@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("memory")]
 
 NODES = 10
 LIMIT_MB = 390
-"""Measured: 355 MB. The docstring of plugin_utils/remote/memory.py has the figures of single measures."""
+"""Measured: 360 MB; plugin_utils/remote/memory.py has the figures of single measures."""
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Linux' /proc/PID/smaps_rollup")
