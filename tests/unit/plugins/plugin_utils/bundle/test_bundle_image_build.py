@@ -161,6 +161,8 @@ ACCEPTED = "accepted is an Ed25519 key in PEM, as `openssl genpkey -algorithm ed
         (b"no key", "", f"it is no key, or its passphrase is wrong; {ACCEPTED}"),
         (pem(ec.generate_private_key(ec.SECP256R1())), "", f"it is a key of another kind; {ACCEPTED}"),
     ],
+    # The keys differ from run to run, and names of tests must not.
+    ids=["plain", "encrypted", "wrong passphrase", "no key", "another kind"],
 )
 def test_a_key_that_cannot_be_used_says_why(tmp_path: Path, data: bytes, passphrase: str, why: str) -> None:
     path = tmp_path / "key"
