@@ -41,7 +41,9 @@ def images() -> dict[str, Rehearsal]:
     builders = {"image_builders": ["win1"], "node_windows": ["win2"]}
     build = Rehearsal("build_image.yml", PLAIN, groups=builders, variables={"kube_version": "v1.36.3"})
     push = {**BUNDLE_VARIABLES, "bundle_push": True, **LOOSE, **PROXY}
-    new = {name: HOSTS[name] for name in ("new", "docker")}
+    # One with Docker comes first, and the other one leaves its runtime to the default.
+    plain = {name: value for name, value in HOSTS["new"].items() if name != "container_runtime"}
+    new = {"docker": HOSTS["docker"], "new": plain}
     return {
         "build_image/plain": build,
         "build_image/full": replace(
@@ -74,7 +76,9 @@ def images() -> dict[str, Rehearsal]:
             {**TOLD, **BUNDLE, "cluster_info": cluster()},
             {**KUBECONFIG, **push, "node_join_kubeconfig_context": "prod", "node_join_approval": "cluster"},
         ),
-        "join_nodes/live": Rehearsal("join_nodes.yml", {"live": HOSTS["live"]}, TOLD, KUBECONFIG),
+        "join_nodes/live": Rehearsal(
+            "join_nodes.yml", {"live": HOSTS["live"]}, TOLD, {"node_join_kubeconfig": "/site/own.conf"}
+        ),
         "join_nodes/without-kubeconfig": Rehearsal("join_nodes.yml", {"live": HOSTS["live"]}, TOLD),
     }
 
