@@ -26,7 +26,7 @@ CONFIGURATION = r"C:\ProgramData\winkube\join.yaml"
 KUBELET_CONF = r"C:\etc\kubernetes\kubelet.conf"
 JOIN = [
     {"name": part, "ansible.builtin.import_role": {"name": "winkube.node.node_join", "tasks_from": part}}
-    for part in ("check", "facts", "resources", "names", "join")
+    for part in ("check", "info", "resources", "names", "join")
 ]
 PLAY = [{"name": "Join", "hosts": "node_windows", "gather_facts": False, "tasks": JOIN}]
 
