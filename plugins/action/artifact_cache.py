@@ -15,6 +15,7 @@ from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
 from ..plugin_utils.resources import directory
 from ..plugin_utils.resources.load import load
+from ..plugin_utils.windows import node_paths
 
 
 class ActionModule(NodeAction):
@@ -22,7 +23,7 @@ class ActionModule(NodeAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "artifacts": {"type": "dict", "required": True},
-        "cache_dir": {"type": "str", "default": "C:\\ProgramData\\winkube\\cache"},
+        "cache_dir": {"type": "str", "default": f"{node_paths.PROGRAM_DATA}\\cache"},
         "kinds": {"type": "dict", "default": {}},
         "sites": {"type": "list", "elements": "raw", "default": [], "no_log": True},
         "mirror": {"type": "str", "default": ""},
@@ -44,7 +45,7 @@ class ActionModule(NodeAction):
             raise NodeError(f"{node.name}: no node was touched: {error}") from error
         # All users may create folders and files in ProgramData.
         folders = [
-            *directory.closed([_OWN], shallow=True),
+            *directory.closed([node_paths.PROGRAM_DATA], shallow=True),
             *directory.closed([options["cache_dir"]], content="writable"),
         ]
         resources = load([*folders, *wanted])
@@ -59,7 +60,6 @@ class ActionModule(NodeAction):
         }
 
 
-_OWN = "C:\\ProgramData\\winkube"
 _TAKEN = (
     *("cache_dir", "kinds", "sites", "mirror", "upstream", "verify", "proxy", "no_proxy", "ignore_revocation"),
     *("limit_rate", "parallel", "prune", "keep"),

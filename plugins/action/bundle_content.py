@@ -9,11 +9,11 @@ import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction, controller_file
 from ..plugin_utils.bundle import content
-from ..plugin_utils.bundle.images import BUILDS
 from ..plugin_utils.bundle.index import BundleError
 from ..plugin_utils.patches.input import read_patches
 from ..plugin_utils.resources.load import load
 from ..plugin_utils.values.errors import ResourceError
+from ..plugin_utils.windows import windows_versions
 
 
 class ActionModule(ControllerAction):
@@ -23,7 +23,12 @@ class ActionModule(ControllerAction):
         "resources": {"type": "list", "elements": "dict", "default": []},
         "patches": {"type": "list", "elements": "raw", "default": []},
         "patch_source": {"type": "str", "default": ""},
-        "windows": {"type": "list", "elements": "str", "choices": list(BUILDS), "default": ["2022", "2025"]},
+        "windows": {
+            "type": "list",
+            "elements": "str",
+            "choices": list(windows_versions.NAMES),
+            "default": ["2022", "2025"],
+        },
         "registries": {"type": "dict", "default": {}, "no_log": True},
         "proxy": {"type": "str", "no_log": True},
         "no_proxy": {"type": "list", "elements": "str", "default": []},
@@ -33,7 +38,7 @@ class ActionModule(ControllerAction):
         windows = options["windows"]
         try:
             if not windows:
-                raise BundleError(f"bundle_windows is empty; accepted are some of {', '.join(BUILDS)}")
+                raise BundleError(f"bundle_windows is empty; accepted are some of {', '.join(windows_versions.NAMES)}")
             find = functools.partial(controller_file, self)
             patches = read_patches(options["patches"], options["patch_source"], find)
             wanted = content.of_resources(load(options["resources"]), windows, options["registries"]).joined(

@@ -16,6 +16,7 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import image_proxies, join_state, sysprep
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.windows import node_paths
 from ..plugin_utils.wire.messages import Batch, Call
 
 
@@ -29,7 +30,7 @@ class ActionModule(NodeAction):
         "shutdown": {"type": "bool", "default": True},
         "cloudbase_init": {"type": "bool", "default": True},
         "registry_credentials": {"type": "str", "choices": ["remove", "keep"], "default": "remove"},
-        "registry_config_dir": {"type": "str", "default": sysprep.CERTS_D},
+        "registry_config_dir": {"type": "str", "default": node_paths.CONTAINERD_REGISTRIES},
         "proxy_credentials": {"type": "str", "choices": ["refuse", "remove", "keep"], "default": "refuse"},
         "docker_configuration_file": {"type": "str", "default": image_proxies.DOCKER_CONFIGURATION},
     }
@@ -127,7 +128,7 @@ class ActionModule(NodeAction):
         calls = (*join_state.calls(), *sysprep.look_calls(), *asked)
         seen = node.observe(calls, step="look what it is", private=True)
         if seen["kubeconfig"].first["exists"]:
-            raise NodeError(f"{node.name}: a cluster node is not generalized ({join_state.KUBELET_CONF} exists)")
+            raise NodeError(f"{node.name}: a cluster node is not generalized ({node_paths.KUBELET_CONF} exists)")
         found = image_proxies.findings(seen) if options["proxy_credentials"] != "keep" else []
         if found and options["proxy_credentials"] == "refuse":
             raise NodeError(f"{node.name}: sysprep: {image_proxies.refusal(found)}")

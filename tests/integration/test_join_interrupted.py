@@ -20,6 +20,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.cluster import Cluster, start_cluster
 from simulator.kubernetes_node.kubelet.bootstrap import usable
@@ -109,7 +110,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: D
     with pytest.raises(ProcessEndedError):
         node.run(Batch(calls=join_calls(cluster, token)))
     button.join()
-    wait_for(lambda: usable(machine, join_state.KUBELET_CONF), "the kubelet did not join by itself")
+    wait_for(lambda: usable(machine, node_paths.KUBELET_CONF), "the kubelet did not join by itself")
 
     # The next run finds a node, and has nothing to join.
     assert join_state.read(node.observe(join_state.calls()), datetime.datetime.now(datetime.UTC)).joined
@@ -135,13 +136,13 @@ def test_a_join_that_an_interrupted_run_has_left_is_ended(node: DirectNode, clus
     thread.start()
     key = r"C:\var\lib\kubelet\pki\kubelet-client.key.tmp"
     wait_for(lambda: machine.files.is_file(key), "the kubelet never asked for its certificate")
-    assert machine.files.is_file(kubeadm.CONFIGURATION)
+    assert machine.files.is_file(node_paths.JOIN_CONFIGURATION)
 
     token = new_token(cluster, bootstrap_tokens.AUTO_APPROVED_GROUP)
     seen = node.run(Batch(calls=join_calls(cluster, token)))
 
     assert kubeadm.join_problem(seen) is None
-    assert usable(machine, join_state.KUBELET_CONF)
+    assert usable(machine, node_paths.KUBELET_CONF)
     assert holding(machine, token) == set()
     thread.join(30)
     assert not thread.is_alive()

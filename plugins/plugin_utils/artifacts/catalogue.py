@@ -17,8 +17,8 @@ from ..values.errors import ResourceError
 from ..values.shown import shown
 from ..values.versions import DATA
 from ..windows import signatures
+from ..windows.windows_versions import SUPPORTED_NAMES
 
-WINDOWS = ("2019", "2022", "2025")
 KINDS_VARIABLE = "artifact_kinds"
 SIGNERS_VARIABLE = "artifact_allowed_signers"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -62,7 +62,7 @@ class Kind:
     """Members of the archive that a node needs, with the same placeholders; empty: all members."""
     strip_components: int = 0
     """Number of leading folders to strip from the names in the archive."""
-    windows: tuple[str, ...] = WINDOWS
+    windows: t.Sequence[str] = SUPPORTED_NAMES
     """Supported versions of Windows Server."""
     variables: str = ""
     """Prefix of the role variables `_version`, `_url` and `_sha256`."""
@@ -256,8 +256,8 @@ def _strings(value: object, where: str) -> tuple[str, ...]:
 def _windows(value: object, where: str) -> tuple[str, ...]:
     items = value if isinstance(value, t.Sequence) and not isinstance(value, str) else [value]
     versions = tuple(str(item) for item in items)
-    if not versions or not set(versions) <= set(WINDOWS):
-        raise ArtifactError(where, value, f"accepted are {', '.join(WINDOWS)}")
+    if not versions or not set(versions) <= set(SUPPORTED_NAMES):
+        raise ArtifactError(where, value, f"accepted are {', '.join(SUPPORTED_NAMES)}")
     return versions
 
 

@@ -11,6 +11,7 @@ import typing as t
 import urllib.parse
 
 from ..downloads import curl
+from ..windows import windows_versions
 from . import catalogue as artifacts_catalogue
 from . import sites as artifacts_sites
 from . import verification
@@ -256,7 +257,7 @@ def resource(
         described["limit_rate"] = limit_rate
     if parallel is not None:
         described["parallel"] = parallel
-    if set(found.kind.windows) != set(artifacts_catalogue.WINDOWS):
+    if set(found.kind.windows) != set(windows_versions.SUPPORTED_NAMES):
         described["windows"] = list(found.kind.windows)
     return described
 

@@ -11,7 +11,7 @@ from ..engine.resource import Resource
 from ..patches.patch import Patch
 from ..resources.artifact import Artifact, Site
 from ..resources.container_image import ContainerImage
-from . import images as bundle_images
+from ..windows import windows_versions
 from .fetch import Checksum, FetchSource
 from .index import BundleError, bare, file_name, mirror_path
 
@@ -98,7 +98,7 @@ def _one(mine: BundleFile, other: BundleFile) -> BundleFile:
 def _both(mine: BundleImage, other: BundleImage) -> BundleImage:
     if mine.digest and other.digest and mine.digest != other.digest:
         raise BundleError(f"{mine.name}: two hosts want different digests: {mine.digest} and {other.digest}")
-    windows = tuple(version for version in bundle_images.BUILDS if version in (*mine.windows, *other.windows))
+    windows = tuple(version for version in windows_versions.NAMES if version in (*mine.windows, *other.windows))
     return dataclasses.replace(mine, windows=windows, digest=mine.digest or other.digest)
 
 

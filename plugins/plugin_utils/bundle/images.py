@@ -13,6 +13,7 @@ import json
 import re
 import typing as t
 
+from ..windows import windows_versions
 from .index import BundleError
 
 INDEXES = (
@@ -23,10 +24,6 @@ MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-BUILDS: t.Mapping[str, int] = {"2019": 17763, "2022": 20348, "23H2": 25398, "2025": 26100}
-_STABLE = 20348
-"""The first build that runs containers of older builds, and the oldest build that these may have (learn.microsoft.com:
-Windows container version compatibility; hcsshim osversion.CheckHostAndContainerCompat)."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _REFERENCE = re.compile(
     r"(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)/(?P<path>[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
@@ -160,14 +157,12 @@ def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
 
     Args:
         platform: `os`, `architecture`, perhaps `os.version`.
-        windows: a key of BUILDS.
+        windows: one of windows_versions.NAMES.
     """
     if platform.get("os") != "windows" or platform.get("architecture", "amd64") != "amd64":
         return False
-    image, host = build_of(platform), BUILDS[windows]
-    if image is None:
-        return True
-    return image == host if host < _STABLE else _STABLE <= image <= host
+    image = build_of(platform)
+    return image is None or windows_versions.runs_image(windows_versions.build_of(windows), image)
 
 
 def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
@@ -189,7 +184,7 @@ def fitting(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
 
     def order(entry: Descriptor) -> tuple[bool, list[int]]:
         numbers = [int(part) for part in str(entry.platform.get("os.version") or "").split(".") if part.isdecimal()]
-        return build_of(entry.platform) == BUILDS[windows], numbers
+        return build_of(entry.platform) == windows_versions.build_of(windows), numbers
 
     return sorted((entry for entry in entries if fits(entry.platform, windows)), key=order, reverse=True)
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ..windows.node_paths import TRUSTED_FOLDER
 from .index import BundleError, IndexEntry, quoted
 
-PUSHED = "C:\\Windows\\winkube\\bundle"
+PUSHED = f"{TRUSTED_FOLDER}\\bundle"
 """Folder of uploaded files, in which only administrators can create or change files."""
 
 

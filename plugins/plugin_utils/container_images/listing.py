@@ -18,6 +18,7 @@ from ..resources.load import load
 from ..values.errors import ResourceError
 from ..values.shown import shown
 from ..values.versions import DATA
+from ..windows.node_paths import CONTAINERD_REGISTRIES
 
 _KEYS = ("name", "digest", "aliases", "pinned", "archive", "archives", "size", "likely_size", "windows", "state")
 _PASSED = (
@@ -25,7 +26,6 @@ _PASSED = (
     "retries", "delay", "timeout",
 )  # fmt: skip
 """Options of the module that apply to all of its resources."""
-CERTS_D = "C:\\Program Files\\containerd\\certs.d"
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.-]+)?")
 
 Resources = list[dict[str, t.Any]]
@@ -236,7 +236,7 @@ def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
             if any(registry.secret for registry in found):
                 defaults["docker_config"] = folder
         else:
-            defaults["hosts_dir"] = options["registry_config_dir"] or CERTS_D
+            defaults["hosts_dir"] = options["registry_config_dir"] or CONTAINERD_REGISTRIES
             files = registries.containerd_files(found, defaults["hosts_dir"])
     except ValueError as error:
         raise Refused(str(error)) from None

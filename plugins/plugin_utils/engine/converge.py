@@ -166,10 +166,8 @@ class Convergence:
     def _warn_of_version(self, header: WindowsInfo) -> None:
         if self._session.version_warning:
             self.outcome.warnings.append(f"{self._node.name}: {self._session.version_warning}")
-        elif header.version == "2019":
-            self.outcome.warnings.append(
-                f"{self._node.name}: this is Windows Server 2019; Kubernetes lists only 2022 and 2025 today"
-            )
+        elif header.unlisted:
+            self.outcome.warnings.append(f"{self._node.name}: {header.unlisted}")
 
     def _apply_in_parts(self, pending: list[Planned]) -> None:
         """Measures and applies the plan; what tells its size later is measured again before its first byte."""

@@ -13,12 +13,13 @@ import typing as t
 
 from ..downloads import curl
 from ..values.errors import ResourceError
-from ..windows.path_calls import OWN, discard
+from ..windows.node_paths import TRUSTED_FOLDER
+from ..windows.path_calls import discard
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call
 from .store import Store, TransferOptions
 
-FOLDER = f"{OWN}\\images"
+FOLDER = f"{TRUSTED_FOLDER}\\images"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,9 @@ import urllib.parse
 from ..hns.facts import uplink
 from ..resources.computer_name import NETBIOS
 from ..windows import windows_info
+from ..windows.node_paths import KUBELET_CONF, NETWORK_RECORD
 from ..wire.messages import Call, Observation
 
-KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
-CNI_NOTE = "C:\\ProgramData\\winkube\\cni.json"
-"""File in which the role cni records the node's network, to recognise a change."""
 _SERVICE_KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
 _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
@@ -37,7 +35,7 @@ class JoinState:
     """Seconds by which the node's clock is ahead of the controller's clock."""
     windows: windows_info.WindowsInfo
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """Content of CNI_NOTE: `plugin`, `backend`, `network`; empty if the file does not exist."""
+    """Content of NETWORK_RECORD: `plugin`, `backend`, `network`; empty if the file does not exist."""
     unresolved: str = ""
     """Why the name of the control plane endpoint cannot be resolved; empty if it can, or was not checked."""
     uplink_at_risk: bool = False
@@ -57,7 +55,9 @@ def calls(name: str = "") -> tuple[Call, ...]:
     return (
         *([resolve] if name else []),
         windows_info.call(),
-        Call(id="kubeconfig", command="@read-file", parameters={"paths": [KUBELET_CONF, CNI_NOTE], "content": True}),
+        Call(
+            id="kubeconfig", command="@read-file", parameters={"paths": [KUBELET_CONF, NETWORK_RECORD], "content": True}
+        ),
         Call(
             id="service", command="@read-registry", parameters={"values": [{"path": _SERVICE_KEY, "name": "ImagePath"}]}
         ),

@@ -34,8 +34,6 @@ CLOUDBASE = "cloudbase-init"
 cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html (Sysprepping). The playbook
 keeps it disabled while the image is built, because it would treat the builder's own start as a first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
-CERTS_D = "C:\\Program Files\\containerd\\certs.d"
-"""Default folder of containerd's registry settings."""
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
 """A table of headers in a hosts.toml, which contain credentials (containerd docs/hosts.md)."""

@@ -10,30 +10,24 @@ import typing as t
 import yaml
 
 from ..values.versions import Version, kubeadm_api
+from ..windows import node_paths
 from ..windows.path_calls import make_closed
-from ..windows.sddl import CLOSED, SHARED
+from ..windows.sddl import ADMINISTRATORS_ONLY, ADMINISTRATORS_ONLY_FILE, SHARED
 from ..wire.messages import Call, Input, Json, Observation
 
-CONFIGURATION = "C:\\ProgramData\\winkube\\join.yaml"
-"""Configuration file with the token; the batch that runs kubeadm always removes it."""
-DISCOVERY = "C:\\ProgramData\\winkube\\discovery.conf"
+DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
 """A kubeconfig without credentials that locates the cluster while kubeadm runs."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
 """The path of the same file for kubeadm, without the drive: kubeadm would read `C:` as the scheme of a URL and refuse
 it (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
-PRIVATE = "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
-"""SDDL: SYSTEM and Administrators only."""
-_PRIVATE_FOLDERS = ("C:\\etc\\kubernetes", "C:\\var\\lib\\kubelet\\pki")
+_PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
 """Folders in which kubeadm and the kubelet keep the token and the node's key. Older images left them open."""
-_BOOTSTRAP = "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"
-_KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
-_KEY = "C:\\var\\lib\\kubelet\\pki\\kubelet-client.key.tmp"
+_KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
 """The key for which a kubelet has no certificate yet. The kubelet would use it again and find its former request, made
 with another run's token (kubernetes/kubernetes, pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
-_CA = "C:\\etc\\kubernetes\\pki\\ca.crt"
-LEFTOVERS = (CONFIGURATION, _BOOTSTRAP)
+_CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
+LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
 """Files with the token that stay if a machine goes down while kubeadm runs; the role node_join removes them."""
-CRI_SOCKET = "npipe:////./pipe/containerd-containerd"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +43,7 @@ class Join:
     """Whether kubeadm finds the cluster by the file DISCOVERY instead of the ConfigMap cluster-info at `api_server`.
     It then uses the endpoint that the file or the ConfigMap names (cmd/kubeadm/app/discovery)."""
     node_name: str
-    cri_socket: str = CRI_SOCKET
+    cri_socket: str = node_paths.CONTAINERD_PIPE
     kubelet_extra_args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     taints: tuple[t.Mapping[str, str], ...] = ()
     ignore_preflight_errors: tuple[str, ...] = ()
@@ -121,9 +115,14 @@ def join_calls(
         again: whether the same token was used before. The kubelet then keeps its key and finds its own request; a
             second key with one token would look like an attacker's, and neither would get a certificate.
     """
-    leftovers: dict[str, Json] = {"paths": [_BOOTSTRAP, _CA, *([] if again else [_KEY])]}
+    leftovers: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if again else [_KEY])]}
     return (
-        Call(id="joined", command="@read-file", parameters={"paths": [_KUBELET_CONF]}, select=("path", "exists")),
+        Call(
+            id="joined",
+            command="@read-file",
+            parameters={"paths": [node_paths.KUBELET_CONF]},
+            select=("path", "exists"),
+        ),
         Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),
         *_end_former(),
         Call(id="leftovers", command="@read-file", parameters=leftovers, select=("path", "exists")),
@@ -135,21 +134,36 @@ def join_calls(
             select=(),
         ),
         # Created with Windows' default access list, because volumes of pods are below it.
-        make_closed("C:\\var\\lib\\kubelet", SHARED, "kubelet-folder", existing="leave"),
-        *(make_closed(folder, CLOSED, f"close-{number}") for number, folder in enumerate(_PRIVATE_FOLDERS)),
+        make_closed(node_paths.KUBELET, SHARED, "kubelet-folder", existing="leave"),
+        *(
+            make_closed(folder, ADMINISTRATORS_ONLY, f"close-{number}")
+            for number, folder in enumerate(_PRIVATE_FOLDERS)
+        ),
         Call(
             id="configuration",
             command="@write-file",
-            parameters={"path": CONFIGURATION, "content": configuration, "sddl": PRIVATE},
+            parameters={
+                "path": node_paths.JOIN_CONFIGURATION,
+                "content": configuration,
+                "sddl": ADMINISTRATORS_ONLY_FILE,
+            },
             secret=True,
         ),
         *([_write_discovery(discovery)] if discovery else []),
-        Call(id="join", command=kubeadm, arguments=("join", "--config", CONFIGURATION), timeout=timeout, long=True),
+        Call(
+            id="join",
+            command=kubeadm,
+            arguments=("join", "--config", node_paths.JOIN_CONFIGURATION),
+            timeout=timeout,
+            long=True,
+        ),
         Call(
             id="remove-configuration",
             command="Remove-Item",
             parameters={
-                "LiteralPath": [CONFIGURATION, DISCOVERY] if discovery else CONFIGURATION,
+                "LiteralPath": [node_paths.JOIN_CONFIGURATION, DISCOVERY]
+                if discovery
+                else node_paths.JOIN_CONFIGURATION,
                 "Force": True,
                 "ErrorAction": "SilentlyContinue",
             },
@@ -189,7 +203,7 @@ def _end_former() -> tuple[Call, ...]:
         Call(
             id="former-ended",
             command="@read-file",
-            parameters={"paths": [CONFIGURATION]},
+            parameters={"paths": [node_paths.JOIN_CONFIGURATION]},
             select=("exists",),
             until={"exists": False},
             retries=20,
@@ -201,7 +215,7 @@ def _end_former() -> tuple[Call, ...]:
 
 def _write_discovery(content: str) -> Call:
     """Return the call that writes the kubeconfig that locates the cluster."""
-    parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": PRIVATE}
+    parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE}
     return Call(id="discovery", command="@write-file", parameters=parameters)
 
 

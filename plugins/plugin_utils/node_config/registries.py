@@ -18,12 +18,13 @@ import typing as t
 import urllib.parse
 
 from ..values.shown import shown
+from ..windows import node_paths
+from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from .containerd import literal
 
-PRIVATE = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
 """Access for SYSTEM and Administrators only; the runtimes run as SYSTEM."""
 DOCKER_CERTS = "C:\\ProgramData\\docker\\certs.d"
-DOCKER_CONFIG = "C:\\ProgramData\\winkube\\docker"
+DOCKER_CONFIG = f"{node_paths.PROGRAM_DATA}\\docker"
 BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _CAPABILITIES = ("pull", "resolve", "push")
 _HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?")
@@ -114,7 +115,7 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
             if _PEM in text:
                 files.append({"type": "File", "name": f"{place}\\{_ca_name(text)}", "content": text})
         toml = {"type": "File", "name": f"{place}\\hosts.toml", "content": hosts_toml(registry)}
-        files.append({**toml, "acl": PRIVATE, "no_log": True} if registry.secret else toml)
+        files.append({**toml, "acl": ADMINISTRATORS_ONLY_FILE, "no_log": True} if registry.secret else toml)
     return files
 
 
@@ -224,7 +225,7 @@ def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
         return []
     text = json.dumps({"auths": logins}, indent=2) + "\n"
     name = f"{config_dir}\\config.json"
-    return [{"type": "File", "name": name, "content": text, "acl": PRIVATE, "no_log": True}]
+    return [{"type": "File", "name": name, "content": text, "acl": ADMINISTRATORS_ONLY_FILE, "no_log": True}]
 
 
 def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:

@@ -9,13 +9,12 @@ import json
 import typing as t
 
 from ..resources.directory import closed
+from ..windows import node_paths
 from .downloads import Downloads, Proxy, Resource, unpacked
 from .services import DOCKER_RUNTIMES
 from .variables import Variables
 
 ROLE = "cni"
-NOTE = "C:\\ProgramData\\winkube\\cni.json"
-"""The node's record of its network. If it differs from the new record, the former network must be removed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -181,7 +180,7 @@ def noted(network: PodNetwork) -> Resource:
     """
     # Record that flannel and kube-proxy are services, for the case that the node gets another runtime.
     note: dict[str, t.Any] = {**identity(network), **({"services": True} if network.has_services else {})}
-    return {"type": "File", "name": NOTE, "content": as_line(note)}
+    return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": as_line(note)}
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
@@ -212,7 +211,7 @@ def _folders(settings: CniSettings) -> list[Resource]:
     """Folders of networks and used addresses, which are restricted before anything is written there."""
     network = settings.network
     programs = [settings.bin_dir, settings.conf_dir, *([settings.flannel_dir] if network.is_flannel else [])]
-    state = ["C:\\run\\flannel", "C:\\var\\lib\\cni", *(["C:\\etc\\kube-flannel"] if network.is_docker else [])]
+    state = ["C:\\run\\flannel", node_paths.CNI_STATE, *(["C:\\etc\\kube-flannel"] if network.is_docker else [])]
     return [
         *closed(programs, users="read", disturbs=True),
         *(closed(state, users="read", content="nothing") if network.is_flannel else []),

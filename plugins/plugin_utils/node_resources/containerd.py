@@ -9,9 +9,10 @@ import ntpath
 import typing as t
 
 from ..node_config import containerd
+from ..windows import node_paths
 from . import registry_files
 from .downloads import Downloads, Resource, unpacked
-from .services import CONTAINERD_PIPE, recovery
+from .services import recovery
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,7 @@ def resources(settings: ContainerdSettings) -> list[Resource]:
             stops=["kubelet", "containerd"],
         ),
         unpacked_crictl(crictl, settings.install_dir),
-        *environment(f"{settings.install_dir}\\bin", settings.install_dir, CONTAINERD_PIPE),
+        *environment(f"{settings.install_dir}\\bin", settings.install_dir, node_paths.CONTAINERD_PIPE),
         {"type": "Directory", "name": settings.registry_config_dir},
         {
             "type": "File",

@@ -11,9 +11,11 @@ import typing as t
 
 from ..node_config import nssm, registries
 from ..resources.directory import closed
+from ..windows import node_paths
+from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import containerd, registry_files
 from .downloads import Downloads, Resource, unpacked
-from .services import ADMINISTRATORS_ONLY, CRI_DOCKERD_PIPE, recovery
+from .services import recovery
 from .variables import Variables
 
 STOPS = ("flanneld", "kube-proxy", "kubelet", "cri-dockerd", "docker")
@@ -171,8 +173,8 @@ def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
         settings: the role's variables.
     """
     return [
-        f"--container-runtime-endpoint={CRI_DOCKERD_PIPE}",
-        "--docker-endpoint=npipe:////./pipe/docker_engine",
+        f"--container-runtime-endpoint={node_paths.CRI_DOCKERD_PIPE}",
+        f"--docker-endpoint={node_paths.DOCKER_PIPE}",
         f"--pod-infra-container-image={settings.sandbox_image}",
         "--network-plugin=cni",
         f"--cni-bin-dir={settings.cni_bin_dir}",
@@ -188,13 +190,13 @@ def _files(settings: DockerSettings) -> list[Resource]:
     return [
         *containerd.exclusions(paths, programs, wanted=settings.defender_exclusions),
         *_programs(settings),
-        *containerd.environment(settings.docker_dir, settings.install_dir, CRI_DOCKERD_PIPE),
+        *containerd.environment(settings.docker_dir, settings.install_dir, node_paths.CRI_DOCKERD_PIPE),
         {
             "type": "File",
             "name": settings.configuration_file,
             "content": json.dumps(daemon_configuration(settings), indent=2, sort_keys=True) + "\n",
             # It may contain a proxy password.
-            "acl": ADMINISTRATORS_ONLY,
+            "acl": ADMINISTRATORS_ONLY_FILE,
             "no_log": proxy.has_password,
             "restarts": ["docker"],
         },

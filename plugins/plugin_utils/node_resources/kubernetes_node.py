@@ -12,8 +12,9 @@ import yaml
 
 from ..resources.directory import closed
 from ..values.versions import Version
+from ..windows import node_paths
 from .downloads import Downloads, Resource, unpacked
-from .services import CONTAINERD_PIPE, CRI_DOCKERD_PIPE, DOCKER_RUNTIMES, log_folders, recovery
+from .services import DOCKER_RUNTIMES, log_folders, recovery
 from .variables import Variables
 
 ROLE = "kubernetes_node"
@@ -21,11 +22,11 @@ _ROTATION = Version.parse("1.34.0")
 """First version whose kube-log-runner rotates files (kubernetes/kubernetes#127667)."""
 _ARGUMENTS = (
     "--windows-service",
-    "--bootstrap-kubeconfig=C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
-    "--kubeconfig=C:\\etc\\kubernetes\\kubelet.conf",
-    "--config=C:\\var\\lib\\kubelet\\config.yaml",
+    f"--bootstrap-kubeconfig={node_paths.BOOTSTRAP_KUBELET_CONF}",
+    f"--kubeconfig={node_paths.KUBELET_CONF}",
+    f"--config={node_paths.KUBELET_CONFIG}",
     "--config-dir=C:\\etc\\kubernetes\\kubelet.conf.d",
-    "--cert-dir=C:\\var\\lib\\kubelet\\pki",
+    f"--cert-dir={node_paths.KUBELET_PKI}",
 )
 
 
@@ -63,7 +64,7 @@ class KubernetesSettings:
     @property
     def cri_socket(self) -> str:
         """Endpoint of the runtime; that of Docker is cri-dockerd (kubernetes.io: Container Runtimes)."""
-        return CRI_DOCKERD_PIPE if self.is_docker else CONTAINERD_PIPE
+        return node_paths.CRI_DOCKERD_PIPE if self.is_docker else node_paths.CONTAINERD_PIPE
 
     @property
     def log_runner(self) -> str:
@@ -111,7 +112,7 @@ def resources(settings: KubernetesSettings) -> list[Resource]:
         {"type": "Directory", "name": "C:\\etc\\kubernetes\\manifests"},
         {
             "type": "File",
-            "name": "C:\\etc\\kubernetes\\kubelet.conf.d\\50-windows.conf",
+            "name": node_paths.KUBELET_DROPIN,
             "content": to_yaml(kubelet_configuration(settings)),
             "restarts": ["kubelet"],
         },
@@ -195,9 +196,9 @@ def _folders(settings: KubernetesSettings) -> list[Resource]:
     logs = [ntpath.dirname(settings.kubelet_log_file)] if settings.kubelet_log_file else []
     return [
         *closed([settings.install_dir], users="read", disturbs=True),
-        *closed(["C:\\etc\\kubernetes"], disturbs=True),
-        *closed(["C:\\var\\lib\\kubelet"], users="read", open_folders=["pods"], shallow=True, disturbs=True),
-        *closed(["C:\\var\\lib\\kubelet\\pki"], disturbs=True),
+        *closed([node_paths.KUBERNETES], disturbs=True),
+        *closed([node_paths.KUBELET], users="read", open_folders=["pods"], shallow=True, disturbs=True),
+        *closed([node_paths.KUBELET_PKI], disturbs=True),
         *log_folders("C:\\var\\log\\pods", "C:\\var\\log\\containers"),
         *log_folders(*logs, only_below="C:\\var\\log"),
     ]

@@ -13,19 +13,21 @@ import ntpath
 import typing as t
 
 from ..node_config import nssm
+from ..windows import node_paths
+from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import kubernetes_node
 from .cni import PodNetwork, as_line, cni_conf, net_conf, noted
 from .docker import nssm_program
 from .downloads import Resource
 from .kubernetes_node import KubernetesSettings, to_yaml
-from .services import ADMINISTRATORS_ONLY, log_folders, recovery
+from .services import log_folders, recovery
 from .variables import Variables
 
 ROLE = "node_join"
 FLANNEL_ACCOUNT = "kube-flannel/flannel-windows"
 KUBE_PROXY_ACCOUNT = "kube-system/kube-proxy-windows"
-_FLANNEL_KUBECONFIG = "C:\\etc\\kubernetes\\flannel.kubeconfig"
-_KUBE_PROXY_KUBECONFIG = "C:\\etc\\kubernetes\\kube-proxy.kubeconfig"
+_FLANNEL_KUBECONFIG = f"{node_paths.KUBERNETES}\\flannel.kubeconfig"
+_KUBE_PROXY_KUBECONFIG = f"{node_paths.KUBERNETES}\\kube-proxy.kubeconfig"
 _NET_CONF = "C:\\etc\\kube-flannel\\net-conf.json"
 _FLANNEL_LOGS = "C:\\var\\log\\flannel"
 _KUBE_PROXY_LOG = "C:\\var\\log\\kube-proxy\\kube-proxy.log"
@@ -180,7 +182,7 @@ def reserved_address(node: JoinedNode) -> Resource:
     Returns:
         A File resource.
     """
-    folder = f"C:\\var\\lib\\cni\\networks\\{node.network.name}"
+    folder = f"{node_paths.HOST_LOCAL_ADDRESSES}\\{node.network.name}"
     return {
         "type": "File",
         "name": f"{folder}\\{source_vip(node.pod_cidr)}",
@@ -236,7 +238,7 @@ def leftovers() -> list[Resource]:
     kubeadm's batch always removes them, unless the machine goes down while it runs: the kubelet may then join by
     itself, and no other batch follows.
     """
-    paths = ("C:\\ProgramData\\winkube\\join.yaml", "C:\\etc\\kubernetes\\bootstrap-kubelet.conf")
+    paths = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
     return [{"type": "File", "name": path, "state": "absent"} for path in paths]
 
 
@@ -292,7 +294,7 @@ def _services(node: JoinedNode) -> list[Resource]:
 
 
 def _service_files(node: JoinedNode) -> list[Resource]:
-    secret = {"acl": ADMINISTRATORS_ONLY, "no_log": True}
+    secret = {"acl": ADMINISTRATORS_ONLY_FILE, "no_log": True}
     return [
         {
             "type": "File",

@@ -10,10 +10,6 @@ from ..resources.directory import closed
 
 DOCKER_RUNTIMES = ("docker", "moby")
 """Values of `container_runtime` for Docker's engine; both publishers' builds are installed the same way."""
-CONTAINERD_PIPE = "npipe:////./pipe/containerd-containerd"
-CRI_DOCKERD_PIPE = "npipe:////./pipe/cri-dockerd"
-ADMINISTRATORS_ONLY = "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
-"""Access list of files with secrets: SYSTEM, which runs the services, and Administrators."""
 
 
 def recovery() -> dict[str, t.Any]:

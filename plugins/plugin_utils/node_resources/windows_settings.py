@@ -8,12 +8,11 @@ import dataclasses
 import typing as t
 
 from ..resources.directory import closed
-from ..windows import registry_fixes
+from ..windows import node_paths, registry_fixes, windows_versions
 from .downloads import Proxy, Resource
 from .variables import Variables
 
 ROLE = "windows_settings"
-_WINDOWS_WITH_FIXES = ("2019", "2022", "2025")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +62,7 @@ def resources(settings: WindowsSettings) -> list[Resource]:
     return [
         # All users may create folders and files in ProgramData, so these are restricted before anything is written
         # there.
-        *closed(["C:\\ProgramData\\winkube"], shallow=True),
+        *closed([node_paths.PROGRAM_DATA], shallow=True),
         *closed(cache, content="writable"),
         *(
             {"type": "CertificateImport", "name": f"trusted certificate {number}", "content": certificate}
@@ -80,7 +79,7 @@ def resources(settings: WindowsSettings) -> list[Resource]:
             "wsus_server": settings.wsus_server or None,
         },
         *_page_file(settings),
-        *(registry_fixes.resources(list(_WINDOWS_WITH_FIXES)) if settings.registry_fixes else []),
+        *(registry_fixes.resources(windows_versions.SUPPORTED_NAMES) if settings.registry_fixes else []),
         # Last, next to the features of the next role: both need a reboot, and share one.
         *([{"type": "ComputerName", "name": settings.hostname}] if settings.hostname else []),
     ]

@@ -14,7 +14,7 @@ import typing as t
 from ..downloads import curl
 from ..values.errors import ResourceError
 from ..values.versions import DATA
-from ..windows.windows_info import VERSIONS
+from ..windows import windows_versions
 from .patch import Build, Patch, PatchFile
 
 EXTENSIONS = (".msu", ".cab", ".exe")
@@ -205,7 +205,7 @@ def _test_signed(where: str, value: t.Any, file: PatchFile | None) -> bool | Non
 
 
 def _windows(where: str, value: t.Any) -> tuple[str, ...]:
-    accepted = [*VERSIONS.values(), "23H2"]
+    accepted = windows_versions.NAMES
     versions = [str(item) for item in (value if isinstance(value, list) else [value]) if item]
     for version in versions:
         if version not in accepted:

@@ -11,11 +11,12 @@ import typing as t
 
 from ..remote.node import FOLDER
 from ..windows import windows_info as node_header
+from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.registry_calls import make_key, remove_value, set_value
 from ..wire.messages import Call, CallResult, Json, Observation
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
 
-CACHE = "C:\\Windows\\winkube\\patches"
+CACHE = f"{TRUSTED_FOLDER}\\patches"
 """Folder of the downloaded files. Only administrators can create folders in C:\\Windows, so no other account can
 replace a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"

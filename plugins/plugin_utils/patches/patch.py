@@ -9,7 +9,8 @@ import fnmatch
 import re
 import typing as t
 
-from ..windows.windows_info import VERSIONS, WindowsInfo
+from ..windows import windows_versions
+from ..windows.windows_info import WindowsInfo
 
 Status = t.Literal[
     "installed",
@@ -200,7 +201,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 def _for_others(build: int) -> str:
     """Return how to mark a list entry as meant for some nodes only."""
-    version = VERSIONS.get(build)
+    version = windows_versions.SUPPORTED.get(build)
     return f'; windows: ["{version}"] in its entry lets other nodes skip it' if version else ""
 
 

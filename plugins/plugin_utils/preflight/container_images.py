@@ -16,6 +16,7 @@ from ..image_stores.store import is_whole
 from ..node_config import registries
 from ..resources.load import load
 from ..values.errors import ResourceError
+from ..windows.node_paths import CONTAINERD_REGISTRIES
 from .variables import Problem
 
 _LISTS = ("image_cache_base_images", "image_cache_container_tags", "image_cache_images")
@@ -127,7 +128,7 @@ def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
                 # Another check refuses mirrors, with a remedy.
                 registries.docker_files([dataclasses.replace(one, mirrors=()) for one in found])
             else:
-                registries.containerd_files(found, listing.CERTS_D)
+                registries.containerd_files(found, CONTAINERD_REGISTRIES)
         except registries.RegistryError as error:
             text = str(error)
             where, dummy, why = text.partition(": ")

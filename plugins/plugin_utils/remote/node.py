@@ -14,6 +14,7 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 
 from ..values.printable import printable
+from ..windows.node_paths import PROGRAM_DATA
 from ..wire.asked_answers import only_asked
 from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
 from ..wire.typed_values import BadAnswer
@@ -23,7 +24,7 @@ from .missing_answers import blocked, failure
 from .reboot import NotRebooted, Reboot
 from .timeouts import Timeouts
 
-FOLDER = "C:\\ProgramData\\winkube\\batches"
+FOLDER = f"{PROGRAM_DATA}\\batches"
 """Folder of results by key; the files of Ansible's async wrapper are below and are removed with the key."""
 
 _REFUSED = re.compile(

@@ -22,13 +22,14 @@ from ..engine.resource import Change
 from ..image_stores.containerd import PINNED
 from ..image_stores.store import StoredImage, is_whole
 from ..values.errors import ResourceError
-from ..windows.path_calls import OWN, remove_path
+from ..windows.node_paths import TRUSTED_FOLDER
+from ..windows.path_calls import remove_path
 from ..windows.registry_calls import make_key, remove_value, set_value
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 from .container_image import InStore
 
-FOLDER = f"{OWN}\\builds"
+FOLDER = f"{TRUSTED_FOLDER}\\builds"
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = "winkube.node.built-from"
 PUSHED = "HKLM:\\SOFTWARE\\winkube\\pushed"

@@ -14,7 +14,8 @@ import typing as t
 from ..engine.changes import objects, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
-from ..windows.path_calls import OWN
+from ..windows import sddl
+from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
@@ -91,8 +92,8 @@ class CertificateImport(Resource):
         Import-Certificate reads only the first certificate of a PEM file:
         https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
         """
-        path = f"{OWN}\\certificates\\{mark}.pem"
-        write: dict[str, Json] = {"path": path, "content": self._blocks[mark], "sddl": "D:P(A;;FA;;;SY)(A;;FA;;;BA)"}
+        path = f"{TRUSTED_FOLDER}\\certificates\\{mark}.pem"
+        write: dict[str, Json] = {"path": path, "content": self._blocks[mark], "sddl": sddl.ADMINISTRATORS_ONLY_FILE}
         take: dict[str, Json] = {"FilePath": path, "CertStoreLocation": f"Cert:\\LocalMachine\\{self.store}"}
         gone: dict[str, Json] = {"LiteralPath": path, "Force": True}
         yield Call(id=f"write-{label}", command="@write-file", parameters=write, select=())

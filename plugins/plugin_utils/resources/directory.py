@@ -10,9 +10,9 @@ import typing as t
 from ..engine.changes import create, objects, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
-from ..windows import sddl, untrusted_files
+from ..windows import node_paths, sddl, untrusted_files
 from ..windows.path_calls import ancestors, make_closed, make_directory, remove_path, set_acl
-from ..windows.sddl import CLOSED, READABLE, SHARED
+from ..windows.sddl import ADMINISTRATORS_ONLY, READABLE, SHARED
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
@@ -152,7 +152,7 @@ class Directory(Resource):
         if self._owned:
             # The module creates its own folder when it starts a batch. The next run moves aside what other users have
             # put there in the meantime.
-            own = self.path.casefold() == MODULE_FOLDER
+            own = self.path.casefold() == node_paths.PROGRAM_DATA.casefold()
             return (make_closed(self.name, acl, existing="set" if own else "empty"),)
         return make_directory(self.name), set_acl(self.name, acl)
 
@@ -188,8 +188,6 @@ class Directory(Resource):
         return None
 
 
-MODULE_FOLDER = "c:\\programdata\\winkube"
-"""The folder in which invoke_calls.ps1 stores the results of batches."""
 _OF_WINDOWS = ("c:\\windows", "c:\\program files", "c:\\program files (x86)", "c:\\programdata", "c:\\users")
 
 
@@ -212,7 +210,7 @@ def closed(
         only_below: restrict only folders below this one; others may be shared, so they are only created.
         properties: further properties.
     """
-    guard = {"acl": CLOSED if users == "none" else READABLE, "guard_parents": True, "move_aside": content}
+    guard = {"acl": ADMINISTRATORS_ONLY if users == "none" else READABLE, "guard_parents": True, "move_aside": content}
     resources: list[dict[str, t.Any]] = []
     for folder in dict.fromkeys(folders):
         low = folder.replace("/", "\\").rstrip("\\").casefold()

@@ -15,11 +15,11 @@ from ..engine.resource import Resource
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs, shown
 from ..values.url_credentials import HIDDEN
+from ..windows import windows_versions
 from . import TYPES
 
 _TRUE = frozenset({"yes", "y", "on", "true", "t", "1"})
 _FALSE = frozenset({"no", "n", "off", "false", "f", "0"})
-_WINDOWS = ("2019", "2022", "23H2", "2025")
 
 
 def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
@@ -107,8 +107,8 @@ def _without_value(problem: ResourceError) -> str:
 
 def _check_windows(versions: tuple[str, ...], where: str) -> None:
     for version in versions:
-        if version not in _WINDOWS:
-            raise ResourceError(f"{where}.windows", _short(version), f"one of {', '.join(_WINDOWS)}")
+        if version not in windows_versions.NAMES:
+            raise ResourceError(f"{where}.windows", _short(version), f"one of {', '.join(windows_versions.NAMES)}")
 
 
 def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str) -> object:

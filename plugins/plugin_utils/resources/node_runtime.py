@@ -11,18 +11,14 @@ import typing as t
 from ..engine.changes import ObservationError, objects, only
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
-from ..windows import command_line
+from ..windows import command_line, node_paths
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
 
-KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
-"""kubeadm creates it when a machine joins, and `kubeadm reset` removes it."""
-_DROPIN = "C:\\etc\\kubernetes\\kubelet.conf.d\\50-windows.conf"
-_CONFIG = "C:\\var\\lib\\kubelet\\config.yaml"
 _SERVICE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
 ENDPOINTS: t.Mapping[str, str] = {
-    "containerd": "npipe:////./pipe/containerd-containerd",
-    "docker": "npipe:////./pipe/cri-dockerd",
+    "containerd": node_paths.CONTAINERD_PIPE,
+    "docker": node_paths.CRI_DOCKERD_PIPE,
 }
 """kubernetes.io: Installing kubeadm, "Path to Windows named pipe"."""
 _FLAG = "container-runtime-endpoint"
@@ -43,8 +39,8 @@ class NodeRuntime(Resource):
     )
 
     def observe(self) -> tuple[Call, ...]:
-        paths: list[Json] = [KUBELET_CONF]
-        settings: list[Json] = [_DROPIN, _CONFIG]
+        paths: list[Json] = [node_paths.KUBELET_CONF]
+        settings: list[Json] = [node_paths.KUBELET_DROPIN, node_paths.KUBELET_CONFIG]
         return (
             Call(
                 id="joined",
@@ -99,7 +95,7 @@ class NodeRuntime(Resource):
             if name == _FLAG and equals:
                 return value
         contents = {str(item.get("path")).lower(): str(item.get("content") or "") for item in self._files(seen)}
-        for path in (_DROPIN, _CONFIG):
+        for path in (node_paths.KUBELET_DROPIN, node_paths.KUBELET_CONFIG):
             found = _SETTING.search(contents.get(path.lower(), ""))
             if found:
                 return found[1]

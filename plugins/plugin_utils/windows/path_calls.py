@@ -8,10 +8,6 @@ import typing as t
 
 from ..wire.messages import Call, Json
 
-OWN = "C:\\Windows\\winkube"
-"""Folder of files that later calls use, in which only administrators can create or change files. All users may create
-folders in ProgramData, and so could replace a file there after it was verified."""
-
 
 def remove_path(path: str, call_id: str = "remove") -> Call:
     """Return the call that removes a file, a folder with its content, or a registry key with its subkeys."""

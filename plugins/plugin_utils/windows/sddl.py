@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 
-CLOSED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""Full access for SYSTEM and Administrators only."""
-READABLE = f"{CLOSED}(A;OICI;0x1200a9;;;BU)"
+ADMINISTRATORS_ONLY = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+"""A folder: full access for SYSTEM, which runs the services, and Administrators only."""
+ADMINISTRATORS_ONLY_FILE = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"
+"""The same for a file."""
+READABLE = f"{ADMINISTRATORS_ONLY}(A;OICI;0x1200a9;;;BU)"
 r"""All users may read and run the content, like on Azure's nodes in C:\k (Azure/aks-engine#4633)."""
-SHARED = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
+SHARED = f"{ADMINISTRATORS_ONLY}(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
 r"""What new folders inherit from C:\ on Windows Server (moby/buildkit#4731): all users may read, and create their own
 files. With Administrators as the owner, other users cannot rename or delete the content."""
 

@@ -8,14 +8,9 @@ import dataclasses
 import typing as t
 
 from ..wire.messages import Call, CallResult, Json
+from . import windows_versions
 
 CALL_ID = "node.header"
-
-VERSIONS: t.Mapping[int, str] = {17763: "2019", 20348: "2022", 26100: "2025"}
-"""Supported builds (learn.microsoft.com/windows-server/get-started/windows-server-release-info)."""
-
-_BUILDS: t.Mapping[int, str] = {**VERSIONS, 25398: "23H2"}
-"""Builds that the property `windows` accepts; an unsupported Windows is treated as one of these."""
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
 _NAMES = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ComputerName"
@@ -57,22 +52,30 @@ class WindowsInfo:
     @property
     def version(self) -> str | None:
         """2019, 2022 or 2025; None for any other Windows (build 26100 is also that of Windows 11 24H2)."""
-        return VERSIONS.get(self.build) if self.installation.lower().startswith("server") else None
+        return windows_versions.SUPPORTED.get(self.build) if self.installation.lower().startswith("server") else None
 
     @property
     def unsupported(self) -> str:
         """Why the collection does not support this Windows, as one clause; empty if it does."""
         if self.version is not None:
             return ""
-        known = ", ".join(f"build {build} (Windows Server {name})" for build, name in VERSIONS.items())
+        supported = windows_versions.SUPPORTED.items()
+        known = ", ".join(f"build {build} (Windows Server {name})" for build, name in supported)
         found = f"{self.product} (build {self.build}, {self.installation or 'unknown installation type'})"
         return f"{found} is not supported; accepted are {known}, or any with allow_unsupported_windows: true"
 
     @property
+    def unlisted(self) -> str:
+        """A warning if the collection supports this Windows but Kubernetes' documentation does not list it."""
+        listed = [version.name for version in windows_versions.VERSIONS if version.listed_by_kubernetes]
+        if self.version is None or self.version in listed:
+            return ""
+        return f"Windows Server {self.version} works, but Kubernetes lists only {' and '.join(listed)} as supported"
+
+    @property
     def nearest_version(self) -> str:
-        """The supported version to treat it as: the newest that is not newer than this one."""
-        older = [build for build in _BUILDS if build <= self.build]
-        return _BUILDS[max(older)] if older else VERSIONS[min(VERSIONS)]
+        """The known version to treat it as: the newest that is not newer than this one."""
+        return windows_versions.nearest(self.build).name
 
 
 def call() -> Call:

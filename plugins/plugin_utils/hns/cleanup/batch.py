@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...windows.node_paths import CONTAINERD_PIPE
 from ...wire.messages import Call, Input, Json
 from ..facts import journal as hns_journal
 from ..facts import services
@@ -19,7 +20,7 @@ from ..facts import uplink as hns_uplink
 from ..facts.cni import AZURE_PROGRAMS
 from ..facts.journal import Journal
 from ..facts.objects import EXTERNAL, LISTINGS
-from ..facts.runtime import CRI_ENDPOINT, Owner, Programs
+from ..facts.runtime import Owner, Programs
 from .plan import CleanupPlan
 
 _REMOVE = {
@@ -106,7 +107,7 @@ def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[
     pods = [one.id for one in containers if one.kind == "pod"]
     docker = [one.id for one in containers if one.runtime == "docker"]
     for start in range(0, len(pods), _PER_CALL):
-        cri = ("--runtime-endpoint", CRI_ENDPOINT, "--timeout", f"{_STOP_SECONDS:.0f}s")
+        cri = ("--runtime-endpoint", CONTAINERD_PIPE, "--timeout", f"{_STOP_SECONDS:.0f}s")
         call(programs.crictl, *cri, "rmp", "--force", *pods[start : start + _PER_CALL])
     for start in range(0, len(docker), _PER_CALL):
         call(programs.docker, "rm", "--force", *docker[start : start + _PER_CALL])

@@ -12,11 +12,12 @@ import dataclasses
 import json
 import typing as t
 
+from ...windows.node_paths import PROGRAM_DATA
+from ...windows.sddl import ADMINISTRATORS_ONLY_FILE
 from ...wire.messages import Call
 from .uplink import Uplink
 
-JOURNAL = "C:\\ProgramData\\winkube\\hns\\cleanup.json"
-_SDDL = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
+JOURNAL = f"{PROGRAM_DATA}\\hns\\cleanup.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class Journal:
         return Call(
             id="journal",
             command="@write-file",
-            parameters={"path": JOURNAL, "content": json.dumps(document), "sddl": _SDDL},
+            parameters={"path": JOURNAL, "content": json.dumps(document), "sddl": ADMINISTRATORS_ONLY_FILE},
         )
 
 

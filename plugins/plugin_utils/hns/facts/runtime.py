@@ -16,9 +16,9 @@ import re
 import typing as t
 
 from ...image_stores.containerd import SIZES
+from ...windows.node_paths import CONTAINERD_PIPE
 from ...wire.messages import Call, CallResult
 
-CRI_ENDPOINT = "npipe:////./pipe/containerd-containerd"
 _IDS = re.compile(r"^[0-9a-f]{12,64}$", re.MULTILINE)
 _NAMES = re.compile(r"^\S+$", re.MULTILINE)
 """Pattern of ids that the kubelet did not create; other tools choose their own ids."""
@@ -91,7 +91,7 @@ class Runtime:
 
 def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
     """Return one listing of each kind; a missing runtime results in an error."""
-    cri = ("--runtime-endpoint", CRI_ENDPOINT)
+    cri = ("--runtime-endpoint", CONTAINERD_PIPE)
     asked = {
         "pods": (programs.crictl, (*cri, "pods", "--output", "json")),
         "containers": (programs.crictl, (*cri, "ps", "--all", "--quiet", "--no-trunc")),

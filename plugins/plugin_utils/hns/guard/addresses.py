@@ -14,13 +14,14 @@ import dataclasses
 import json
 import typing as t
 
+from ...windows.node_paths import PROGRAM_DATA
+from ...windows.sddl import ADMINISTRATORS_ONLY_FILE
 from ...wire.messages import Call, CallResult, Json
 from ..facts import uplink as adapters
 from ..facts.uplink import Uplink
 
-NOTE = "C:\\ProgramData\\winkube\\hns\\uplink.json"
+NOTE = f"{PROGRAM_DATA}\\hns\\uplink.json"
 """File with the adapters' settings, for an administrator at the console."""
-_SDDL = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 _BETWEEN = 3.0
 """Seconds between two checks for the switch."""
 _TURNS = ("first", "second")
@@ -41,7 +42,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
     note = Call(
         id="note",
         command="@write-file",
-        parameters={"path": NOTE, "content": content, "sddl": _SDDL},
+        parameters={"path": NOTE, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE},
         long=True,
     )
     mine = Call(

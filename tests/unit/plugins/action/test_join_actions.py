@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.action import (
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Observation
 
 SERVICE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
@@ -26,10 +27,10 @@ SERVICE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
 def joined(node: Node, server: str) -> None:
     """Make the machine a node of the cluster at this server."""
     node.machine.files.make_directory("C:\\etc\\kubernetes")
-    node.machine.files.write_text(join_info.join_state.KUBELET_CONF, f"clusters:\n- cluster:\n    server: {server}\n")
+    node.machine.files.write_text(node_paths.KUBELET_CONF, f"clusters:\n- cluster:\n    server: {server}\n")
     node.machine.registry.set(SERVICE, "ImagePath", "C:\\k\\nssm.exe")
     node.machine.files.make_directory("C:\\ProgramData\\winkube")
-    node.machine.files.write_text(join_info.join_state.CNI_NOTE, json.dumps({"plugin": "flannel"}))
+    node.machine.files.write_text(node_paths.NETWORK_RECORD, json.dumps({"plugin": "flannel"}))
 
 
 def joins(node: Node, *, check_mode: bool = False, **options: t.Any) -> dict[str, t.Any]:

@@ -19,6 +19,7 @@ from ansible_collections.winkube.node.plugins.action import sysprep as action
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -31,7 +32,7 @@ OPTIONS = {
     "clean_paths": [],
     "cloudbase_init": False,
     "registry_credentials": "keep",
-    "registry_config_dir": sysprep.CERTS_D,
+    "registry_config_dir": node_paths.CONTAINERD_REGISTRIES,
     "proxy_credentials": "keep",
     "docker_configuration_file": image_proxies.DOCKER_CONFIGURATION,
     "reset_winrm": True,

@@ -23,9 +23,10 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import (
     FetchSource,
     retry_after,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.images import BUILDS, Descriptor
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.images import Descriptor
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError, path_problem
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.routes import bypasses, is_inside
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import windows_versions
 
 REFERENCE = "registry.k8s.io/pause:3.10.2"
 WILD = st.recursive(
@@ -64,10 +65,10 @@ def test_whatever_a_registry_answers_is_an_image_or_one_message(data: bytes) -> 
     fetcher = t.cast("Fetcher", Answers(data))
     registry = bundle_registry.RegistryClient(fetcher, [bundle_registry.RegistryEndpoint(url="http://h")])
     try:
-        found = registry.image(REFERENCE, list(BUILDS))
+        found = registry.image(REFERENCE, list(windows_versions.NAMES))
     except BundleError:
         return
-    assert set(found.manifests) == set(BUILDS)
+    assert set(found.manifests) == set(windows_versions.NAMES)
 
 
 def test_another_manifest_than_the_list_names_is_refused() -> None:

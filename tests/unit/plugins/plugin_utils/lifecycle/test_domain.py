@@ -12,7 +12,6 @@ import yaml
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations, verification
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import no_proxy
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import (
-    CONFIGURATION,
     Join,
     had_joined,
     join_calls,
@@ -21,7 +20,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm i
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
-from ansible_collections.winkube.node.plugins.plugin_utils.windows import registry_fixes
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, registry_fixes
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Observation
 
 JOIN = Join(
@@ -71,7 +70,7 @@ def test_the_token_is_on_no_command_line_and_its_file_goes_whatever_happens() ->
     carrying = [call for call in calls.values() if JOIN.token in str(call.parameters)]
     assert [call.secret for call in carrying] == [True]
     assert calls["remove-configuration"].always
-    assert calls["remove-configuration"].parameters["LiteralPath"] == CONFIGURATION
+    assert calls["remove-configuration"].parameters["LiteralPath"] == node_paths.JOIN_CONFIGURATION
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import upli
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, join_state, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_state import JoinState
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.node_names import NameClaim, problems
-from ansible_collections.winkube.node.plugins.plugin_utils.windows import windows_info
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, windows_info
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult, Observation
 
 LISTENERS = [sysprep.WinRmListener("*", "AB12"), sysprep.WinRmListener("IP:10.0.0.5", "")]
@@ -30,7 +30,7 @@ def test_every_call_of_an_image() -> None:
     removal = image_proxies.findings(proxies({"HTTP_PROXY": SECRET}))[0].removal
     found = {
         "look": sysprep.look_calls(),
-        "registries": sysprep.registry_calls(sysprep.CERTS_D),
+        "registries": sysprep.registry_calls(node_paths.CONTAINERD_REGISTRIES),
         "contents": (sysprep.content_call(["C:\\a", "C:\\b"]),),
         "sysprep": sysprep.sysprep_calls(["C:\\Windows\\Temp\\*"], None, 1800.0),
         "sysprep with everything": sysprep.sysprep_calls(

@@ -10,10 +10,10 @@ import pytest
 from unit.scripted_machine import ScriptedMachine
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, sddl
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
 from simulator.machine.objects import ProgramResult
 
-KUBELET_CONF = "C:\\etc\\kubernetes\\kubelet.conf"
 SECRET = "token: abcdef.0123456789abcdef\n"
 
 
@@ -26,9 +26,9 @@ class Joining(ScriptedMachine):
         super().__init__({"kubeadm.exe": self._kubeadm})
 
     def _kubeadm(self, call: dict[str, t.Any]) -> ProgramResult:
-        assert call["arguments"] == ["join", "--config", kubeadm.CONFIGURATION]
+        assert call["arguments"] == ["join", "--config", node_paths.JOIN_CONFIGURATION]
         files = self.node.files
-        self.found.append((files.read_text(kubeadm.CONFIGURATION), files.sddl(kubeadm.CONFIGURATION)))
+        self.found.append((files.read_text(node_paths.JOIN_CONFIGURATION), files.sddl(node_paths.JOIN_CONFIGURATION)))
         return ProgramResult(self.exit_code, "", "no\n" if self.exit_code else "")
 
     def join(self) -> Observation:
@@ -38,21 +38,23 @@ class Joining(ScriptedMachine):
 
 def test_a_machine_that_has_joined_is_not_joined_again() -> None:
     machine = Joining()
-    machine.node.files.make_directory(KUBELET_CONF.rpartition("\\")[0])
-    machine.node.files.write_text(KUBELET_CONF, "a kubeconfig")
+    machine.node.files.make_directory(node_paths.KUBELET_CONF.rpartition("\\")[0])
+    machine.node.files.write_text(node_paths.KUBELET_CONF, "a kubeconfig")
     seen = machine.join()
     assert kubeadm.had_joined(seen)
     assert machine.found == []
-    assert machine.node.files.read_text(KUBELET_CONF) == "a kubeconfig"
+    assert machine.node.files.read_text(node_paths.KUBELET_CONF) == "a kubeconfig"
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
 def test_nobody_but_system_and_administrators_can_read_the_token(exit_code: int) -> None:
     machine = Joining(exit_code)
     seen = machine.join()
-    ((content, sddl),) = machine.found
+    ((content, found),) = machine.found
     assert content == SECRET
-    assert sddl == kubeadm.PRIVATE == "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
+    # In the notation of Windows, and as it was written.
+    assert found == "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
+    assert sddl.same(sddl.ADMINISTRATORS_ONLY_FILE, found)
     # And it does not stay.
-    assert not machine.node.files.exists(kubeadm.CONFIGURATION)
+    assert not machine.node.files.exists(node_paths.JOIN_CONFIGURATION)
     assert bool(kubeadm.join_problem(seen)) is bool(exit_code)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.sddl import ADMINISTRATORS_ONLY_FILE
 
 CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 FOLDER = "C:\\certs.d"
@@ -69,7 +70,7 @@ def test_the_files_lie_where_containerd_on_windows_looks_and_secrets_are_kept() 
     assert certificate["name"].startswith("C:\\certs.d\\registry.example_5000_\\ca-")
     assert certificate["content"] == CA
     assert toml["name"] == "C:\\certs.d\\registry.example_5000_\\hosts.toml"
-    assert (toml["acl"], toml["no_log"]) == (registries.PRIVATE, True)
+    assert (toml["acl"], toml["no_log"]) == (ADMINISTRATORS_ONLY_FILE, True)
     assert len(load([certificate, toml])) == 2
     (public,) = registries.containerd_files(registries.read({"docker.io": {"mirrors": ["http://m:5000"]}}), FOLDER)
     assert public == {
@@ -90,7 +91,7 @@ def test_docker_has_files_and_settings_of_its_own() -> None:
     ca, config = registries.docker_files(found, "C:\\d")
     assert (ca["name"], ca["content"]) == ("C:\\ProgramData\\docker\\certs.d\\registry.example5000\\ca.crt", CA)
     assert config["name"] == "C:\\d\\config.json"
-    assert (config["acl"], config["no_log"]) == (registries.PRIVATE, True)
+    assert (config["acl"], config["no_log"]) == (ADMINISTRATORS_ONLY_FILE, True)
     assert json.loads(config["content"])["auths"] == {
         "https://index.docker.io/v1/": {"auth": base64.b64encode(b"hub:p").decode()},
         "registry.example:5000": {"auth": base64.b64encode(b"u:p").decode()},

@@ -88,7 +88,7 @@ REFUSED: dict[str, tuple[t.Any, str]] = {
     "companions as text": ({**FILE, "requires": "kb5043080.msu"}, "a list"),
     "arguments of a msu": ({**FILE, "arguments": ["/x"]}, "only an .exe"),
     "maybe": ({**FILE, "test_signed": "maybe"}, "true or false"),
-    "another Windows": ({"kb": 5046616, "windows": ["2016"]}, "2019, 2022, 2025"),
+    "another Windows": ({"kb": 5046616, "windows": ["2016"]}, "2019, 2022, 23H2, 2025"),
 }
 
 

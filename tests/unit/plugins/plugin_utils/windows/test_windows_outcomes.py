@@ -48,7 +48,7 @@ def outcome(function: Callable[..., object], *arguments: Any) -> object:
 
 
 def test_every_call() -> None:
-    closed, item = sddl.CLOSED, UntrustedItem(path="C:\\k\\a\\b", who=("S-1-1-0",))
+    closed, item = sddl.ADMINISTRATORS_ONLY, UntrustedItem(path="C:\\k\\a\\b", who=("S-1-1-0",))
     found = {
         "remove": [path_calls.remove_path("C:\\a")],
         "discard": [path_calls.discard("C:\\a", "d"), path_calls.discard("C:\\a", "d", ("x",))],
@@ -188,7 +188,7 @@ def test_two_values_of_one_name_have_names_of_their_own(monkeypatch: pytest.Monk
 
 
 DESCRIPTORS = {
-    "closed": sddl.CLOSED,
+    "closed": sddl.ADMINISTRATORS_ONLY,
     "readable": sddl.READABLE,
     "shared": sddl.SHARED,
     "inherited only": "O:S-1-5-21-1-2-3-1001G:DUD:AI(A;ID;FA;;;SY)(A;OICIID;0x1301bf;;;AU)",

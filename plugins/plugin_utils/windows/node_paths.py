@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""Paths and named pipes on a node that several packages use.
+
+kubeadm and the kubelet use the paths of Linux on the system drive: `/etc/kubernetes` is `C:\etc\kubernetes`.
+Sources: kubernetes/kubernetes cmd/kubeadm/app/constants; kubernetes.io: Installing kubeadm ("Path to Windows named
+pipe").
+"""
+
+from __future__ import annotations
+
+# The collection's own.
+PROGRAM_DATA = "C:\\ProgramData\\winkube"
+"""Folder of the collection's state: batches, the artifact cache, records of earlier runs."""
+TRUSTED_FOLDER = "C:\\Windows\\winkube"
+"""Folder of files that later calls use, in which only administrators can create or change files. All users may create
+folders in ProgramData, and so could replace a file there after it was verified."""
+JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
+"""kubeadm's configuration with the token; the batch that runs kubeadm always removes it."""
+NETWORK_RECORD = f"{PROGRAM_DATA}\\cni.json"
+"""The node's record of its network. If it differs from the new record, the former network must be removed."""
+
+# kubeadm's and the kubelet's.
+KUBERNETES = "C:\\etc\\kubernetes"
+KUBELET_CONF = f"{KUBERNETES}\\kubelet.conf"
+"""kubeadm creates it when a machine joins, and `kubeadm reset` removes it."""
+BOOTSTRAP_KUBELET_CONF = f"{KUBERNETES}\\bootstrap-kubelet.conf"
+"""The kubelet's kubeconfig with the bootstrap token, until the kubelet has a certificate."""
+KUBELET_DROPIN = f"{KUBERNETES}\\kubelet.conf.d\\50-windows.conf"
+"""The role kubernetes_node's part of the kubelet's configuration."""
+KUBELET = "C:\\var\\lib\\kubelet"
+KUBELET_CONFIG = f"{KUBELET}\\config.yaml"
+KUBELET_PKI = f"{KUBELET}\\pki"
+CNI_STATE = "C:\\var\\lib\\cni"
+HOST_LOCAL_ADDRESSES = f"{CNI_STATE}\\networks"
+"""Where the CNI plugin host-local records the addresses that it gave to pods, a folder for each network."""
+
+# containerd's and Docker's.
+CONTAINERD_REGISTRIES = "C:\\Program Files\\containerd\\certs.d"
+"""Default folder of containerd's registry settings, a folder for each registry."""
+CONTAINERD_PIPE = "npipe:////./pipe/containerd-containerd"
+CRI_DOCKERD_PIPE = "npipe:////./pipe/cri-dockerd"
+DOCKER_PIPE = "npipe:////./pipe/docker_engine"
