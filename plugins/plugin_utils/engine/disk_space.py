@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..values.text_table import text_table
 from ..wire.interleave import woven
 from ..wire.messages import Call, CallResult
 from .planned import Planned
@@ -153,8 +154,7 @@ def refusal(
         rows = [(need.title, "unknown" if need.size is None else amount(need.size)) for need in here]
         rows += [("needed", amount(total)), ("kept in reserve", amount(reserve)), ("free", amount(there))]
         rows += [("missing", amount(total + reserve - there))]
-        wide, right = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
-        lines = [f"  {title:<{wide}}  {size:>{right}}" for title, size in rows]
+        lines = [f"  {line}" for line in text_table(rows, right={1})]
         tables.append("\n".join([what.format(name), *lines]))
     return "\n".join(tables) or None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ..downloads import curl
+from ..values.text_table import text_table
 from .outcome import PatchRecord, conclude
 from .patch import WELL, NodePatches, PatchState, show_build
 from .run import PatchRun
@@ -88,9 +89,7 @@ def _entry(record: PatchRecord, verdict: PatchState) -> dict[str, t.Any]:
 
 def table(entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
     """Return the patches as lines of text: name, status, reason."""
-    width = max((len(str(entry["name"])) for entry in entries), default=0)
-    kinds = max((len(str(entry["status"])) for entry in entries), default=0)
-    return "\n".join(f"{entry['name']:<{width}}  {entry['status']:<{kinds}}  {entry['message']}" for entry in entries)
+    return "\n".join(text_table([(str(entry["name"]), entry["status"], entry["message"]) for entry in entries]))
 
 
 def _changes(run: PatchRun, verdicts: t.Sequence[PatchState], *, check_mode: bool) -> list[dict[str, t.Any]]:

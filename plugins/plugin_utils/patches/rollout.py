@@ -7,12 +7,14 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ..values.text_table import text_table
+
 STATUSES = ("patched", "to_patch", "up_to_date", "failed", "not_started")
 _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
 _NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
 """Patch statuses for which patch_install fails."""
-_LONGEST = 60
-"""Maximum width of a cell, in characters; the last column has none."""
+_WIDEST = (60,) * (len(_HEADER) - 1)
+"""Maximum width of each column but the last, in characters."""
 
 
 def node_entry(
@@ -75,12 +77,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> lis
         width: maximum line width; the last column, the message, is shortened.
     """
     rows = [_HEADER, *(_row(host, entry) for host, entry in nodes.items())]
-    widths = [min(max(len(row[column]) for row in rows), _LONGEST) for column in range(len(_HEADER) - 1)]
-    lines = []
-    for row in rows:
-        cells = [cell[:size].ljust(size) for cell, size in zip(row, widths, strict=False)]
-        lines.append("  ".join([*cells, row[-1]]).rstrip()[:width])
-    return lines
+    return text_table(rows, width=width, widest=_WIDEST)
 
 
 def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:

@@ -7,15 +7,13 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .shorten import shorten
+from ..values.text_table import shorten, text_table
 
 _ALIKE = 3
 """From this number on, similar differences share a row."""
 _LAST = re.compile(r"[\\/ ][^\\/ ]+$")
 """The part after the last separator of a resource's name: a file in a folder, a value of a registry key."""
 _WIDEST = 70
-_LEAST = 60
-"""Minimum width of the last column in characters."""
 NOT_JOINED = "What a node gets from its cluster was not compared: set kubeconfig, or KUBECONFIG in the environment."
 NORMAL = "Differences are normal before site.yml has run. Exit status 2: something differs or could not be compared."
 
@@ -39,12 +37,8 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, joi
     # Names that differ only in the middle are shown in full.
     short = [text if short.count(text) == full.count(whole) else whole for text, whole in zip(short, full, strict=True)]
     rows = [(*row[:2], text, *row[3:]) for row, text in zip(rows, short, strict=True)]
-    widths = [min(max(len(row[column]) for row in rows), _WIDEST) for column in range(len(rows[0]) - 1)]
-    lines = []
-    for row in rows:
-        line = "".join(cell.ljust(size) + "  " for cell, size in zip(row, widths, strict=False))
-        lines.append((line + shorten(row[-1], max(width - len(line), _LEAST))).rstrip())
-    return [*lines, *_footer(nodes, join_compared)]
+    widest = (_WIDEST,) * (len(rows[0]) - 1)
+    return [*text_table(rows, width=width, widest=widest, overflow=True), *_footer(nodes, join_compared)]
 
 
 def _footer(nodes: t.Mapping[str, t.Mapping[str, t.Any]], join_compared: bool) -> list[str]:

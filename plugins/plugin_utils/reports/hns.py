@@ -8,16 +8,13 @@ import re
 import typing as t
 
 from ..hns.facts.node_facts import NO_HNS
-from .shorten import shorten
+from ..values.text_table import text_table
 
 HEAD = ("NODE", "KIND", "NAME", "ADDRESS", "NETWORK", "STATE", "OWNER OR DETAIL")
 _WIDEST = (24, 11, 36, 26, 16, 12)
 """Maximum width of a column; the last one is limited by the table's width."""
 _KINDS = {"endpoints": "endpoints", "policy_lists": "policy lists", "namespaces": "namespaces"}
 _ORDER = {"stale": 0, "stopped": 1, "unknown": 2, "in use": 3, "host": 4, "remote": 5}
-
-_LEAST = 60
-"""Minimum width of the last column in characters, so that a reason fits."""
 _UNNAMED = re.compile(r"containerd has namespaces that were not asked for: ")
 
 Row = tuple[str, str, str, str, str, str, str]
@@ -137,15 +134,7 @@ def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
         found: the rows of all hosts.
         width: maximum line width; the last column is shortened to no less than 60 characters.
     """
-    lines = [HEAD, *found]
-    widths = [min(max(len(row[column]) for row in lines), widest) for column, widest in enumerate(_WIDEST)]
-    cut = []
-    for row in lines:
-        cells = [cell if len(cell) <= size else cell[: size - 1] + "~" for cell, size in zip(row, widths, strict=False)]
-        padded = [cell.ljust(size) for cell, size in zip(cells, widths, strict=False)]
-        line = "  ".join(padded) + "  "
-        cut.append((line + shorten(row[6], max(width - len(line), _LEAST))).rstrip())
-    return cut
+    return text_table([HEAD, *found], width=width, widest=_WIDEST)
 
 
 _NAMES = 8

@@ -4,10 +4,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ansible_collections.winkube.node.plugins.plugin_utils.reports import problems
-from ansible_collections.winkube.node.plugins.plugin_utils.reports.shorten import shorten
 
 
 def test_a_problem_that_hosts_share_is_one_line() -> None:
@@ -25,15 +22,3 @@ def test_the_summary_counts_each_problem_once() -> None:
     assert text == "no node was touched, because of a problem in the variables of a, b; it is listed above"
     found["c"] = ["y"]
     assert "2 problems in the variables of all 3 hosts; they are listed above" in problems.summary(found)
-
-
-@pytest.mark.parametrize("width", [2, 3, 10, 99])
-def test_a_text_is_shortened_in_its_middle(width: int) -> None:
-    text = "".join(chr(97 + number % 26) for number in range(100))
-    short = shorten(text, width)
-    assert len(short) == width
-    head, _, tail = short.partition("…")
-    assert text.startswith(head)
-    assert text.endswith(tail)
-    assert len(tail) >= len(head)
-    assert shorten(text, 100) == text

@@ -7,7 +7,6 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-import pytest
 from unit import outcomes
 
 from ansible_collections.winkube.node.plugins.plugin_utils.reports import (
@@ -17,7 +16,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.reports import (
     hns,
     problems,
     run,
-    shorten,
 )
 
 
@@ -91,16 +89,6 @@ def test_the_table_of_hns_cuts_what_is_too_wide() -> None:
         "a failure": hns.rows("h", None, message="Task failed: Action failed: h: look:\n  no route"),
     }
     outcomes.check("reports/hns", found)
-
-
-@pytest.mark.parametrize(
-    ("width", "text"),
-    [(2, "…j"), (3, "…ij"), (4, "a…ij"), (5, "a…hij"), (9, "ab…efghij"), (10, "abcdefghij"), (11, "abcdefghij")],
-)
-def test_a_text_is_shortened_in_its_middle(width: int, text: str) -> None:
-    found = shorten.shorten("abcdefghij", width)
-    assert found == text
-    assert len(found) == min(width, 10)
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
