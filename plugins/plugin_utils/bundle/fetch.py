@@ -10,7 +10,6 @@ from __future__ import annotations
 import collections.abc as c
 import contextlib
 import dataclasses
-import email.utils
 import hashlib
 import os
 import pathlib
@@ -26,6 +25,7 @@ from .routes import bypasses, is_inside, origin
 
 try:
     import requests
+    import urllib3
 except ImportError as error:
     _MISSING: ImportError | None = error
 else:
@@ -37,8 +37,11 @@ _TIMEOUT = (30.0, 60.0)
 _REDIRECTS = 10
 _TELL = 10.0
 """Seconds between two progress lines of a download."""
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
+_BACKOFF = 1.0
+"""The pauses between attempts: none, then 2, 4, 8 … times this many seconds (urllib3.util.Retry)."""
 _LONGEST_PAUSE = 120.0
+"""Longest pause in seconds, also for servers that ask for a longer one."""
 _SMALL = 4 * 1024 * 1024
 """Maximum size of a document that is read into memory (checksum file, manifest, token), in bytes."""
 _PAGE = re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE)
@@ -140,7 +143,7 @@ class Fetcher:
                         raise ContentError(source.url, f"it has more than {limit} bytes")
                 return bytes(found), dict(answer.headers)
 
-        return self._patiently(once)
+        return self._with_retries(once)
 
     def file(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None = None) -> Fetched:
         """Download a file. An unfinished download is resumed if a checksum can verify the result.
@@ -168,7 +171,7 @@ class Fetcher:
     def _whole(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
         tag: list[str] = []
         try:
-            self._patiently(lambda: self._more(source, target, tag))
+            self._with_retries(lambda: self._more(source, target, tag))
             return self._checked(source, target, checksum)
         except OSError as error:
             # A full disk is not an error of the source.
@@ -229,18 +232,25 @@ class Fetcher:
             raise ContentError(source.url, "it is a page of HTML" if size else "it is empty")
         return Fetched(sha256=sums["SHA256"].hexdigest(), size=size)
 
-    def _patiently(self, attempt: t.Callable[[], _T]) -> _T:
-        """Retry after temporary failures."""
-        for number in range(self._attempts):
+    def _with_retries(self, attempt: t.Callable[[], _T]) -> _T:
+        """Retry after temporary failures.
+
+        urllib3 itself would repeat a request, but not resume a download in the middle of its body. So its policy
+        (Retry) is used without its loop.
+        """
+        retries = urllib3.Retry(self._attempts - 1, backoff_factor=_BACKOFF)
+        while True:
             try:
                 return attempt()
             except _RetryableError as problem:
-                if number + 1 == self._attempts:
+                try:
+                    retries = retries.increment("GET", problem.url, error=problem)
+                except urllib3.exceptions.MaxRetryError:
                     raise FetchError(
                         problem.url, f"{problem.why}, in {self._attempts} attempts", problem.status
                     ) from None
-                self._sleep(problem.pause if problem.pause is not None else float(2**number))
-        raise AssertionError  # at least one attempt returns or raises
+                asked = retry_after(problem.retry_after)
+                self._sleep(retries.get_backoff_time() if asked is None else asked)
 
     @contextlib.contextmanager
     def _ask(self, source: FetchSource, headers: t.Mapping[str, str]) -> t.Iterator[requests.Response]:
@@ -336,9 +346,9 @@ class _Authorities:
 class _RetryableError(Exception):
     """A retry may succeed."""
 
-    def __init__(self, url: str, why: str, status: int = 0, pause: float | None = None) -> None:
+    def __init__(self, url: str, why: str, status: int = 0, retry_after: str = "") -> None:
         super().__init__(why)
-        self.url, self.why, self.status, self.pause = url, why, status, pause
+        self.url, self.why, self.status, self.retry_after = url, why, status, retry_after
 
 
 def _refuse(url: str, answer: requests.Response) -> None:
@@ -347,23 +357,17 @@ def _refuse(url: str, answer: requests.Response) -> None:
     if status in (200, 206, 416):
         return
     why = f"HTTP {status} {answer.reason or ''}".strip()
-    if status in _PASSING:
-        raise _RetryableError(url, why, status, retry_after(answer.headers.get("Retry-After")))
+    if status in _RETRYABLE:
+        raise _RetryableError(url, why, status, answer.headers.get("Retry-After", ""))
     raise FetchError(url, why, status, answer.headers.get("WWW-Authenticate", ""))
 
 
-def retry_after(value: str | None, now: float | None = None) -> float | None:
-    """Return the seconds that a server asks to wait (RFC 9110, 10.2.3), up to a limit."""
-    if value is None:
+def retry_after(value: str) -> float | None:
+    """Return the seconds that a server asks to wait (RFC 9110, 10.2.3), up to a limit; None if it does not say."""
+    try:
+        return min(float(urllib3.Retry().parse_retry_after(value)), _LONGEST_PAUSE)
+    except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
         return None
-    if re.fullmatch(r"\s*\d{1,9}\s*", value, re.ASCII):
-        seconds = float(value)
-    else:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now)
-        except (TypeError, ValueError, IndexError, OverflowError):
-            return None
-    return min(max(seconds, 0.0), _LONGEST_PAUSE)
 
 
 def _starts_at(header: str | None, offset: int) -> bool:
