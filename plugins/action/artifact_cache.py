@@ -13,6 +13,7 @@ from ..plugin_utils.artifacts.locations import ArtifactError
 from ..plugin_utils.engine.answers import Answers
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.resources import directory
 from ..plugin_utils.resources.load import load
 from ..plugin_utils.windows import node_paths
@@ -38,11 +39,11 @@ class ActionModule(NodeAction):
         "keep": {"type": "list", "elements": "path", "default": []},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         try:
             wanted = cache.wanted(options["artifacts"], **{key: options[key] for key in _TAKEN})
         except ArtifactError as error:
-            raise NodeError(f"{node.name}: no node was touched: {error}") from error
+            raise NodeError(f"{session.name}: no node was touched: {error}") from error
         # All users may create folders and files in ProgramData.
         folders = [
             *directory.closed([node_paths.PROGRAM_DATA], shallow=True),
@@ -50,8 +51,8 @@ class ActionModule(NodeAction):
         ]
         resources = load([*folders, *wanted])
         answers = Answers()
-        result, outcome = self.converged(node, resources, options, answers)
-        entries = cache.table(resources, answers, outcome.header.version if outcome.header else None)
+        result, outcome = self.converged(session, resources, options, answers)
+        entries = cache.table(resources, answers, outcome.windows.version if outcome.windows else None)
         warnings = [*result.get("warnings", ()), *cache.unverified(wanted)]
         return {
             **result,

@@ -16,11 +16,11 @@ from ..plugin_utils.engine.planned import Planned
 from ..plugin_utils.engine.resource import Resource
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.resources.artifact import Artifact
 from ..plugin_utils.resources.container_image import ContainerImage
 from ..plugin_utils.resources.directory import Directory
 from ..plugin_utils.resources.load import load
-from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
@@ -31,28 +31,25 @@ class ActionModule(NodeAction):
         "resources": {"type": "list", "elements": "dict", "required": True},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         entries = [IndexEntry(**{**item, "windows": tuple(item["windows"])}) for item in options["server"]["entries"]]
         bundle = Bundle(
             directory=pathlib.Path(options["server"]["path"]), entries={entry.path: entry for entry in entries}
         )
         kinds = (Artifact, ContainerImage, Directory)
         resources = [item for item in load(options["resources"]) if isinstance(item, kinds)]
-        work = Convergence(
-            node, resources, check_mode=True, allow_unsupported_windows=options["allow_unsupported_windows"]
-        )
+        work = Convergence(session, resources, check_mode=True)
         missing = _missing(resources, work.observe_and_plan())
-        header = work.outcome.header
-        version = header.nearest_version if header is not None else ""
+        version = session.windows.nearest_version if session.windows is not None else ""
         wanted = bundle_push.needed(missing, bundle.entries, version)
-        push = bundle_push.Push(node, bundle, say=show)
+        push = bundle_push.Push(session, bundle)
         if not self._task.check_mode:
             try:
                 push.run(wanted)
             except BundleError as error:
-                raise NodeError(f"{node.name}: {error}") from error
+                raise NodeError(f"{session.name}: {error}") from error
         pushed = [entry.path for entry in wanted] if self._task.check_mode else push.pushed
-        return {"changed": bool(pushed), "pushed": pushed, "remote_commands": node.remote_commands}
+        return session.report(changed=bool(pushed), pushed=pushed)
 
 
 def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> list[Resource]:

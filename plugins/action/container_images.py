@@ -11,6 +11,7 @@ from ..plugin_utils.container_images import listing
 from ..plugin_utils.engine.answers import Answers
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.resources.container_image import ContainerImage
 from ..plugin_utils.values.errors import ResourceError
 
@@ -39,18 +40,18 @@ class ActionModule(NodeAction):
         "timeout": {"type": "int", "default": 7200},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         try:
             resources, store = listing.wanted(options), listing.store_of(options)
         except (listing.Refused, ResourceError) as error:
-            raise NodeError(f"{node.name}: no node was touched: {error}") from error
+            raise NodeError(f"{session.name}: no node was touched: {error}") from error
         answers = Answers()
-        result, outcome = self.converged(node, resources, options, answers)
+        result, outcome = self.converged(session, resources, options, answers)
         seen = answers.to_first(store.look())
         before = after = store.read(seen) if seen else {}
         if outcome.changes and not self._task.check_mode and not result.get("unreachable"):
-            after = store.read(node.observe(store.look(), step="look at the store").calls)
+            after = store.read(session.node.observe(store.look(), step="look at the store").calls)
         images = [resource for resource in resources if isinstance(resource, ContainerImage)]
-        version = outcome.header.version if outcome.header else None
+        version = outcome.windows.version if outcome.windows else None
         shown = listing.results(images, before, after, outcome, version)
-        return {**result, "images": shown, "remote_commands": node.remote_commands}
+        return {**result, "images": shown, "remote_commands": session.node.remote_commands}

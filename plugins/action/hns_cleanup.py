@@ -15,7 +15,7 @@ from ..plugin_utils.hns.cleanup.cleanup import Cleanup
 from ..plugin_utils.hns.cleanup.plan import ScopeError
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
-from ..plugin_utils.values.terminal import show
+from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
@@ -23,7 +23,8 @@ class ActionModule(NodeAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = hns_options.CLEANUP_OPTIONS
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+        node = session.node
         try:
             wish = hns_options.wish(options)
         except ScopeError as error:
@@ -34,7 +35,7 @@ class ActionModule(NodeAction):
         node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)
         how = hns_options.cleanup_options(options)
-        work = Cleanup(node, wish, how, check_mode=check_mode, say=show)
+        work = Cleanup(session, wish, how, check_mode=check_mode)
         failure: dict[str, t.Any] = {}
         try:
             work.run()

@@ -11,6 +11,7 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import join_state
 from ..plugin_utils.preflight.cluster import name_to_resolve
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
@@ -27,30 +28,16 @@ class ActionModule(NodeAction):
         "next_computer_name": {"type": "str", "default": ""},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+        node = session.node
         wanted = options["api_server"] or options["cluster_server"]
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         calls = join_state.calls(name_to_resolve(wanted, hosts))
         seen = node.observe(calls, step="look whether it has joined", private=True)
         state = join_state.read(seen, datetime.datetime.now(datetime.UTC))
-        result: dict[str, t.Any] = {
-            "changed": False,
-            "joined": state.joined,
-            "server": state.server,
-            "prepared": state.prepared,
-            "computer_name": state.computer_name,
-            "node_name": options["node_name"] or state.computer_name.lower(),
-            "self_named": not options["node_name"],
-            "clock_skew": round(state.clock_skew, 3),
-            "cni": dict(state.cni),
-            "uplink_at_risk": state.uplink_at_risk,
-            "unsupported_windows": "" if options["allow_unsupported_windows"] else state.windows.unsupported,
-            "remote_commands": node.remote_commands,
-        }
+        session.windows = state.windows
         if state.joined and wanted and state.server != wanted:
-            result["warnings"] = [
-                f"{node.name}: its kubelet uses the API server at {state.server}, not {wanted}; a re-join changes that"
-            ]
+            session.warn(f"its kubelet uses the API server at {state.server}, not {wanted}; a re-join changes that")
         problems = list(
             join_state.problems(
                 state,
@@ -63,6 +50,16 @@ class ActionModule(NodeAction):
                 next_name=options["next_computer_name"],
             )
         )
-        if problems:
-            result.update(failed=True, msg=f"{node.name}: " + "; ".join(problems))
-        return result
+        return session.report(
+            joined=state.joined,
+            server=state.server,
+            prepared=state.prepared,
+            computer_name=state.computer_name,
+            node_name=options["node_name"] or state.computer_name.lower(),
+            self_named=not options["node_name"],
+            clock_skew=round(state.clock_skew, 3),
+            cni=dict(state.cni),
+            uplink_at_risk=state.uplink_at_risk,
+            unsupported_windows=session.refused_windows,
+            **({"failed": True, "msg": f"{node.name}: " + "; ".join(problems)} if problems else {}),
+        )

@@ -10,6 +10,7 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.node_config import kubeadm
 from ..plugin_utils.remote.errors import BatchLost, NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.wire.messages import Batch
 
 
@@ -22,9 +23,10 @@ class ActionModule(NodeAction):
         "kubeadm": {"type": "str", "default": "C:\\k\\kubeadm.exe"},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+        node = session.node
         if self._task.check_mode:
-            return {"changed": True, "remote_commands": 0}
+            return session.report(changed=True)
         join = (options["configuration"], options["kubeadm"], options["timeout"], options["discovery"])
         try:
             seen = node.run(Batch(calls=kubeadm.join_calls(*join)), step="kubeadm join", private=True)
@@ -37,4 +39,4 @@ class ActionModule(NodeAction):
             raise NodeError(f"{node.name}: kubeadm join: {problem}")
         joined = {"type": "Node", "name": node.name, "action": "create", "why": "had not joined the cluster"}
         changes = [] if kubeadm.had_joined(seen) else [joined]
-        return {"changed": bool(changes), "changes": changes, "remote_commands": node.remote_commands}
+        return session.report(changed=bool(changes), changes=changes)

@@ -15,8 +15,8 @@ from ..plugin_utils.logs import catalogue
 from ..plugin_utils.logs.collection import Collection
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.values.redaction import Redaction
-from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(NodeAction):
@@ -32,9 +32,9 @@ class ActionModule(NodeAction):
         "hns_timeout": {"type": "float", "default": 20.0},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         wanted, redaction = catalogue.wanted(options), Redaction(self._passwords())
-        work = Collection(node, wanted, pathlib.Path(options["directory"]), redaction, show)
+        work = Collection(session, wanted, pathlib.Path(options["directory"]), redaction)
         failure: dict[str, t.Any] = {}
         try:
             if self._task.check_mode:
@@ -47,7 +47,7 @@ class ActionModule(NodeAction):
             # The index page shows what is known anyway.
             failure = {"unreachable": True, "msg": str(error)}
         plan = work.outcome.plan() if self._task.check_mode else {}
-        result = {**work.outcome.to_result(), **plan, **failure, "remote_commands": node.remote_commands}
+        result = session.report(**work.outcome.to_result(), **plan, **failure)
         return t.cast("dict[str, t.Any]", redaction.value(result))
 
     def _passwords(self) -> list[str]:

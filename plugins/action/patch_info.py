@@ -10,25 +10,19 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.patches import observe, report
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
     """Returns the patches of a node."""
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         step = "look at the patches"
         try:
-            seen = observe.read(node.observe(observe.calls(()), step=step))
+            seen = observe.read(session.node.observe(observe.calls(()), step=step))
         except observe.PatchesUnreadable as error:
-            raise NodeError(f"{node.name}: {step}: {error}") from error
+            raise NodeError(f"{session.name}: {step}: {error}") from error
+        for text in seen.warnings:
+            session.warn(text)
         shown = report.information(seen.node)
-        result: dict[str, t.Any] = {
-            "changed": False,
-            **shown,
-            "os_build": seen.node.os_build,
-            "release_notes": report.release_notes(shown),
-            "remote_commands": node.remote_commands,
-        }
-        if seen.warnings:
-            result["warnings"] = [f"{node.name}: {text}" for text in seen.warnings]
-        return result
+        return session.report(**shown, os_build=seen.node.os_build, release_notes=report.release_notes(shown))

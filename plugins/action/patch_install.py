@@ -20,7 +20,7 @@ from ..plugin_utils.patches.input import check_sources, read_patches
 from ..plugin_utils.patches.run import PatchOptions, PatchRun
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
-from ..plugin_utils.values.terminal import show
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.windows.signatures import check_signers
 
 
@@ -47,7 +47,8 @@ class ActionModule(NodeAction):
         "contact_timeout": {"type": "int", "default": 10},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+        node = session.node
         patches = read_patches(options["patches"], options["patch_source"], functools.partial(controller_file, self))
         check_signers(options["allowed_signers"])
         check_sources(patches, options["update_server"])
@@ -60,7 +61,7 @@ class ActionModule(NodeAction):
             longest_poll=patches_run.POLL,
         )
         check_mode = bool(self._task.check_mode)
-        run = PatchRun(node, patches, self._options(options, check_mode), say=show)
+        run = PatchRun(session, patches, self._options(options, check_mode))
         more: dict[str, t.Any] = {}
         try:
             run.run()
@@ -101,5 +102,4 @@ class ActionModule(NodeAction):
             max_reboots=options["max_reboots"],
             settle=float(options["settle_timeout"]),
             check_mode=check_mode,
-            allow_unsupported=options["allow_unsupported_windows"],
         )

@@ -16,6 +16,7 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import image_proxies, join_state, sysprep
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.windows import node_paths
 from ..plugin_utils.wire.messages import Batch, Call
 
@@ -35,16 +36,16 @@ class ActionModule(NodeAction):
         "docker_configuration_file": {"type": "str", "default": image_proxies.DOCKER_CONFIGURATION},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
-        machine, removals = self._look(node, options)
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+        node = session.node
+        machine, removals = self._look(session, options)
         if self._task.check_mode:
-            return {"changed": True, "remote_commands": node.remote_commands}
-        warnings: list[str] = []
+            return session.report(changed=True)
         unattend = options["unattend"]
         if options["cloudbase_init"] and machine.cloudbase_init:
             unattend = unattend or machine.cloudbase_unattend
             if not unattend:
-                warnings.append(f"{node.name}: {sysprep.CLOUDBASE} has no Unattend.xml; the image starts without one")
+                session.warn(f"{sysprep.CLOUDBASE} has no Unattend.xml; the image starts without one")
         calls = sysprep.sysprep_calls(
             options["clean_paths"],
             unattend,
@@ -67,19 +68,18 @@ class ActionModule(NodeAction):
             node.patience = dataclasses.replace(node.patience, reconnect=2.0, first_contact=2.0)
             with contextlib.suppress(AnsibleConnectionFailure):
                 ended = node.run(Batch(calls=last), step="shut down")
-                warnings += [f"{node.name}: {problem}" for problem in sysprep.shutdown_problems(ended)]
+                for problem in sysprep.shutdown_problems(ended):
+                    session.warn(problem)
             if options["shutdown"]:
                 self._wait_until_off(node)
         sealed = {"type": "Image", "name": node.name, "action": "create", "why": "was not generalized"}
-        return {
-            "changed": not sealed_before or bool(last),
-            "changes": [] if sealed_before else [sealed],
-            "generalized": True,
-            "unattend": unattend or "",
-            "shutdown": options["shutdown"],
-            "warnings": warnings,
-            "remote_commands": node.remote_commands,
-        }
+        return session.report(
+            changed=not sealed_before or bool(last),
+            changes=[] if sealed_before else [sealed],
+            generalized=True,
+            unattend=unattend or "",
+            shutdown=options["shutdown"],
+        )
 
     def _wait_until_off(self, node: Node, seconds: float = 180.0) -> None:
         """Check by the machine's port whether it went away, or whether the connection failed before the order arrived.
@@ -117,16 +117,21 @@ class ActionModule(NodeAction):
         return files
 
     @staticmethod
-    def _look(node: Node, options: t.Mapping[str, t.Any]) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
+    def _look(
+        session: NodeSession[Node], options: t.Mapping[str, t.Any]
+    ) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
         """Observe the machine, and return the calls that remove passwords of proxies.
 
         Raises:
+            UnsupportedWindows: the collection does not support the machine's Windows.
             NodeError: the machine has joined a cluster, so an image would contain its identity, or the image would
                 contain the password of a proxy.
         """
         asked = image_proxies.calls(options["docker_configuration_file"])
         calls = (*join_state.calls(), *sysprep.look_calls(), *asked)
-        seen = node.observe(calls, step="look what it is", private=True)
+        node, step = session.node, "look what it is"
+        seen = node.observe(calls, step=step, private=True)
+        session.read_windows(seen.calls, step=step)
         if seen["kubeconfig"].first["exists"]:
             raise NodeError(f"{node.name}: a cluster node is not generalized ({node_paths.KUBELET_CONF} exists)")
         found = image_proxies.findings(seen) if options["proxy_credentials"] != "keep" else []

@@ -12,6 +12,7 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.hns.facts import uplink
 from ..plugin_utils.hns.guard import addresses
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.values.errors import ResourceError
 from ..plugin_utils.wire.messages import Batch
 
@@ -27,20 +28,15 @@ class ActionModule(NodeAction):
         "timeout": {"type": "int", "default": 120},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         for name in ("network_timeout", "settle", "timeout"):
             if options[name] < 0:
                 raise ResourceError(name, options[name], "wanted seconds, 0 or more")
         work = self._start if options["state"] == "present" else self._finish
-        return {
-            "changed": False,
-            "guard": {},
-            "changes": [],
-            **work(options, node),
-            "remote_commands": node.remote_commands,
-        }
+        return session.report(**{"guard": {}, "changes": [], **work(options, session)})
 
-    def _start(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def _start(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+        node = session.node
         seen = node.observe(addresses.look(), step="look for static addresses").calls
         at_risk = uplink.read(seen).at_risk
         if not at_risk or self._task.check_mode:
@@ -63,7 +59,8 @@ class ActionModule(NodeAction):
         node.start(Batch(calls=addresses.calls(at_risk, key, **times), key=key), step="guard static addresses")
         return addresses.to_json(at_risk, key)
 
-    def _finish(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def _finish(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+        node = session.node
         if not options["guard"]:
             return {}
         try:
@@ -73,18 +70,18 @@ class ActionModule(NodeAction):
         asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
         seen = node.peek(key, step="see to static addresses", seconds=options["timeout"], asked=asked)
         if seen.state == "running":
-            said = (
-                f"{node.name}: no network was made within {options['timeout']} s; "
-                "the guard of the static address waits on"
-            )
             # Without a wait there is nothing to warn about.
-            return {"guard": options["guard"], **({"warnings": [said]} if options["timeout"] else {})}
+            if options["timeout"]:
+                session.warn(
+                    f"no network was made within {options['timeout']} s; the guard of the static address waits on"
+                )
+            return {"guard": options["guard"]}
         if seen.state in ("unknown", "lost"):
-            return self._again(options, node)
+            return self._again(options, session)
         if addresses.replaced(seen.calls):
             why = f"{addresses.NOTE} is gone, or a later guard's"
-            said = f"{node.name}: the guard of the static address did nothing: {why}"
-            return {"warnings": [said]}
+            session.warn(f"the guard of the static address did nothing: {why}")
+            return {}
         changes = [
             {"type": "Uplink", "name": name, "why": f"was reset to DHCP by a new network: {what}", "action": "update"}
             for name, what in addresses.restored(uplinks, seen.calls).items()
@@ -93,13 +90,16 @@ class ActionModule(NodeAction):
         failed = {"failed": True, "msg": "\n".join(f"{node.name}: {text}" for text in failures)} if failures else {}
         return {"changed": bool(changes), "changes": changes, **failed}
 
-    def _again(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def _again(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         """Report that a guard has ended early, and start another one if the network does not exist yet."""
+        node = session.node
         at_risk = uplink.read(node.observe(addresses.look(), step="look for static addresses").calls).at_risk
-        said = (
-            f"{node.name}: the guard of the static address ended before its time, by a reboot perhaps; "
+        ended = (
+            "the guard of the static address ended before its time, by a reboot perhaps; "
             f"{addresses.NOTE} on the node has the adapter's former settings"
         )
         if not at_risk or self._task.check_mode:
-            return {"warnings": [said]}
-        return {"guard": self._leave(at_risk, options, node), "warnings": [f"{said}; a new guard is there"]}
+            session.warn(ended)
+            return {}
+        session.warn(f"{ended}; a new guard was started")
+        return {"guard": self._leave(at_risk, options, node)}

@@ -14,6 +14,7 @@ from ..plugin_utils.connection.host import settings_of_connection
 from ..plugin_utils.connection.renewal import Renewal, RenewalPolicy, Renewer
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.values.errors import ResourceError
 
 
@@ -28,7 +29,7 @@ class ActionModule(NodeAction):
         "force": {"type": "bool", "default": False},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         if not 0 <= options["days"] < options["valid_days"]:
             raise ResourceError("days", options["days"], f"expected 0 to valid_days, which is {options['valid_days']}")
         settings = settings_of_connection(self._connection)
@@ -42,7 +43,7 @@ class ActionModule(NodeAction):
             force=options["force"],
         )
         now = datetime.datetime.now(datetime.UTC)
-        renewer = Renewer(node, settings, pathlib.Path(path), now)
+        renewer = Renewer(session.node, settings, pathlib.Path(path), now)
         try:
             listener = renewer.look()
             due = renewer.is_due(listener, policy)
@@ -51,15 +52,14 @@ class ActionModule(NodeAction):
             else:
                 done = renewer.renew(listener, policy) if due else renewer.keep(listener)
         except (CertificateError, OSError, ValueError) as error:
-            raise NodeError(f"{node.name}: {error}") from error
-        return {
-            "changed": done.renewed or done.pinned or bool(done.removed),
-            "renewed": done.renewed,
-            "thumbprint": done.certificate.thumbprint,
-            "not_after": done.certificate.expires.isoformat(),
-            "days_left": (done.certificate.expires - now).days,
-            "pins": str(path),
-            "removed": list(done.removed),
-            "remote_commands": node.remote_commands,
-            **({"warnings": list(done.warnings)} if done.warnings else {}),
-        }
+            raise NodeError(f"{session.name}: {error}") from error
+        return session.report(
+            changed=done.renewed or done.pinned or bool(done.removed),
+            renewed=done.renewed,
+            thumbprint=done.certificate.thumbprint,
+            not_after=done.certificate.expires.isoformat(),
+            days_left=(done.certificate.expires - now).days,
+            pins=str(path),
+            removed=list(done.removed),
+            warnings=done.warnings,
+        )

@@ -17,6 +17,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 from simulator.machine.machine import Machine
@@ -60,7 +61,7 @@ def _seconds(machine: Machine, server: ArtifactServer, versions: range | list[in
         upstream=False,
     )
     began = time.monotonic()
-    outcome = Convergence(DirectNode(machine), load(wanted)).run()
+    outcome = Convergence(NodeSession(DirectNode(machine)), load(wanted)).run()
     if outcome.failures:
         raise RuntimeError("\n".join(outcome.failures))
     return time.monotonic() - began

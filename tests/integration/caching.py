@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.answers import
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import tar_gz
@@ -61,13 +62,13 @@ def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | No
     resources = load(artifacts_cache.wanted(lists, cache_dir=CACHE, **options))
     before = node.remote_commands
     answers = Answers()
-    work = Convergence(node, resources, check_mode=check_mode, answers=answers)
+    work = Convergence(NodeSession(node), resources, check_mode=check_mode, answers=answers)
     try:
         outcome = work.run()
     except NodeError as error:
         work.outcome.failures.append(str(error))
         outcome = work.outcome
-    version = outcome.header.version if outcome.header else None
+    version = outcome.windows.version if outcome.windows else None
     return Run(outcome, artifacts_cache.table(resources, answers, version), node.remote_commands - before)
 
 

@@ -19,6 +19,7 @@ from integration.sweeps import Sweeps
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
 from simulator.artifacts import ArtifactServer
@@ -253,8 +254,8 @@ def test_a_server_that_is_busy_is_asked_again(old_and_new: DirectNode, server: A
 def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNode) -> None:
     unknown, known = PrivateCA(), PrivateCA()
     trust = [{"type": "CertificateImport", "name": "ours", "content": known.pem.decode()}]
-    assert len(Convergence(node, load(trust)).run().changes) == 1
-    assert Convergence(node, load(trust)).run().changes == []
+    assert len(Convergence(NodeSession(node), load(trust)).run().changes) == 1
+    assert Convergence(NodeSession(node), load(trust)).run().changes == []
     with (
         ArtifactServer(tls=unknown.server_context(["127.0.0.1"])) as first,
         ArtifactServer(tls=known.server_context(["127.0.0.1"], expired=True)) as second,
@@ -312,9 +313,9 @@ def test_every_certificate_of_an_item_is_imported(node: DirectNode) -> None:
     marks = [certificate_store.thumbprint(certificate_store.load(pem.encode())[0]) for pem in pems]
     for count in (2, 3):
         trust = load([{"type": "CertificateImport", "name": "ours", "content": "\n".join(pems[:count])}])
-        assert len(Convergence(node, trust).run().changes) == 1
+        assert len(Convergence(NodeSession(node), trust).run().changes) == 1
         assert [certificate_store.contains(node.machine, "Root", mark) for mark in marks[:count]] == [True] * count
-        assert Convergence(node, trust).run().changes == []
+        assert Convergence(NodeSession(node), trust).run().changes == []
     assert list(node.machine.files.listing(r"C:\Windows\winkube\certificates")) == []
 
 
@@ -349,7 +350,7 @@ def test_what_does_not_fit_on_the_disk_is_not_begun(
     offer(server, "1.0.0", archive("1"))
     monkeypatch.setattr(node.machine.files, "free_space", lambda *dummy: 10**6)
     run = cache(node, {"tool": ["1.0.0"]}, server, kinds=TOOL)
-    assert "not enough room on C:" in run.outcome.failures[0]
+    assert "not enough disk space on C:" in run.outcome.failures[0]
     assert "Artifact tool 1.0.0" in run.outcome.failures[0]
     assert not node.machine.files.exists(CACHE) or files(node) == []
 

@@ -12,6 +12,7 @@ from integration.caching import SECRET, TOOL, archive, cache, machine_of, offer,
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
@@ -88,7 +89,9 @@ def test_a_sites_headers_reach_no_other_host(
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_no_redirect_leaves_https(node: DirectNode, server: ArtifactServer, encrypted: bool) -> None:
     authority = PrivateCA()
-    Convergence(node, load([{"type": "CertificateImport", "name": "ours", "content": authority.pem.decode()}])).run()
+    Convergence(
+        NodeSession(node), load([{"type": "CertificateImport", "name": "ours", "content": authority.pem.decode()}])
+    ).run()
     with ArtifactServer(tls=authority.server_context(["127.0.0.1"])) as first:
         path = offer(first, "1.0.0", archive("1"))
         target = ArtifactServer(tls=authority.server_context(["127.0.0.1"])) if encrypted else ArtifactServer()

@@ -43,7 +43,7 @@ def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
 
         # The machines that start from the image have a disk on which the plan does not fit.
         small = run_action(connection, "node_state", {**given, "disk_limit_gib": 1})
-        assert "not enough room on C:; nothing was begun" in small["msg"]
+        assert "not enough disk space on C: for the plan; nothing was changed" in small["msg"]
         assert not machine.files.is_directory(CACHE)
 
         first = run_action(connection, "node_state", given)

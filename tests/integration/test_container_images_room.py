@@ -40,7 +40,7 @@ def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
         registry.reset()
         refused = converge(machine, ["r.example/large:1"], **given)
         assert refused["failed"]
-        assert "not enough room on C:; nothing was begun" in refused["msg"]
+        assert "not enough disk space on C: for the plan; nothing was changed" in refused["msg"]
         assert "ContainerImage r.example/large:1 1 MB" in " ".join(refused["msg"].split())
         assert registry.counters["bytes"] < 10_000  # the manifest and the configuration
         told = converge(machine, [{"name": "r.example/large:1", "size": 10**10}], **given)
@@ -65,7 +65,7 @@ def test_a_layer_of_several_images_takes_its_room_once(machines: Machines, conta
         put_hosts(machine, given["registries"])
         result = converge(machine, images, **given)
         if containerd.startswith("1."):
-            assert "not enough room on C:; nothing was begun" in result["msg"]
+            assert "not enough disk space on C: for the plan; nothing was changed" in result["msg"]
             return
         assert statuses(result) == dict.fromkeys(images, "pulled")
         assert ctr(machine, "images", "list", "-q").count("app-") >= 3

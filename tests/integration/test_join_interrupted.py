@@ -19,6 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge impor
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
@@ -115,7 +116,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: D
     # The next run finds a node, and has nothing to join.
     assert join_state.read(node.observe(join_state.calls()), datetime.datetime.now(datetime.UTC)).joined
     assert holding(machine, token) == set(kubeadm.LEFTOVERS)
-    outcome = Convergence(node, load(leftovers())).run()
+    outcome = Convergence(NodeSession(node), load(leftovers())).run()
     assert outcome.failures == []
     assert holding(machine, token) == set()
 

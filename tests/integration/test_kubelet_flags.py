@@ -15,6 +15,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
@@ -62,7 +63,7 @@ def service(version: str, **more: Any) -> dict[str, Any]:
 
 
 def converge(node: DirectNode, resources: Sequence[Mapping[str, Any]]) -> ConvergenceOutcome:
-    outcome = Convergence(node, load(resources)).run()
+    outcome = Convergence(NodeSession(node), load(resources)).run()
     assert outcome.failures == []
     return outcome
 

@@ -17,6 +17,7 @@ from unit.users import USER, own, plant
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache, locations
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
@@ -42,7 +43,7 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
 
 def run(node: DirectNode, resources: list[dict[str, t.Any]]) -> ConvergenceOutcome:
     node.remote_commands = 0
-    outcome = Convergence(node, load(resources)).run()
+    outcome = Convergence(NodeSession(node), load(resources)).run()
     assert outcome.failures == []
     return outcome
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from golden import comparison
 from unit import outcomes
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource, SpaceRequirement
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call
 
 FOLDER = "changes"
@@ -80,7 +80,8 @@ def _lines(plans: Iterable[Plan]) -> t.Iterator[str]:
 
 def _change(change: Change) -> t.Iterator[str]:
     fields = [field for field in dataclasses.fields(change) if field.name not in _SHOWN]
-    yield f"  {change.why}{_rest({field.name: getattr(change, field.name) for field in fields}, change)}"
+    values = {field.name: getattr(change, field.name) for field in fields}
+    yield f"  {change.why}{_rest({**values, 'space': tuple(_space(one) for one in change.space)}, change)}"
     yield f"    - {_json(change.before)}"
     yield f"    + {_json(change.after)}"
     yield from (f"    {_call(call)}" for call in change.calls)
@@ -93,6 +94,13 @@ def _rest(values: t.Mapping[str, t.Any], change: Change | None = None) -> str:
     return f" {_json(found)}" if found else ""
 
 
+def _space(required: SpaceRequirement) -> dict[str, t.Any]:
+    probe = required.probe
+    asked = {"calls": [_call(call) for call in probe.calls], "later": probe.later} if probe else None
+    shown = {"path": required.path, "size": required.size, "unpacks": required.unpacks, "probe": asked}
+    return {name: value for name, value in shown.items() if value is not None}
+
+
 def _call(call: Call) -> str:
     wire = call.to_wire() | {name: True for name in ("private", "long") if getattr(call, name)}
     parameters = wire.pop("parameters", {})
@@ -101,13 +109,4 @@ def _call(call: Call) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(_known(outcomes.plain(value)), ensure_ascii=False)
-
-
-def _known(value: t.Any) -> t.Any:
-    if isinstance(value, dict):
-        # Functions have no text that stays the same.
-        return {key: _known(item) for key, item in value.items() if not callable(item)}
-    if isinstance(value, list):
-        return [_known(item) for item in value]
-    return value
+    return json.dumps(outcomes.plain(value), ensure_ascii=False)

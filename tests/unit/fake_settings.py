@@ -15,6 +15,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Results
@@ -124,7 +125,8 @@ def converge(
 ) -> tuple[ConvergenceOutcome, FakeAction]:
     action, time = FakeAction(world, faults), FakeTime()
     node = Node(t.cast("t.Any", action), {"inventory_hostname": "win-1"}, clock=time.clock, sleep=time.sleep)
-    work = Convergence(node, resources, **options)
+    own = {name: options.pop(name) for name in ("allow_unsupported_windows", "say") if name in options}
+    work = Convergence(NodeSession(node, **own), resources, **options)
     try:
         return work.run(), action
     except NodeError as error:

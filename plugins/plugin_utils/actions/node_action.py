@@ -20,7 +20,7 @@ from ..engine.resource import Resource
 from ..remote import memory
 from ..remote.errors import NodeError
 from ..remote.node import Node
-from ..remote.protocol import RemoteNode
+from ..remote.session import NodeSession
 from ..remote.timeouts import Timeouts
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError
@@ -58,12 +58,12 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         self.task_vars: dict[str, t.Any] = {}
         """Ansible's variables of this run."""
 
-    def perform(self, options: t.Mapping[str, t.Any], node: Node) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         """Do the action's work.
 
         Args:
             options: the validated options, without Ansible's tags.
-            node: the node.
+            session: the session with the node.
 
         Returns:
             The action's result.
@@ -89,17 +89,16 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             batch=options["timeout"], reboot=options["reboot_timeout"], reconnect=options["reconnect_timeout"]
         )
         node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": self._host()}, patience=patience)
+        session = NodeSession(node, allow_unsupported_windows=options["allow_unsupported_windows"], say=show)
         try:
-            result.update(all_printable(self.perform(options, node)))
+            result.update(all_printable(self.perform(options, session)))
         except (NodeError, ResourceError) as error:
             result.update(failed=True, msg=str(error))
         except MISREAD as error:
             # Types and shapes have been checked already, but only the reader of a property can check its value.
             show_details(traceback.format_exc(), node.name)
-            said = (
-                f"{node.name}: an answer of the node cannot be used: {type(error).__name__}: {error} (-vvv says where)"
-            )
-            result.update(failed=True, msg=printable(said))
+            text = f"{node.name}: an answer of the node cannot be used: {type(error).__name__}: {error} (-vvv: where)"
+            result.update(failed=True, msg=printable(text))
         return result
 
     def _host(self) -> str:
@@ -111,32 +110,30 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
 
     def converge(
-        self, node: RemoteNode, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+        self, session: NodeSession[Node], resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
     ) -> dict[str, t.Any]:
         """Converge the node according to check mode and the options.
 
         Returns:
             The result, which includes failures and what was done before them.
         """
-        return self.converged(node, resources, options)[0]
+        return self.converged(session, resources, options)[0]
 
     def converged(
         self,
-        node: RemoteNode,
+        session: NodeSession[Node],
         resources: t.Sequence[Resource],
         options: t.Mapping[str, t.Any],
         answers: Answers | None = None,
     ) -> tuple[dict[str, t.Any], ConvergenceOutcome]:
         """Converge the node, and also return the outcome; `answers` keeps the node's results."""
         work = Convergence(
-            node,
+            session,
             resources,
             check_mode=bool(self._task.check_mode),
             may_reboot=options["reboot"],
             disturbing=options.get("disturbing", "apply"),
-            allow_unsupported_windows=options["allow_unsupported_windows"],
             allowed_code_policies=options["allowed_code_policies"],
-            say=show,
             disk_limit=options.get("disk_limit_gib", 0) * 2**30 or None,
             answers=answers,
         )

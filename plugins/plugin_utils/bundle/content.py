@@ -7,9 +7,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..downloads.site import Site
 from ..engine.resource import Resource
 from ..patches.patch import Patch
-from ..resources.artifact import Artifact, Site
+from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
 from ..windows import windows_versions
 from .fetch import Checksum, FetchSource

@@ -67,13 +67,12 @@ class Push:
     """Uploads files of a bundle to a node.
 
     Args:
-        node: the node.
+        session: the session with the node.
         bundle: a verified bundle.
-        say: prints a line of progress.
     """
 
-    def __init__(self, node: Node, bundle: Bundle, say: t.Callable[[str], None] | None = None) -> None:
-        self._node, self._bundle, self._session = node, bundle, NodeSession(node, say=say)
+    def __init__(self, session: NodeSession[Node], bundle: Bundle) -> None:
+        self._session, self._node, self._bundle = session, session.node, bundle
         self._folder = use.PUSHED
         self.pushed: list[str] = []
         """Paths of what was sent."""

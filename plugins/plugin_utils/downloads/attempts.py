@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..engine.resource import DiskSpace
+from ..engine.resource import SizeProbe, SpaceRequirement
 from ..windows.path_calls import discard
 from ..wire.messages import Call, CallResult, Json, Results
 from . import archive_members, curl
@@ -98,12 +98,26 @@ def calls(wanted: Download, *, broken: bool) -> t.Iterator[Call]:
     )
 
 
-def room(wanted: Download, there: int) -> DiskSpace:
-    """Return the calls that read the size of a file; the second source is used only if the first does not report it.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _DownloadSize(SizeProbe):
+    """Reads the size of a file from the headers of its sources."""
+
+    present: int
+    """Bytes that are on the disk already."""
+
+    def size(self, results: Results) -> int | None:
+        offers = (curl.offered(results.get(call.id)) for call in self.calls)
+        return next((max(offer.size - self.present, 0) for offer in offers if offer and offer.size is not None), None)
+
+
+def space(wanted: Download, present: int) -> SpaceRequirement:
+    """Return the disk space that a download needs.
+
+    The first source is asked for the size of the file, and the second one only if the first does not report it.
 
     Args:
         wanted: the requested download.
-        there: bytes that are on the disk already.
+        present: bytes that are on the disk already.
     """
     # The machine's environment may name a proxy that this run removes later.
     first, *others = (
@@ -116,12 +130,7 @@ def room(wanted: Download, there: int) -> DiskSpace:
         for index, place in enumerate(wanted.places[:2])
     )
     asked = (first, *(dataclasses.replace(call, unless=(first.id,)) for call in others))
-
-    def read(results: Results) -> int | None:
-        offers = (curl.offered(results.get(call.id)) for call in asked)
-        return next((max(offer.size - there, 0) for offer in offers if offer and offer.size is not None), None)
-
-    return DiskSpace(path=wanted.path, size=None, ask=asked, read=read)
+    return SpaceRequirement(path=wanted.path, probe=_DownloadSize(calls=asked, present=present))
 
 
 def _attempt(wanted: Download, place: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node answered while it was converged, for results that say more than which resources changed."""
+"""The node's answers during a convergence, for modules whose results contain more than the changed resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Answers:
     """The answers of one convergence."""
 
     questions: Questions | None = None
-    """What was asked."""
+    """The questions of the resources; None before the first observation."""
     first: dict[str, CallResult] = dataclasses.field(default_factory=dict)
     """Results of the first observation, by call id."""
     latest: dict[str, CallResult] = dataclasses.field(default_factory=dict)

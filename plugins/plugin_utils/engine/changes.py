@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""From what was seen and what is wanted to a Change: the few lines that every plan() needs."""
+"""Helpers for `Resource.plan`: read answers, and build a Change from the observed and the desired state."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ..wire.messages import Call, CallResult, Results
 from .resource import Change, Resource
 
 _OPEN = frozenset({"state", "path", "name"})
-"""Keys of before and after that no_log does not hide: they name the thing, they are no values."""
+"""Keys of before and after that no_log does not hide, because they identify the resource."""
 
 Reboot = t.Literal["never", "if_reported", "always"]
 
 
 class ObservationError(ResourceError):
-    """The node did not tell the state of a resource."""
+    """The state of a resource could not be read."""
 
     def __init__(self, where: str, call: str, problem: str) -> None:
         super().__init__(where, None, "")
-        # No value was refused: the message is another one.
+        # No value was refused, so the message has another form.
         self.args = (f"{where}: its state could not be read ({call}): {problem}",)
 
 
 def answered(resource: Resource, seen: Results, call: str) -> CallResult:
-    """The result of an observe call that has to succeed.
+    """Return the result of an observe call that must succeed.
 
     Raises:
-        ObservationError: the call failed, or was never reached.
+        ObservationError: the call failed or did not run.
     """
     result = seen.get(call)
     if result is None:
@@ -42,12 +42,12 @@ def answered(resource: Resource, seen: Results, call: str) -> CallResult:
 
 
 def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str, t.Any], ...]:
-    """The objects that an observe call returned, which has to succeed."""
+    """Return the objects of an observe call that must succeed."""
     return tuple(item for item in answered(resource, seen, call).output if isinstance(item, t.Mapping))
 
 
 def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
-    """The one object of an observe call that always returns one."""
+    """Return the object of an observe call that always returns one."""
     found = objects(resource, seen, call)
     if not found:
         raise ObservationError(resource.title, call, "no object came back")
@@ -55,12 +55,12 @@ def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
 
 
 def is_missing(result: CallResult | None) -> bool:
-    """Whether a cmdlet failed because what it was asked for does not exist."""
+    """Return whether a cmdlet failed because the requested object does not exist."""
     return result is not None and result.error is not None and result.error.category == "ObjectNotFound"
 
 
 def no_command(result: CallResult | None) -> bool:
-    """Whether the cmdlet or program itself does not exist on the node."""
+    """Return whether the cmdlet or program itself does not exist on the node."""
     return result is not None and result.error is not None and "CommandNotFoundException" in result.error.id
 
 
@@ -105,7 +105,7 @@ def create(
     why: str = "does not exist",
     reboot: Reboot = "never",
 ) -> Change:
-    """A change that makes what does not exist."""
+    """Return a change that creates something."""
     shown = {"state": "present", **{key: value for key, value in after.items() if value is not None}}
     return _change(resource, why, dict.fromkeys(shown) | {"state": "absent"}, shown, calls, reboot)
 
@@ -118,7 +118,7 @@ def remove(
     why: str = "exists, wanted absent",
     reboot: Reboot = "never",
 ) -> Change:
-    """A change that removes what exists."""
+    """Return a change that removes something."""
     shown = {"state": "present", **before}
     return _change(resource, why, shown, dict.fromkeys(shown) | {"state": "absent"}, calls, reboot)
 
@@ -146,7 +146,7 @@ def _hidden(shown: dict[str, t.Any], instead: str) -> dict[str, t.Any]:
 
 
 def _without_credentials(value: t.Any, instead: str = HIDDEN) -> t.Any:
-    """The same, to be shown: URLs have no user and password."""
+    """Return the value without the users and passwords of URLs."""
     return each_text(value, lambda text: without_credentials(text, instead))
 
 

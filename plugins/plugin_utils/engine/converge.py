@@ -1,6 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Observe, plan, apply: makes a node have its resources, with as few remote commands and reboots as it takes."""
+"""Brings a node to its resources: observe, plan, measure, apply, with as few remote commands and reboots as possible.
+
+`Convergence.run` is the whole process:
+
+1. observe: one batch asks the node for the state of all resources.
+2. plan: each resource compares its desired state with the answers (planning.py).
+3. measure: one batch reads free disk space and download sizes, if the plan needs disk space (disk_space.py).
+4. apply: the changes of all resources run in one batch, up to a reboot that they need.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +20,7 @@ from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
-from ..windows import code_policies
-from ..windows import windows_info as node_header
-from ..windows.windows_info import WindowsInfo
+from ..windows import code_policies, windows_info
 from ..wire.messages import Batch, CallResult, Observation
 from ..wire.typed_values import BadAnswer
 from . import disk_space
@@ -33,72 +39,69 @@ class _BatchEnd:
     """How a batch ended."""
 
     done: int
-    """How many of its changes were come by, failed independent ones included."""
+    """The number of its changes that were attempted, including independent changes that failed."""
     reboot: bool
-    """A barrier stopped it: a reboot is needed."""
+    """Whether a barrier stopped it because a reboot is needed."""
     fatal: bool
-    """An error stopped it."""
+    """Whether an error stopped it."""
 
 
 class Convergence:
     """Brings one node to a list of resources.
 
     Args:
-        node: the node.
-        resources: what it should have, in the order in which it is made so.
-        check_mode: only plan: one remote command.
-        may_reboot: whether to reboot where a change needs it; else that change is the last one made.
-        disturbing: `defer` leaves what disturbs the pods of a live node, and what follows it, for later.
-        allow_unsupported_windows: go on where Windows is none of the supported versions.
-        allowed_code_policies: those of `code_policies.CHOICES` that let run what the resources install.
-        say: shows a line to whoever runs this, while a long batch runs.
-        disk_limit: bytes that the system volume is treated as having; see `disk_space.free`.
-        answers: keeps what the node answers.
+        session: the session with the node.
+        resources: what the node should have, in the order in which changes are made.
+        check_mode: only observe and plan, with one remote command.
+        may_reboot: whether to reboot if a change needs it; otherwise the run ends after that change.
+        disturbing: `defer` leaves changes that disturb the pods of a live node, and those that follow them, for later.
+        allowed_code_policies: those of `code_policies.CHOICES` that allow what the resources install to run.
+        disk_limit: the size in bytes that the system volume is treated as having; see `disk_space.free`.
+        answers: keeps the node's answers.
     """
 
     def __init__(
         self,
-        node: RemoteNode,
+        session: NodeSession[RemoteNode],
         resources: t.Sequence[Resource],
         *,
         check_mode: bool = False,
         may_reboot: bool = True,
         disturbing: t.Literal["apply", "defer"] = "apply",
-        allow_unsupported_windows: bool = False,
         allowed_code_policies: t.Collection[str] = (),
-        say: t.Callable[[str], None] | None = None,
         disk_limit: int | None = None,
         answers: Answers | None = None,
     ) -> None:
-        self._node = node
+        self._session, self._node = session, session.node
         self._resources = tuple(resources)
+        self._questions = Questions(self._resources, (windows_info.call(), *code_policies.calls()))
         self._check_mode = check_mode
         self._may_reboot = may_reboot
         self._disturbing = disturbing
         self._allowed_policies = allowed_code_policies
-        self._session = NodeSession(node, allow_unsupported_windows=allow_unsupported_windows, say=say)
         self._disk_limit = disk_limit
         self._answers = answers
         self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
-        self._not_brought: set[str] = set()
-        self._teller = ProgressReporter(node.name, say)
+        self._failed_files: set[str] = set()
+        """Paths of files that failed changes did not bring, in lower case."""
+        self._progress = ProgressReporter(session)
         self.outcome = ConvergenceOutcome()
-        """Filled while it runs: after an exception it tells what was done so far."""
+        """Filled while it runs, so that after an exception it says what was done."""
 
     def run(self) -> ConvergenceOutcome:
-        """Converges the node.
+        """Converge the node.
 
         Returns:
             What was done; failed changes are in `failures`.
 
         Raises:
-            NodeError: nothing can be said or done further; the text names node and step.
+            NodeError: the run cannot continue; the message names the node and the step.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         try:
             pending = self.observe_and_plan()
-            now = self._at_once(pending)
+            now = self._select(pending)
             if self._check_mode:
                 self.outcome.changes = [AppliedChange(planned=planned) for planned in pending]
                 self.outcome.reboot_required = any(planned.change.reboot == "always" for planned in pending)
@@ -106,49 +109,53 @@ class Convergence:
             try:
                 self._apply_in_parts(self._look_again(now))
             except BatchLost as lost:
-                # Once: what it did is observed anew, and the rest planned anew.
-                self.outcome.warnings.append(f"{lost}; looking again at what the node has")
-                self._apply_all(self._at_once(self.observe_and_plan()))
+                # Only once. What the batch did is observed again, and the rest is planned again.
+                self.outcome.warnings.append(f"{lost}; observing the node again")
+                self._apply_all(self._select(self.observe_and_plan()))
             return self.outcome
         finally:
             self.outcome.remote_commands = self._node.remote_commands
 
     def _look_again(self, now: list[Planned]) -> list[Planned]:
-        """Makes those first after which what was seen no longer holds; returns the plan after the last of them."""
+        """Make the changes that may invalidate what was observed; return the plan after the last of them."""
         while first := next((planned for planned in now if planned.change.look_again), None):
-            later = tuple(text for planned in now if planned is not first for text in planned.change.warnings)
-            self.outcome.warnings = [text for text in self.outcome.warnings if not (later and text.endswith(later))]
+            # The others are planned again, with their warnings.
+            again = {text for planned in now if planned is not first for text in self._change_warnings(planned)}
+            self.outcome.warnings = [text for text in self.outcome.warnings if text not in again]
             if not self._apply_all([first]):
                 return []
-            now = self._at_once(self.observe_and_plan())
+            now = self._select(self.observe_and_plan())
         return now
 
     def observe_and_plan(self) -> list[Planned]:
-        """Asks the node for all that the resources need to know, and compares.
+        """Ask the node for the state of all resources, and compare.
 
         Returns:
             The changes, in order.
+
+        Raises:
+            NodeError: the node's answers cannot be used, or a resource cannot be on this node.
+            AnsibleConnectionFailure: the node cannot be reached.
         """
-        questions = Questions(self._resources, (node_header.call(), *code_policies.calls()))
         calls: dict[str, CallResult] = {}
-        for batch in questions.batches():
+        for batch in self._questions.batches():
             seen = self._node.observe(batch, private=self._private)
             self._note_clock(seen)
             calls.update(seen.calls)
         if self._answers is not None:
-            self._answers.observed(questions, calls)
+            self._answers.observed(self._questions, calls)
         try:
-            header = self._session.read_windows(calls, step="observe")
+            windows = self._session.read_windows(calls, step="observe")
         finally:
-            self.outcome.header = self._session.windows
-        self._warn_of_version(header)
+            self.outcome.windows = self._session.windows
+        if warning := self._session.version_warning or windows.unlisted:
+            self.outcome.warnings.append(f"{self._node.name}: {warning}")
         try:
-            self.outcome.planned = plan(self._resources, questions, calls, header)
+            self.outcome.planned = plan(self._resources, self._questions, calls, windows)
         except (ResourceError, BadAnswer) as error:
             raise NodeError(f"{self._node.name}: plan: {error}") from error
         for planned in self.outcome.planned:
-            told = (f"{self._node.name}: {planned.resource.title}: {text}" for text in planned.change.warnings)
-            self.outcome.warnings.extend(told)
+            self.outcome.warnings += self._change_warnings(planned)
         if self.outcome.planned:
             warnings, stop = code_policies.judged(calls, self._allowed_policies, self._node.name)
             self.outcome.warnings += warnings
@@ -156,22 +163,19 @@ class Convergence:
                 raise NodeError(stop)
         return self.outcome.planned
 
-    def _at_once(self, pending: list[Planned]) -> list[Planned]:
-        """What of a plan is made by this run; the rest is noted as deferred."""
+    def _change_warnings(self, planned: Planned) -> list[str]:
+        return [f"{self._node.name}: {planned.resource.title}: {text}" for text in planned.change.warnings]
+
+    def _select(self, pending: list[Planned]) -> list[Planned]:
+        """Return the changes that this run makes, and record the others as deferred."""
         if self._disturbing == "apply":
             return pending
         now, self.outcome.deferred = split(pending)
         return now
 
-    def _warn_of_version(self, header: WindowsInfo) -> None:
-        if self._session.version_warning:
-            self.outcome.warnings.append(f"{self._node.name}: {self._session.version_warning}")
-        elif header.unlisted:
-            self.outcome.warnings.append(f"{self._node.name}: {header.unlisted}")
-
     def _apply_in_parts(self, pending: list[Planned]) -> None:
-        """Measures and applies the plan; what tells its size later is measured again before its first byte."""
-        # A node on which the rest would not fit is not to be drained for it.
+        """Measure and apply the plan; a size that is available only later is measured just before it is needed."""
+        # The deferred changes are measured too, because a node must not be drained for changes that would not fit.
         rest = self._measure([*pending, *self.outcome.deferred], begun=False)
         if not 0 < rest < len(pending):
             self._apply_all(pending)
@@ -180,39 +184,36 @@ class Convergence:
             self._apply_all(pending[rest:])
 
     def _measure(self, pending: t.Sequence[Planned], *, begun: bool) -> int:
-        """Asks how much room the plan takes and how much there is, where it takes any.
+        """Ask how much disk space the plan needs and how much is free, if it needs any.
 
         Returns:
-            Where in the plan the first change stands that can tell its size later; its length where there is none.
+            The index of the first change whose size can be asked for later; the number of changes if there is none.
 
         Raises:
-            NodeError: it does not fit.
+            NodeError: the plan does not fit.
         """
         questions = disk_space.questions(pending)
         if not questions:
             return len(pending)
         seen = self._node.observe(questions, step="measure", private=True).calls
-        needs = disk_space.needs(pending, seen)
-        self._teller.sizes = {need.title: need.size for need in needs}
-        left = disk_space.free(seen, self._disk_limit)
-        for volume in sorted({need.volume for need in needs} - left.keys()):
+        measurement = disk_space.measured(pending, seen, self._disk_limit)
+        self._progress.sizes = measurement.sizes
+        for volume in measurement.unread_volumes:
             self.outcome.warnings.append(f"{self._node.name}: the free space of {volume} could not be read")
-        refusal = disk_space.refusal(needs, left, begun=begun)
+        refusal = disk_space.refusal(measurement, begun=begun)
         if refusal is not None:
             raise NodeError(f"{self._node.name}: {refusal}")
-        later = {need.title for need in needs if need.later}
-        places = (place for place, planned in enumerate(pending) if planned.resource.title in later)
-        return next(places, len(pending))
+        return measurement.first_later(pending)
 
     def _apply_all(self, pending: list[Planned], following: t.Sequence[Planned] = ()) -> bool:
-        """Makes the changes.
+        """Make changes.
 
         Args:
             pending: the changes.
-            following: what is made afterwards, by somebody else.
+            following: changes that the caller makes afterwards.
 
         Returns:
-            Whether it came to the end of them, failed independent ones included.
+            Whether all of them were attempted, so that the run can continue.
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts)
@@ -224,20 +225,20 @@ class Convergence:
             if not (ran.reboot or work.reboot):
                 self._restarts = []
                 continue
-            # Such as a feature that was installed before and still waits for its reboot.
-            no_calls = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
-            self.outcome.changes.extend(AppliedChange(planned=planned) for planned in no_calls)
+            # Changes without calls, such as a feature that was installed earlier and still needs its reboot.
+            reboots = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
+            self.outcome.changes.extend(AppliedChange(planned=planned) for planned in reboots)
             if not self._reboot([*pending, *following]):
                 return False
         return True
 
     def _apply(self, work: PlannedBatch) -> _BatchEnd:
-        """Runs one batch of changes, and takes down what was done."""
-        self._node.on_progress = lambda progress: self._teller.tell(progress, work.changes)
+        """Run one batch of changes, and record what was done."""
+        self._node.on_progress = lambda progress: self._progress.tell(progress, work.changes)
         try:
             observation = self._node.run(Batch(calls=work.calls), step="apply", private=self._private)
         except BatchLost:
-            # Their changes may be made: later nobody would see a difference, and restart them.
+            # Its changes may have been made, in which case the next plan has no reason to restart their services.
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
         self._note_clock(observation)
@@ -245,26 +246,27 @@ class Convergence:
             self._answers.applied.update(observation.calls)
         seen, stopped = observation.calls, observation.stopped
         failures: list[str] = []
-        told = False
+        explained = False
         for planned in work.changes:
             results = [seen[name] for call in planned.change.calls if (name := planned.prefix + call.id) in seen]
             if planned.change.reboot == "never":
-                # The others only warn that a reboot is needed, and that is seen to.
+                # The warnings of others only say that a reboot is needed, which the engine handles.
                 self._warn(planned.resource.title, results)
             failed = failed_call(planned, seen, stopped)
             if failed is not None:
-                if self._is_told(planned, failed, seen):
-                    told = True
+                if self._is_explained(planned, failed, seen):
+                    explained = True
                 else:
                     failures.append(self._failure(planned, failed, seen))
-                self._not_brought.update(brought.casefold() for brought in (planned.resource.brings,) if brought)
+                if planned.resource.brings:
+                    self._failed_files.add(planned.resource.brings.casefold())
             elif planned.change.calls and is_done(planned, seen, stopped):
                 self.outcome.changes.append(
                     AppliedChange(planned=planned, seconds=sum(result.seconds for result in results))
                 )
                 self._restarts.extend(planned.resource.restarts)
         fatal = stopped is not None and stopped.reason == "error"
-        if stopped is not None and fatal and not failures and not told:
+        if stopped is not None and fatal and not failures and not explained:
             error = seen[stopped.id].error if stopped.id in seen else None
             what = "restart of a service" if stopped.id.startswith(RESTART) else stopped.id
             failures.append(f"{self._node.name}: {what}: {error or 'failed'}")
@@ -277,11 +279,11 @@ class Convergence:
         skew = seen.clock_skew(datetime.datetime.now(datetime.UTC))
         self.outcome.clock_skew = self.outcome.clock_skew if skew is None else skew
 
-    def _is_told(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> bool:
-        """Whether a change failed only because another one, whose failure is told, did not bring its file."""
+    def _is_explained(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> bool:
+        """Return whether a change failed only because of a file that another failed change did not bring."""
         result = calls.get(call_id)
         lacks = planned.resource.lacks(call_id.removeprefix(planned.prefix), result) if result is not None else None
-        return lacks is not None and lacks.casefold() in self._not_brought
+        return lacks is not None and lacks.casefold() in self._failed_files
 
     def _failure(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> str:
         result = calls.get(call_id)
@@ -293,8 +295,8 @@ class Convergence:
         mine = {
             name.removeprefix(planned.prefix): one for name, one in calls.items() if name.startswith(planned.prefix)
         }
-        if told := planned.resource.failure(mine):
-            return f"{self._node.name}: {planned.resource.title}: {told}"
+        if explanation := planned.resource.failure(mine):
+            return f"{self._node.name}: {planned.resource.title}: {explanation}"
         text = str(result.error)
         if result.exit_code is not None and (result.stderr or result.stdout):
             text += f" ({(result.stderr.strip() or result.stdout.strip())[-1000:]})"
@@ -302,7 +304,7 @@ class Convergence:
         return f"{where}: {text}" + (f". {meaning}" if meaning else "")
 
     def _restart_after_failure(self) -> None:
-        """Restarts the services of what was changed before the failure: the next run sees no difference there."""
+        """Restart the services of changes made before the failure, because the next run sees no difference there."""
         if not self._restarts:
             return
         work = next_work((), self._restarts)
@@ -312,10 +314,10 @@ class Convergence:
             self.outcome.failures.append(f"{self._node.name}: restart of services: {observation.stopped.id} failed")
 
     def _reboot(self, pending: t.Sequence[Planned]) -> bool:
-        """Reboots where that is allowed.
+        """Reboot if that is allowed.
 
         Returns:
-            Whether the work can go on.
+            Whether the run can continue.
         """
         self._restarts = []
         if not self._may_reboot:
@@ -323,11 +325,12 @@ class Convergence:
             if pending:
                 titles = ", ".join(planned.resource.title for planned in pending)
                 self.outcome.failures.append(
-                    f"{self._node.name}: a reboot is needed before {titles}; reboot is false: reboot it, then run again"
+                    f"{self._node.name}: a reboot is needed before {titles}, and reboot is false; "
+                    "reboot the node and run again"
                 )
             return False
         self._session.tell("rebooting")
-        self._node.reboot(step="reboot for what was changed")
+        self._node.reboot(step="reboot for changes")
         self.outcome.rebooted = True
         return True
 

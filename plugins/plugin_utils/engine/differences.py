@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a resource was and becomes, in the form in which Ansible's --diff is easiest to read. Pure.
+"""The state before and after a change, in the form in which Ansible's --diff is easiest to read (no I/O).
 
 Ansible prints mappings as JSON, in which a file is one line. Of texts it prints a unified diff.
 """

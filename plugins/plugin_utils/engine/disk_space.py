@@ -1,6 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether what a plan brings fits on the node's volumes: what is asked before the first byte, and the refusal."""
+"""The phase between plan and apply, "measure": whether what the plan brings fits on the node's volumes.
+
+One batch reads the free space of the volumes and the sizes that are not known yet. `questions` builds it from the plan,
+and `measured` reads its results.
+"""
 
 from __future__ import annotations
 
@@ -11,46 +15,71 @@ from ..values.text_table import text_table
 from ..wire.interleave import woven
 from ..wire.messages import Call, CallResult
 from .planned import Planned
-from .resource import DiskSpace
+from .resource import SpaceRequirement
 
 RESERVE = 1_000_000_000
-"""Bytes of a volume that stay free: Windows itself fails in odd ways on a full one."""
+"""Bytes of each volume that stay free, because Windows fails in unexpected ways on a full volume."""
 
 _FREE = "free-space."
 _SYSTEM = "C:"
-_AT_ONCE = 8
-"""So many sizes are asked for side by side."""
+_PARALLEL = 8
+"""How many programs that ask for sizes run at the same time."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpaceNeed:
-    """What one change takes of a volume."""
+    """The disk space that one change needs on one volume."""
 
     title: str
+    """The resource's title."""
     volume: str
-    """Its root, such as `C:`."""
+    """The root of the volume, such as `C:`."""
     size: int | None
-    """Bytes at most; None: nobody knows."""
+    """Bytes at most; None: unknown."""
     later: bool = False
-    """It can be asked for again when what comes before it is done."""
+    """Whether the size can be asked for again after the earlier changes."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What the measure batch found."""
+
+    needs: tuple[SpaceNeed, ...]
+    free: t.Mapping[str, int]
+    """Free bytes by volume; a volume whose free space could not be read is left out."""
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """The bytes that each change writes, by the resource's title; None: unknown."""
+        return {need.title: need.size for need in self.needs}
+
+    @property
+    def unread_volumes(self) -> list[str]:
+        """The volumes that changes need but whose free space could not be read."""
+        return sorted({need.volume for need in self.needs} - self.free.keys())
+
+    def first_later(self, changes: t.Sequence[Planned]) -> int:
+        """Return the index of the first change that is to be measured again; the number of changes if there is none."""
+        later = {need.title for need in self.needs if need.later}
+        return next((index for index, planned in enumerate(changes) if planned.resource.title in later), len(changes))
 
 
 def volume(path: str) -> str:
-    """The root of a Windows path, without its backslash."""
+    """Return the root of a Windows path without its backslash."""
     return path[:2].upper()
 
 
 def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
-    """The calls of the measure batch; none where nothing that is brought takes room."""
+    """Return the calls of the measure batch; none if no change needs disk space."""
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
     for planned in changes:
-        for room in planned.change.rooms:
-            paths.setdefault(volume(room.path), room.path)
-            if room.size is None:
-                # Credentials of what is downloaded are in the question as well.
+        for required in planned.change.space:
+            paths.setdefault(volume(required.path), required.path)
+            if required.size is None and required.probe is not None:
+                # The question contains the credentials of the download, too.
                 secret = any(call.secret or call.private for call in planned.change.calls)
-                lanes.append([_aside(call.prefixed(planned.prefix), secret) for call in room.ask])
+                lanes.append([_side_question(call.prefixed(planned.prefix), secret) for call in required.probe.calls])
     free = [
         Call(id=_FREE + name, command="@free-space", parameters={"path": path}, on_error="continue")
         for name, path in paths.items()
@@ -58,109 +87,120 @@ def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
     return (*free, *woven(lanes))
 
 
-def _aside(call: Call, secret: bool) -> Call:
-    """A question about a size: its failure stops nothing, and it waits for no other."""
-    parallel = _AT_ONCE if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
+def _side_question(call: Call, secret: bool) -> Call:
+    """Return a call whose failure stops nothing, and which runs beside others if it is a program."""
+    parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
 
-def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[SpaceNeed]:
-    """What each change takes, as far as it is known: one entry for a change and a volume.
+def measured(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult], limit: int | None = None) -> Measurement:
+    """Read the results of the measure batch.
 
     Args:
         changes: the plan.
-        calls: what the measure batch returned.
+        calls: the results of the calls of `questions`.
+        limit: see `free`.
+    """
+    return Measurement(needs=tuple(needs(changes, calls)), free=free(calls, limit))
+
+
+def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[SpaceNeed]:
+    """Return what each change needs, as far as that is known: one entry for each change and volume.
+
+    Args:
+        changes: the plan.
+        calls: the results of the calls of `questions`.
     """
     found: list[SpaceNeed] = []
     brought: dict[str, int] = {}
-    shared: dict[str, set[str]] = {}
+    counted: dict[str, set[str]] = {}
     for planned in changes:
-        taken: dict[str, int | None] = {}
+        sums: dict[str, int | None] = {}
         later = False
-        for room in planned.change.rooms:
-            told = _size(planned, room, brought, calls)
-            size = _new(told, shared.setdefault(volume(room.path), set())) if isinstance(told, t.Mapping) else told
-            later = later or (size is None and room.later)
+        for required in planned.change.space:
+            name = volume(required.path)
+            answer = _size(planned, required, brought, calls)
+            size = _uncounted(answer, counted.setdefault(name, set())) if isinstance(answer, t.Mapping) else answer
+            later = later or (size is None and required.probe is not None and required.probe.later)
             if size is not None:
-                brought[room.path.casefold()] = size
-            earlier = taken.get(volume(room.path))
-            taken[volume(room.path)] = size if earlier is None else earlier + (size or 0)
+                brought[required.path.casefold()] = size
+            earlier = sums.get(name)
+            sums[name] = size if earlier is None else earlier + (size or 0)
         title = planned.resource.title
-        found += [SpaceNeed(title=title, volume=name, size=size, later=later) for name, size in taken.items()]
+        found += [SpaceNeed(title=title, volume=name, size=size, later=later) for name, size in sums.items()]
     return found
 
 
-def _new(parts: t.Mapping[str, int], there: set[str]) -> int:
-    """Bytes of the parts that nothing before it brings to the volume; they are noted as brought."""
-    size = sum(part for name, part in parts.items() if name not in there)
-    there.update(parts)
+def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
+    """Return the bytes of the parts that no earlier change brings to the volume, and record them as counted."""
+    size = sum(part for name, part in parts.items() if name not in counted)
+    counted.update(parts)
     return size
 
 
 def _size(
-    planned: Planned, room: DiskSpace, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
+    planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Bytes of one room: known before, by what an earlier change brings, or by what was asked."""
-    if room.size is not None:
-        return room.size
-    if room.unpacks is not None and room.unpacks.casefold() in brought:
-        return brought[room.unpacks.casefold()] * room.UNPACKED
-    if room.read is None:
+    """Return the bytes of one requirement: known, derived from an earlier change, or read from an answer."""
+    if required.size is not None:
+        return required.size
+    if required.unpacks is not None and required.unpacks.casefold() in brought:
+        return brought[required.unpacks.casefold()] * required.UNPACKED
+    if required.probe is None:
         return None
-    mine = {call.id: calls[full] for call in room.ask if (full := planned.prefix + call.id) in calls}
+    results = {call.id: calls[full] for call in required.probe.calls if (full := planned.prefix + call.id) in calls}
     try:
-        return room.read(mine)
+        return required.probe.size(results)
     except (AttributeError, LookupError, TypeError, ValueError):
-        # A server may answer anything: then the size stays unknown.
+        # A server may answer anything; the size then stays unknown.
         return None
 
 
 def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[str, int]:
-    """Return the free bytes of each volume that answered.
+    """Return the free bytes of each volume that could be read.
 
     Args:
-        calls: what the measure batch returned.
-        limit: the size in bytes that the system volume is treated as having, where it is larger: the disk of the
-            machines that start from an image may be smaller than the disk of the machine that builds it.
+        calls: the results of the calls of `questions`.
+        limit: the size in bytes that the system volume is treated as having if it is larger: machines that start from
+            an image may have a smaller disk than the machine that builds it.
     """
     found = {}
     for name, result in calls.items():
         if name.startswith(_FREE) and result.ok and isinstance(result.first, dict):
-            there = int(result.first["free"])
+            left = int(result.first["free"])
             if limit is not None and name == _FREE + _SYSTEM:
-                there = min(there, limit - (int(result.first["total"]) - there))
-            found[name.removeprefix(_FREE)] = there
+                left = min(left, limit - (int(result.first["total"]) - left))
+            found[name.removeprefix(_FREE)] = left
     return found
 
 
-def refusal(
-    wanted: t.Sequence[SpaceNeed], left: t.Mapping[str, int], reserve: int = RESERVE, *, begun: bool = False
-) -> str | None:
-    """Why the plan does not fit, as a table of what every change takes; None where it fits.
+def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = False) -> str | None:
+    """Return why the plan does not fit, with a table of what each change needs; None if it fits.
+
+    A change of unknown size counts as nothing, and a volume whose free space could not be read is not judged.
 
     Args:
-        wanted: what each change takes; an unknown size counts as nothing.
-        left: free bytes by volume; one that did not tell is not judged.
-        reserve: bytes of each volume that have to stay free.
-        begun: whether a part of the plan is done.
+        measurement: what was measured.
+        reserve: bytes of each volume that must stay free.
+        begun: whether a part of the plan has been made.
     """
-    what = "not enough room on {} for the rest of the plan" if begun else "not enough room on {}; nothing was begun"
+    when = "for the rest of the plan" if begun else "for the plan; nothing was changed"
     tables: list[str] = []
-    for name, there in left.items():
-        here = [need for need in wanted if need.volume == name]
+    for name, left in measurement.free.items():
+        here = [need for need in measurement.needs if need.volume == name]
         total = sum(need.size or 0 for need in here)
-        if not here or total + reserve <= there:
+        if not here or total + reserve <= left:
             continue
         rows = [(need.title, "unknown" if need.size is None else amount(need.size)) for need in here]
-        rows += [("needed", amount(total)), ("kept in reserve", amount(reserve)), ("free", amount(there))]
-        rows += [("missing", amount(total + reserve - there))]
+        rows += [("needed", amount(total)), ("kept in reserve", amount(reserve)), ("free", amount(left))]
+        rows += [("missing", amount(total + reserve - left))]
         lines = [f"  {line}" for line in text_table(rows, right={1})]
-        tables.append("\n".join([what.format(name), *lines]))
+        tables.append("\n".join([f"not enough disk space on {name} {when}", *lines]))
     return "\n".join(tables) or None
 
 
 def amount(size: int) -> str:
-    """Bytes as people read them, in steps of 1000: `850 KB`, `45 MB`, `2.3 GB`."""
+    """Return a number of bytes in units of 1000: `850 KB`, `45 MB`, `2.3 GB`."""
     if size < 0:
         return f"-{amount(-size)}"
     for unit, step, digits in (("GB", 10**9, 1), ("MB", 10**6, 0), ("KB", 10**3, 0)):

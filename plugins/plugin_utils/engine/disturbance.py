@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which changes disturb the pods of a node. Pure.
+"""Which changes disturb the pods of a node (no I/O).
 
 A change disturbs pods if it reboots the node, stops or restarts a service that they need, or
 changes the network under them. Reboots and services are read from the change itself; for everything else the resource
@@ -29,21 +29,21 @@ SERVICES = frozenset(
         "vmcompute",
     }
 )
-"""Windows services that pods need, in lower case. A stopped one may be started at any time."""
+"""Windows services that pods need, in lower case. Starting a stopped one does not disturb pods."""
 
 _STOPS = frozenset({"Stop-Service", "Restart-Service", "Suspend-Service"})
 _SC_STOPS = frozenset({"stop", "delete", "pause"})
 
 
 def disturbance(resource: Resource, change: Change) -> str:
-    """Tells how a change disturbs the pods of the node.
+    """Return how a change disturbs the pods of the node.
 
     Args:
-        resource: what the node should have.
-        change: what has to be done for it.
+        resource: the resource.
+        change: its change.
 
     Returns:
-        A short reason for people, such as `restarts kubelet`; empty if pods notice nothing.
+        A short reason for the user, such as `restarts kubelet`; empty if pods are not disturbed.
     """
     if change.reboot == "always":
         return "reboots the node"
@@ -62,7 +62,7 @@ def _by_services(resource: Resource, change: Change) -> str:
     if needed:
         stays_stopped = change.service is not None and change.service.effect == "stops"
         return f"{'stops' if stays_stopped else 'restarts'} {', '.join(needed)}"
-    # Such as the start of flanneld, which makes a virtual switch of the network adapter.
+    # For example the start of flanneld, which turns the network adapter into a virtual switch.
     if any(call.command == "Start-Service" and call.long for call in change.calls):
         return "changes the network"
     return ""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Notes on a node of what is managed there: so that what is no longer wanted goes, and what others set stays."""
+"""Marks on a node for what the collection manages: such settings are removed when no longer wanted, others stay."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .changes import remove, update
 from .resource import Change, Resource
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
-"""Holds a value for each resource with `managed`: its name says which, its data nothing but that. Of a service that was
-disabled for a while, the data is how it started before."""
+"""Registry key with a value for each managed resource, named after the resource's title. Its data means nothing, except
+for a temporarily disabled service, where it is the former start mode."""
 
 
 def question(resource: Resource) -> dict[str, Json]:
-    """An entry for `@read-registry` that tells whether the note is there."""
+    """Return the entry for `@read-registry` that reads a resource's mark."""
     return {"path": KEY, "name": resource.title}
 
 
 def write(name: str, data: str | int) -> tuple[Call, ...]:
-    """Calls that take a note."""
+    """Return the calls that write a mark."""
     kind = "DWord" if isinstance(data, int) else "String"
     return (*make_key(KEY, "note-"), set_value("note", KEY, name, kind, data))
 
@@ -36,14 +36,14 @@ def plan(
     *,
     undo: Call,
 ) -> Change | None:
-    """The change of a resource with `managed`.
+    """Return the change of a managed resource.
 
     Args:
         resource: the resource.
-        state: what it should be; `absent` is done only where there is a note.
-        answer: to `question`.
-        change: what `present` takes, beside the note.
-        undo: removes what the note is about, or does nothing where it is gone.
+        state: the desired state; `absent` removes only what has a mark.
+        answer: the answer to `question`.
+        change: returns the change that `present` needs, without the mark.
+        undo: the call that removes the setting, and does nothing if it does not exist.
     """
     noted = bool(answer.get("exists"))
     if state == "present":
@@ -52,7 +52,7 @@ def plan(
 
 
 def _wanted(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """The note comes first, so that nothing is set without one."""
+    """Return the change to the desired state; the mark comes first, so that nothing is set without one."""
     if noted:
         return change
     take = write(resource.title, 1)
@@ -62,6 +62,6 @@ def _wanted(resource: Resource, noted: bool, change: Change | None) -> Change | 
 
 
 def _unwanted(resource: Resource, undo: Call) -> Change:
-    """The note goes last."""
+    """Return the removal; the mark is removed last."""
     calls = [undo, remove_value("forget", KEY, resource.title)]
     return remove(resource, {"name": resource.name}, calls, why="was managed, and is no longer wanted")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run of the engine did to a node, and how Ansible shows it."""
+"""What one run of the engine did to a node, as Ansible's result shows it."""
 
 from __future__ import annotations
 
@@ -25,34 +25,35 @@ class AppliedChange:
 
 @dataclasses.dataclass(kw_only=True)
 class ConvergenceOutcome:
-    """What came of it."""
+    """The outcome of one convergence."""
 
-    header: WindowsInfo | None = None
+    windows: WindowsInfo | None = None
+    """The node's Windows; None if the node did not report it."""
     changes: list[AppliedChange] = dataclasses.field(default_factory=list)
     planned: list[Planned] = dataclasses.field(default_factory=list)
-    """The last plan, whole."""
+    """The last plan, including what was not made."""
     deferred: list[Planned] = dataclasses.field(default_factory=list)
-    """What was left for later, since it disturbs pods or follows what does."""
+    """Changes that were left for later because they disturb pods or follow such changes."""
     failures: list[str] = dataclasses.field(default_factory=list)
-    """Each names node, resource and step."""
+    """Messages, each of which names the node, the resource and the step."""
     warnings: list[str] = dataclasses.field(default_factory=list)
     rebooted: bool = False
     reboot_required: bool = False
     remote_commands: int = 0
     clock_skew: float | None = None
-    """Seconds by which the node's clock was ahead of the controller's at its last answer; None: it did not say."""
+    """Seconds by which the node's clock was ahead of the controller's at its last answer; None: unknown."""
 
     @property
     def pending(self) -> list[Planned]:
-        """What was planned and is not done."""
+        """The planned changes that were neither made nor deferred."""
         done = {id(planned) for planned in (*(change.planned for change in self.changes), *self.deferred)}
         return [planned for planned in self.planned if id(planned) not in done]
 
     def to_result(self, *, diff: bool) -> dict[str, t.Any]:
-        """The result as Ansible wants it.
+        """Return Ansible's result.
 
         Args:
-            diff: whether before and after are part of it.
+            diff: whether to include the state before and after each change.
         """
         result: dict[str, t.Any] = {
             "changed": bool(self.changes) or self.rebooted,
@@ -62,13 +63,13 @@ class ConvergenceOutcome:
             "reboot_required": self.reboot_required,
             "remote_commands": self.remote_commands,
         }
-        if self.header is not None:
+        if self.windows is not None:
             result["windows"] = {
-                "version": self.header.version,
-                "build": self.header.build,
-                "ubr": self.header.ubr,
-                "product": self.header.product,
-                "pending_reboot": list(self.header.pending_reboot),
+                "version": self.windows.version,
+                "build": self.windows.build,
+                "ubr": self.windows.ubr,
+                "product": self.windows.product,
+                "pending_reboot": list(self.windows.pending_reboot),
             }
         if self.clock_skew is not None:
             result["clock_skew"] = round(self.clock_skew, 3)

@@ -14,7 +14,7 @@ from .resource import Change, Resource
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A change of one resource, at its place in the document."""
+    """A planned change of one resource."""
 
     position: int
     resource: Resource
@@ -22,12 +22,12 @@ class Planned:
 
     @property
     def prefix(self) -> str:
-        """Before the ids of its calls."""
+        """The prefix of its calls' ids."""
         return prefix(self.position)
 
     @property
     def action(self) -> str:
-        """create, update or remove, by what is there before and after."""
+        """`create`, `update` or `remove`, derived from the state before and after."""
         before, after = _there(self.change.before), _there(self.change.after)
         if before == after:
             return "update"
@@ -35,7 +35,7 @@ class Planned:
 
     @property
     def disturbance(self) -> str:
-        """How it disturbs the node's pods; empty if they notice nothing."""
+        """How it disturbs the node's pods; empty if it does not."""
         return disturbance(self.resource, self.change)
 
     @property
@@ -44,7 +44,7 @@ class Planned:
         return "differs (hidden: no_log)" if self.resource.no_log else self.change.why
 
     def to_result(self) -> dict[str, t.Any]:
-        """The change as an entry of Ansible's result."""
+        """Return the change as an entry of Ansible's result."""
         return {
             "type": self.resource.type,
             "name": self.resource.name,
@@ -55,7 +55,7 @@ class Planned:
         }
 
     def diff(self) -> dict[str, t.Any]:
-        """The change as Ansible's --diff shows it."""
+        """Return the change for Ansible's --diff."""
         before, after = differences.shown(self.change.before, self.change.after)
         if self.resource.no_log:
             before, after = {"value": "(hidden: no_log)"}, {"value": "(changed, hidden: no_log)"}
@@ -68,7 +68,7 @@ class Planned:
 
 
 def prefix(position: int) -> str:
-    """What stands before the call ids of the resource at a position."""
+    """Return the prefix of the call ids of the resource at a position."""
     return f"r{position}."
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""From resources to questions, from answers to changes, from changes to batches of calls: pure, no I/O."""
+"""Turns resources into questions, answers into changes, and changes into batches of calls, without any I/O."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from .resource import Resource
 from .service_restarts import restart_calls, restarts_of, started_before, started_later, unique
 
 BARRIER = "reboot-needed."
-_ENVELOPE = 20_000  # bytes for a batch's other keys, barriers, and restarts
+_ENVELOPE = 20_000
+"""Bytes that a batch's other keys, its barriers and restarts may take."""
 
 
 class Questions:
-    """The observe calls of all resources; a question that several ask is sent once.
+    """The observe calls of all resources; a question that several resources ask is sent once.
 
     Args:
         resources: the resources, each at its position.
-        header: calls in front of theirs.
+        header: calls to send before those of the resources.
     """
 
     def __init__(self, resources: t.Sequence[Resource], header: t.Sequence[Call] = ()) -> None:
@@ -37,7 +38,7 @@ class Questions:
         for position, resource in enumerate(resources):
             calls = resource.observe()
             self._ids.append(tuple(call.id for call in calls))
-            # Only what nobody builds on is merged: so no call refers to one of another group.
+            # Calls that others refer to are not merged, so that no call refers to one of another group.
             built_on = {name for call in calls for name in (*call.needs, *(call.input.calls if call.input else ()))}
             group: list[Call] = []
             for call in calls:
@@ -49,10 +50,10 @@ class Questions:
                     self._same[mine.id] = first
             groups.append(tuple(group))
         self.groups: tuple[tuple[Call, ...], ...] = tuple(group for group in groups if group)
-        """Calls that belong together: a batch holds whole groups."""
+        """Calls that belong together; a batch contains whole groups."""
 
     def batches(self) -> list[tuple[Call, ...]]:
-        """The calls in as few batches as the size of a batch allows."""
+        """Return the calls in as few batches as the size limit of a batch allows."""
         batches: list[list[Call]] = [[]]
         size = _ENVELOPE
         for group in self.groups:
@@ -65,7 +66,7 @@ class Questions:
         return [tuple(batch) for batch in batches if batch]
 
     def answers(self, calls: t.Mapping[str, CallResult], position: int) -> dict[str, CallResult]:
-        """What was answered to the questions of one resource, by its own call ids."""
+        """Return the answers to the questions of one resource, by its own call ids."""
         mine = prefix(position)
         ids = {own: mine + own for own in self._ids[position]}
         return {
@@ -82,17 +83,20 @@ def _question(call: Call) -> str:
 def plan(
     resources: t.Sequence[Resource], questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo
 ) -> list[Planned]:
-    """Compares all resources with what was seen.
+    """Compare all resources with what was observed.
 
     Args:
-        resources: in document order.
-        questions: what was asked.
-        calls: what was answered.
+        resources: the resources, in the order of the document.
+        questions: the questions of these resources.
+        calls: the results of the questions.
         windows: the node's version of Windows; resources for other versions are left out.
+
+    Returns:
+        The changes to make, in order.
 
     Raises:
         ResourceError: a resource cannot be on this node as described.
-        BadAnswer: what the node answered about a resource is no such state.
+        BadAnswer: the node's answer about a resource cannot be its state.
     """
     changes: list[Planned] = []
     for position, resource in enumerate(resources):
@@ -105,13 +109,39 @@ def plan(
                 raise ResourceError(resource.title, "(hidden: no_log)", error.accepted) from None
             raise
         except MISREAD as error:
-            raise BadAnswer(f"{resource.title}: the node's answer cannot be used: {_told(resource, error)}") from error
+            raise BadAnswer(f"{resource.title}: the node's answer cannot be used: {_shown(resource, error)}") from error
         if change is not None:
             changes.append(Planned(position=position, resource=resource, change=change))
-    return changes
+    return group_parallel(changes)
 
 
-def _told(resource: Resource, error: Exception) -> str:
+def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
+    """Move changes that may run in parallel together, such as the downloads of several roles.
+
+    An independent change moves up to the last change of its type if it builds on no change between them.
+
+    Args:
+        changes: the changes, in the order of the document.
+    """
+    grouped: list[Planned] = []
+    for planned in changes:
+        place = len(grouped)
+        if is_independent(planned.resource):
+            while place and not _same_type(grouped[place - 1], planned):
+                if planned.resource.builds_on(grouped[place - 1].resource):
+                    break
+                place -= 1
+            if not place or not _same_type(grouped[place - 1], planned):
+                place = len(grouped)
+        grouped.insert(place, planned)
+    return grouped
+
+
+def _same_type(first: Planned, second: Planned) -> bool:
+    return first.resource.type == second.resource.type
+
+
+def _shown(resource: Resource, error: Exception) -> str:
     kind = type(error).__name__
     # The text may quote the value.
     return kind if resource.private else f"{kind}: {error}"
@@ -119,28 +149,28 @@ def _told(resource: Resource, error: Exception) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PlannedBatch:
-    """The changes of one batch, and what comes after it."""
+    """The changes of one batch, and whether a reboot follows."""
 
     changes: tuple[Planned, ...]
     reboot: bool
-    """The node reboots when all of it is done."""
+    """Whether the node reboots after all of the changes."""
     barriers: t.Mapping[str, int]
-    """Ids of barrier calls, and how many of the changes come before each."""
+    """The ids of barrier calls, with the number of changes before each."""
     calls: tuple[Call, ...]
 
 
 def next_work(
     changes: t.Sequence[Planned], restarts: t.Collection[str] = (), *, limit: int = MAX_BATCH_BYTES - _ENVELOPE
 ) -> PlannedBatch:
-    """The first batch for the changes: up to a reboot that is certain, or to what a batch can hold, or to the end.
+    """Return the first batch of changes: up to a reboot that is certain, the size limit of a batch, or the end.
 
-    Changes that need a reboot and stand side by side share one. Neighbouring changes that do not depend on each other
-    are woven, so that their programs run side by side where they may.
+    Consecutive changes that need a reboot share one. The calls of consecutive changes that do not depend on each other
+    are interleaved, so that their programs may run in parallel.
 
     Args:
-        changes: what is still to be done, in order.
-        restarts: services that have to restart for earlier changes.
-        limit: bytes that the batch's calls may take.
+        changes: the changes that are left, in order.
+        restarts: services that must restart because of earlier changes.
+        limit: the maximum size of the batch's calls, in bytes.
     """
     calls: list[Call] = []
     lanes: list[list[Call]] = []
@@ -151,7 +181,7 @@ def next_work(
     size = 0
     for index, planned in enumerate(changes):
         own = apply_calls(planned)
-        if lanes and not _abreast(done[-1], planned):
+        if lanes and not _may_overlap(done[-1], planned):
             calls = joined(calls, woven(lanes))
             lanes = []
         done.append(planned)
@@ -178,9 +208,12 @@ def next_work(
     return PlannedBatch(changes=tuple(done), reboot=reboot, barriers=barriers, calls=tuple(calls))
 
 
-def _abreast(first: Planned, second: Planned) -> bool:
-    """Whether a change may begin before its neighbour has ended: one type's resources never build on each other."""
-    alone = is_independent(first.resource) and first.resource.type == second.resource.type
+def _may_overlap(first: Planned, second: Planned) -> bool:
+    """Return whether a change may begin before the previous one has ended.
+
+    That is so for resources of one type that fail independently: they never build on each other.
+    """
+    alone = is_independent(first.resource) and _same_type(first, second)
     return alone and first.change.reboot == second.change.reboot == "never"
 
 
@@ -189,7 +222,7 @@ def _size(calls: t.Sequence[Call]) -> int:
 
 
 def apply_calls(planned: Planned) -> list[Call]:
-    """The calls of a change as they go into a batch: prefixed, hidden where asked, failing alone where independent."""
+    """Return a change's calls for a batch: with prefixed ids, secret for `no_log`, and failing alone if independent."""
     calls: list[Call] = []
     essential: str | None = None
     for call in planned.change.calls:
@@ -207,7 +240,7 @@ def apply_calls(planned: Planned) -> list[Call]:
 
 
 def is_independent(resource: Resource) -> bool:
-    """Whether the resource's failure leaves the others unaffected (a class says so with `independent = True`)."""
+    """Return whether later resources are applied even if this one fails."""
     return bool(getattr(resource, "independent", False))
 
 
@@ -223,7 +256,7 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:
-    """The id of the call that made a change fail, or None."""
+    """Return the id of the call that made a change fail, or None."""
     if stopped is not None and stopped.reason == "error" and stopped.id.startswith(planned.prefix):
         return stopped.id
     if not is_independent(planned.resource):
@@ -236,6 +269,6 @@ def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: St
 
 
 def is_done(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> bool:
-    """Whether all of a change was carried out."""
+    """Return whether a change was made completely."""
     reached = all(planned.prefix + call.id in calls for call in planned.change.calls)
     return reached and failed_call(planned, calls, stopped) is None

@@ -1,46 +1,46 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What people are told while a long batch runs: at which change it is, and how far its files have come."""
+"""Lines of progress while a long batch runs: the current change, and how much of its files is downloaded."""
 
 from __future__ import annotations
 
 import typing as t
 
+from ..remote.protocol import RemoteNode
+from ..remote.session import NodeSession
 from ..wire.messages import Progress, RunningCall
 from .disk_space import amount
 from .planned import Planned
 
 
 class ProgressReporter:
-    """Tells of one node; never the same line twice in a row.
+    """Prints the progress of one node, never the same line twice in a row.
 
     Args:
-        name: the node's.
-        say: shows a line; None: nobody listens.
+        session: the session with the node, which prints the lines.
     """
 
-    def __init__(self, name: str, say: t.Callable[[str], None] | None) -> None:
-        self._name = name
-        self._say = say
+    def __init__(self, session: NodeSession[RemoteNode]) -> None:
+        self._session = session
         self._last = ""
         self._growing: dict[str, str] = {}
-        """Calls whose files grew when it was asked last, and the names of what they fetch."""
+        """The calls whose files were growing at the last poll, with the names of their resources."""
         self.sizes: t.Mapping[str, int | None] = {}
-        """Bytes that a resource writes in the end, by its title, as far as they are known."""
+        """The total bytes that a change writes, by its resource's title; None: unknown."""
 
     def tell(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
-        """Says how far a batch is.
+        """Print how far a batch is.
 
         Args:
-            progress: as the node told it.
-            changes: those of the batch.
+            progress: what the node reported.
+            changes: the changes of the batch.
         """
-        if self._say is None:
+        if not self._session.shows_progress:
             return
         line = self._files(progress.running, changes) or self._change(progress.id, changes)
         if line is not None and line != self._last:
             self._last = line
-            self._say(f"{self._name}: {line}")
+            self._session.tell(line)
 
     def _change(self, call_id: str, changes: t.Sequence[Planned]) -> str | None:
         for number, planned in enumerate(changes, start=1):
@@ -49,7 +49,7 @@ class ProgressReporter:
         return None
 
     def _files(self, running: t.Sequence[RunningCall], changes: t.Sequence[Planned]) -> str | None:
-        """Each file that grows, and which grow no more: `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`."""
+        """Return the files that grow and those that ended: `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`."""
         parts: list[str] = []
         growing: dict[str, str] = {}
         for call in running:
@@ -68,7 +68,7 @@ def _of(call_id: str, changes: t.Sequence[Planned]) -> Planned | None:
 
 
 def _share(size: int, whole: int | None) -> str:
-    """`45 of 120 MB`, `850 KB of 2.3 GB`, or `45 MB` where the whole is unknown, or was said to be less."""
+    """Return `45 of 120 MB`, `850 KB of 2.3 GB`, or `45 MB` if the total is unknown or was reported as less."""
     if not whole or whole < size:
         return amount(size)
     now, then = amount(size), amount(whole)

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What every resource type has in common: its properties, what it asks the node, how it plans.
+"""The base class of resource types: their common properties, and the methods that a type implements.
 
-To add a type: one file with a dataclass that derives from Resource, a line in `__init__.py`.
-A property is a dataclass field; its annotation says what is accepted, its `help` metadata is shown to users.
+A new type is one file in `resources` with a dataclass that derives from Resource (docs/adding_a_resource_type.md). Its
+properties are the fields of the dataclass: the annotation says which values are accepted, and the `help` metadata is
+shown to users.
 """
 
 from __future__ import annotations
@@ -17,29 +18,47 @@ from ..wire.messages import Call, CallResult, Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DiskSpace:
-    """What a change writes to a volume; the whole plan is refused before its first byte where that does not fit."""
+class SizeProbe(abc.ABC):
+    """Asks how many bytes a change will write, before the first byte is written."""
+
+    calls: tuple[Call, ...]
+    """The calls that ask. Their ids are local to the resource, and they change nothing that matters. Ansible shows none
+    of their results, so they may contain secrets without being secret calls, whose results `size` could not read."""
+    later: bool = False
+    """Whether the answer may be available only after earlier changes of the plan: a container runtime that is not
+    installed yet cannot ask a registry. Such a change is measured again just before it is made."""
+
+    @abc.abstractmethod
+    def size(self, results: Results) -> int | t.Mapping[str, int] | None:
+        """Return the size that the answers give.
+
+        Args:
+            results: the results of `calls`, by their ids.
+
+        Returns:
+            The bytes; or the bytes of each part, by a name that identifies its content: a part that several changes
+            bring to one volume, such as a layer of container images, is counted once. None, or an exception, leaves
+            the size unknown; an unknown size counts as nothing.
+        """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SpaceRequirement:
+    """The disk space that a change needs on a volume. A plan that does not fit is refused before its first byte."""
 
     path: str
-    """Any Windows path on the volume that fills."""
-    size: int | None
-    """Bytes written at most, download and unpacked; None: unknown, or to be asked."""
-    ask: tuple[Call, ...] = ()
-    """Calls that tell an unknown size, ids local to the resource. They change nothing that counts; their batch is kept
-    out of all output, so that they need not be secret to carry secrets in (a secret call's output would be hidden from
-    `read`, too)."""
-    read: t.Callable[[Results], int | t.Mapping[str, int] | None] | None = None
-    """The size by the results of `ask`; or the sizes of its parts, by a name that says what they are: what several
-    changes bring to a volume is counted once. None, or an error: it stays unknown, and counts as nothing."""
-    later: bool = False
-    """Where nobody told the size: it can be told when what comes before it in the plan is done."""
+    """Any Windows path on the volume."""
+    size: int | None = None
+    """Bytes written at most, including the download and its unpacked content; None: unknown, or `probe` asks."""
+    probe: SizeProbe | None = None
+    """Asks for an unknown size."""
     unpacks: str | None = None
-    """The archive, a Windows path, that it unpacks: where an earlier change of the plan brings it (the `path` of its
-    room), the size is that one's, times UNPACKED."""
+    """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings that archive (as
+    the `path` of its requirement), this size is UNPACKED times that one."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """How much larger what is unpacked may be: Go programs, as Kubernetes' and containerd's are, come to 3.2 to 3.8
-    times their gzip (measured on kubeadm 1.30 to 1.36)."""
+    """How many times larger unpacked programs may be: Go programs such as those of Kubernetes and containerd have 3.2
+    to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +68,7 @@ class ServiceEffect:
     service: str
     """The service's name."""
     effect: t.Literal["starts", "restarts", "stops"]
-    """`restarts`: it runs, and runs with its new definition afterwards. `stops`: it does not run afterwards."""
+    """`restarts`: a running service runs with its new definition afterwards. `stops`: it does not run afterwards."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,42 +76,34 @@ class Change:
     """One planned change of one resource."""
 
     why: str
-    """One short sentence for people: what differs."""
+    """What differs, in one short sentence for the user."""
     before: t.Mapping[str, t.Any]
     after: t.Mapping[str, t.Any]
-    """State before and after, with the same keys: only what differs or names the thing; shown by --diff."""
+    """The state before and after, with the same keys: what differs and what identifies the resource, for --diff."""
     calls: tuple[Call, ...]
-    """The calls that make it so, ids local to the resource."""
+    """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
-    """Whether what follows needs a reboot first: never, when an output says RestartNeeded=Yes, or always."""
+    """Whether later changes need a reboot first: never, if a result reports RestartNeeded=Yes, or always."""
     look_again: bool = False
-    """Afterwards, what was seen of other resources may no longer hold: the node is observed and planned anew."""
-    room: DiskSpace | tuple[DiskSpace, ...] | None = None
-    """What it takes of a volume, or of several; None: next to nothing."""
+    """Whether this change may invalidate what was observed of other resources; the engine then observes and plans again
+    after it."""
+    space: tuple[SpaceRequirement, ...] = ()
+    """The disk space that it needs; empty: next to nothing."""
     harmless: bool = False
-    """Whether it touches nothing that runs, whatever the resource's `disturbs` says: removing leftovers, say."""
+    """Whether it affects nothing that runs, whatever `disturbs` of its resource says, as with leftover files."""
     service: ServiceEffect | None = None
-    """What it does to a service: the engine then does not restart that service once more for changes before it."""
+    """What it does to a service. The engine then does not restart that service again for earlier changes."""
     warnings: tuple[str, ...] = ()
-    """What people should know of it; shown whether it is made or only planned."""
-
-    @property
-    def rooms(self) -> tuple[DiskSpace, ...]:
-        """What it takes of volumes, as a tuple."""
-        if self.room is None:
-            return ()
-        return (self.room,) if isinstance(self.room, DiskSpace) else self.room
+    """Warnings for the user, shown whether the change is made or only planned."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Resource(abc.ABC):
-    """One thing a node should have."""
+    """One thing that a node should have, such as a file, a service or a registry value."""
 
     type: t.ClassVar[str]
     independent: t.ClassVar[bool] = False
-    """Whether the resources after it are applied although this one failed (the run fails at its end)."""
-    builds_on: t.ClassVar[frozenset[str] | None] = None
-    """Types of resources whose changes have to be made before its own; None: any, all that stand before it."""
+    """Whether later resources are applied even if this one fails (the run still fails at its end)."""
     name: str = dataclasses.field(metadata={"help": "Names the resource among its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
@@ -125,73 +136,84 @@ class Resource(abc.ABC):
 
     @property
     def private(self) -> bool:
-        """Whether what the node says of it may be secret: it is kept out of the output at any verbosity."""
+        """Whether the node's answers about it may contain secrets; Ansible then never shows them, at any verbosity."""
         return self.no_log
 
     def _set(self, **values: t.Any) -> None:
-        """Normalises properties, in `__post_init__` only: resources are frozen."""
+        """Normalise properties; only for `__post_init__`, because resources are frozen."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """One resource that wants what both want, where two lists (of two roles, say) may name the same thing.
+        """Return one resource that satisfies both, for two lists (such as those of two roles) with the same resource.
 
         Args:
             other: a later resource of the same type and name.
 
         Returns:
-            Their union (equal ones are one); None where they contradict each other.
+            Their union, which for equal resources is the resource itself; None if they contradict each other.
         """
         return self if self == other else None
 
-    def explain(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for those who know more
-        """What a failure means, and what helps, where the error's own text does not say it.
+    def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
+        """Return whether its change must wait for the change of an earlier resource; by default it waits for all.
+
+        Independent resources that do not wait for all others are made together with earlier ones of their type, in
+        parallel, and need not wait for changes that disturb pods.
+        """
+        return True
+
+    def explain(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
+        """Return what a failure means and how to fix it, if the error's own text does not say so.
 
         Args:
             call_id: the call of the change that failed.
-            result: what came of it.
+            result: its result.
 
         Returns:
-            A sentence that is put behind the error's text.
+            A sentence to append to the error's text, or None.
         """
         return None
 
-    def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for those who know more
-        """Why a change failed, instead of the failed call's own error, where several calls tell it together.
+    def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for subclasses
+        """Return why a change failed, if the results of several calls together explain it better than the failed one.
 
         Args:
-            results: of the change's calls, by the ids that the resource gave them.
+            results: the results of the change's calls, by the ids that the resource gave them.
         """
         return None
 
     @property
     def brings(self) -> str | None:
-        """The Windows path of the file that it brings to the node, if it is one that others need."""
+        """The Windows path of the file that it brings to the node, if other resources may need that file."""
         return None
 
-    def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for those who know more
-        """The Windows path of the file whose absence made a change fail; None if it failed for another reason.
+    def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
+        """Return the Windows path of the file whose absence made a change fail; None if it failed for another reason.
 
         Args:
             call_id: the call of the change that failed.
-            result: what came of it.
+            result: its result.
         """
         return None
 
     @abc.abstractmethod
     def observe(self) -> tuple[Call, ...]:
-        """The calls that tell the state; each records its error and goes on (`on_error="continue"`)."""
+        """Return the calls that read the current state; each must continue after an error (`on_error="continue"`).
+
+        The engine calls this once per resource and run.
+        """
 
     @abc.abstractmethod
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Compares the wanted state with the seen one. Pure.
+        """Compare the desired state with the observed one, without any I/O.
 
         Args:
             seen: the results of the calls of `observe`, by the ids that the resource gave them.
             windows: the node's version of Windows.
 
         Returns:
-            What has to be done, or None where the node has what it should.
+            The change to make, or None if the node is in the desired state.
 
         Raises:
             ResourceError: the node cannot have this resource as described.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which services a batch restarts for its changes, and the calls that do so. Pure."""
+"""The services that a batch restarts because of its changes, and the calls that do so (no I/O)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ RESTART = "restart."
 
 
 def restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
-    """Services to restart for a change; not those that a later change of the same batch starts anyway."""
+    """Return the services to restart for a change, without those that a later change of the batch starts anyway."""
     started = _started(other for other in changes if other.position > planned.position)
     return [name for name in planned.resource.restarts if name.lower() not in started]
 
 
 def started_before(changes: t.Sequence[Planned]) -> set[str]:
-    """Services that the batch starts before a later change of it replaces what they read, in lower case."""
+    """Return the services, in lower case, that a batch starts before a later change of it replaces their files."""
     return {
         name.lower()
         for planned in changes
@@ -30,12 +30,12 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Calls for the begin and the end of a batch: what ran before it, and still runs, restarts once.
+    """Return calls for the start and the end of a batch: services that run before and after it restart once.
 
     Args:
         services: names of the services.
-        started: those that the batch itself starts before it replaces what they read, in lower case: they restart
-            whether they ran before or not.
+        started: those that the batch itself starts before it replaces their files, in lower case; they restart even if
+            they did not run before.
     """
     before: list[Call] = []
     after: list[Call] = []
@@ -63,10 +63,10 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
 
 
 def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
-    """Lets a service that cannot start in the middle of a batch be started by the later change that redefines it.
+    """Return the calls, with starts of services allowed to fail if a later change redefines and restarts the service.
 
-    A new kubelet, say, does not start with flags that only its predecessor knew: the files are replaced, and started
-    again, before the service gets its new command line.
+    A new kubelet, for example, does not start with flags that only its predecessor knew: its program is replaced and
+    started before the service gets its new command line.
     """
     again = {
         effect.service.lower(): planned.position
@@ -86,7 +86,7 @@ def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list
 
 
 def _started(changes: t.Iterable[Planned]) -> set[str]:
-    """Names of the services that changes start, in lower case."""
+    """Return the names of the services that changes start, in lower case."""
     return {
         effect.service.lower()
         for planned in changes
@@ -95,7 +95,7 @@ def _started(changes: t.Iterable[Planned]) -> set[str]:
 
 
 def unique(names: t.Iterable[str]) -> list[str]:
-    """The names in order, each once; Windows' service names do not know case."""
+    """Return the names in order, each once; service names are not case-sensitive."""
     seen: dict[str, str] = {}
     for name in names:
         seen.setdefault(name.lower(), name)

@@ -89,24 +89,22 @@ class Collection:
     """Collects the logs of one node.
 
     Args:
-        node: the node.
+        session: the session with the node.
         wanted: the user's selection.
         directory: folder for archives on the controller.
         redaction: redacts secrets.
-        say: prints a line of progress.
     """
 
     def __init__(
         self,
-        node: Node,
+        session: NodeSession[Node],
         wanted: catalogue.RequestedLogs,
         directory: pathlib.Path,
         redaction: Redaction,
-        say: t.Callable[[str], object],
     ) -> None:
-        self._node, self._wanted, self._directory = node, wanted, directory
+        self._session, self._node = session, session.node
+        self._wanted, self._directory = wanted, directory
         self._redaction = redaction
-        self._session = NodeSession(node, say=say)
         self.outcome = CollectionOutcome()
 
     def look(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:

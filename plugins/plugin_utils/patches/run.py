@@ -45,7 +45,6 @@ class PatchOptions:
     settle: float = 600.0
     """Time limit for the update stack to become idle after a reboot, in seconds."""
     check_mode: bool = False
-    allow_unsupported: bool = False
     """Accept unsupported versions of Windows."""
 
 
@@ -53,23 +52,19 @@ class PatchRun:
     """Patches a node.
 
     Args:
-        node: the node.
+        session: the session with the node.
         patches: the list, in the user's order.
         options: options of the run.
-        say: prints a line of progress.
     """
 
     def __init__(
         self,
-        node: RemoteNode,
+        session: NodeSession[RemoteNode],
         patches: t.Sequence[Patch],
         options: PatchOptions,
-        *,
-        say: t.Callable[[str], None] | None = None,
     ) -> None:
-        self._node = node
+        self._session, self._node = session, session.node
         self._options = options
-        self._session = NodeSession(node, allow_unsupported_windows=options.allow_unsupported, say=say)
         self._restore: dict[str, str] = {}
         self.records = [PatchRecord(patch=patch) for patch in patches]
         self.reboots = 0

@@ -41,7 +41,6 @@ def share() -> None:
         # One plugin of each file: the loaders keep the file.
         for plugin in (
             "winkube.node.no_proxy",
-            "winkube.node.artifacts_together",
             "ansible.builtin.combine",
             "ansible.builtin.urlsplit",
         ):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The work of one task on one node: which Windows it runs, whether that is supported, and lines of progress."""
+"""One task's work on one node: which Windows it runs, whether that is supported, progress, warnings and the result."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from ..wire.typed_values import MISREAD
 from .errors import NodeError
 from .protocol import RemoteNode
 
+N = t.TypeVar("N", bound=RemoteNode, covariant=True)
+
 
 class UnsupportedWindows(NodeError):
     """The node runs a version of Windows that the collection does not support."""
 
 
-class NodeSession:
-    """One task's session with a node.
+class NodeSession(t.Generic[N]):
+    """One task's session with a node. NodeAction creates one for each action.
 
     Args:
         node: the node.
@@ -29,7 +31,7 @@ class NodeSession:
 
     def __init__(
         self,
-        node: RemoteNode,
+        node: N,
         *,
         allow_unsupported_windows: bool = False,
         say: t.Callable[[str], object] | None = None,
@@ -38,13 +40,38 @@ class NodeSession:
         self.name = node.name
         self.windows: WindowsInfo | None = None
         """The node's Windows; None until `read_windows` or `check_windows` was called."""
+        self.warnings: list[str] = []
+        """Warnings for the user, each with the node's name in front."""
         self._allow_unsupported = allow_unsupported_windows
         self._say = say
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether `tell` prints anything."""
+        return self._say is not None
 
     def tell(self, text: str) -> None:
         """Print a line of progress with the node's name in front."""
         if self._say is not None:
             self._say(f"{self.name}: {text}")
+
+    def warn(self, text: str) -> None:
+        """Add a warning with the node's name in front."""
+        self.warnings.append(f"{self.name}: {text}")
+
+    def report(self, **values: t.Any) -> dict[str, t.Any]:
+        """Return an action's result: its values, the warnings, and the number of remote commands.
+
+        Args:
+            values: values of the result; `changed` is false unless it is one of them.
+        """
+        warnings = list(dict.fromkeys([*self.warnings, *values.pop("warnings", ())]))
+        return {
+            "changed": False,
+            **values,
+            **({"warnings": warnings} if warnings else {}),
+            "remote_commands": self.node.remote_commands,
+        }
 
     def read_windows(self, calls: t.Mapping[str, CallResult], *, step: str) -> WindowsInfo:
         """Read the result of `windows_info.call()`, and check the version.
@@ -55,7 +82,7 @@ class NodeSession:
 
         Raises:
             NodeError: the node did not return its version.
-            UnsupportedWindows: the version is not supported.
+            UnsupportedWindows: the version is not supported, and that is not allowed.
         """
         try:
             windows = windows_info.read(calls[windows_info.CALL_ID])
@@ -71,12 +98,19 @@ class NodeSession:
             UnsupportedWindows: the version is not supported, and that is not allowed.
         """
         self.windows = windows
-        if windows.unsupported and not self._allow_unsupported:
-            raise UnsupportedWindows(f"{self.name}: {windows.unsupported}")
+        if refused := self.refused_windows:
+            raise UnsupportedWindows(f"{self.name}: {refused}")
+
+    @property
+    def refused_windows(self) -> str:
+        """Why the node's Windows is refused; empty if it is supported, allowed, or not known yet."""
+        if self.windows is None or self._allow_unsupported:
+            return ""
+        return self.windows.unsupported
 
     @property
     def version_warning(self) -> str:
-        """A warning about the node's Windows, where its version is accepted but not supported; else empty."""
+        """A warning about the node's Windows if its version is accepted but not supported; else empty."""
         if self.windows is None or not self.windows.unsupported:
             return ""
         found = self.windows.unsupported.partition(";")[0]

@@ -11,7 +11,7 @@ import typing as t
 
 from ..downloads import archive_members
 from ..engine.changes import create, objects, only, update
-from ..engine.resource import Change, DiskSpace, Resource
+from ..engine.resource import Change, Resource, SpaceRequirement
 from ..values.errors import ResourceError
 from ..windows import replaced_files, signatures
 from ..windows.path_calls import make_directory, move_path, remove_path
@@ -213,20 +213,20 @@ class Archive(Resource):
         had_record = any(item.get("exists") for path, item in records.items() if path != self._staging.casefold())
         calls = list(self._unpack(had_record, staged))
         there = files.get(self.path.casefold(), {})
-        size = int(there.get("size") or 0) * DiskSpace.UNPACKED if there.get("exists") else None
-        room = DiskSpace(path=self.folder, size=size, unpacks=self.path)
+        size = int(there.get("size") or 0) * SpaceRequirement.UNPACKED if there.get("exists") else None
+        space = (SpaceRequirement(path=self.folder, size=size, unpacks=self.path),)
         how = _parsed(recorded(f"{self.record}\\archive.json"))
         if not how:  # it is written last
             why = "was unpacked only in part" if had_record or staged else "was not unpacked"
             change = create(self, {"path": self.path, "destination": self.folder}, calls, why=why)
-            return dataclasses.replace(change, room=room)
+            return dataclasses.replace(change, space=space)
         # The record stays if the archive was removed from the cache.
         archive = self.sha256 or now.pop(self.path) or unpacked[self.path]
         before = {**how, "sha256": unpacked.pop(self.path) or None, "changed_files": []}
         after = {**self._wanted(), "sha256": archive.lower() or None, "changed_files": []}
         before["changed_files"] = [path for path, sha256 in unpacked.items() if not sha256 or now.get(path) != sha256]
         changed = update(self, before, after, calls)
-        return dataclasses.replace(changed, room=room) if changed is not None else None
+        return dataclasses.replace(changed, space=space) if changed is not None else None
 
     def _unpack(self, had_record: bool, staged: bool) -> t.Iterator[Call]:
         direct = not (self.members or self.exclusive)

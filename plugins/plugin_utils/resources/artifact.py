@@ -10,32 +10,14 @@ import typing as t
 
 from ..downloads import attempts, curl
 from ..downloads.checksums import checksum_in, digest
+from ..downloads.site import Site
 from ..engine.changes import create, is_missing, objects, only, update
-from ..engine.resource import Change, DiskSpace, Resource
+from ..engine.resource import Change, Resource, SpaceRequirement
 from ..values.errors import ResourceError
 from ..windows.path_calls import discard, move_path, remove_path
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Json, Results
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Site:
-    """An additional source, used before `urls`."""
-
-    url: str = dataclasses.field(metadata={"help": "Where the file is found.", "secret": True})
-    checksum_url: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its checksum file there.", "secret": True}
-    )
-    headers: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "Instead of the artifact's headers, kept secret.", "secret": True}
-    )
-    proxy: str | None = dataclasses.field(
-        default=None, metadata={"help": "Instead of the artifact's proxy; empty: none.", "secret": True}
-    )
-    no_proxy: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Instead of the artifact's exceptions, where any are given."}
-    )
-    ignore_revocation: bool = dataclasses.field(default=False, metadata={"help": "As the artifact's, for this one."})
+from .directory import Directory
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +32,6 @@ class Artifact(Resource):
 
     type: t.ClassVar[str] = "Artifact"
     independent: t.ClassVar[bool] = True
-    builds_on = frozenset({"ArtifactCache", "CertificateImport", "Directory", "W32Time"})
     name: str = dataclasses.field(metadata={"help": "Kind and version, such as `containerd 2.2.1`."})
     path: str = dataclasses.field(metadata={"help": "Where it lies on the node. It should name the version."})
     urls: tuple[str, ...] = dataclasses.field(
@@ -110,6 +91,12 @@ class Artifact(Resource):
         default=curl.PARALLEL, metadata={"help": "Downloads that run side by side, at most."}
     )
     timeout: int = dataclasses.field(default=3600, metadata={"help": "Seconds for one attempt at one URL."})
+
+    def builds_on(self, earlier: Resource) -> bool:
+        """Wait for the file's folder, for trusted certificates, and for the clock that decides if they are valid."""
+        if isinstance(earlier, Directory):
+            return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
+        return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
 
     def __post_init__(self) -> None:
         if not self.urls and not self.sites:
@@ -238,7 +225,7 @@ class Artifact(Resource):
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self.change_for(seen)
         fetches = change is not None and any(call.id == attempts.FETCHED for call in change.calls)
-        return dataclasses.replace(change, room=self._room(seen)) if change is not None and fetches else change
+        return dataclasses.replace(change, space=(self._space(seen),)) if change is not None and fetches else change
 
     def change_for(self, seen: Results) -> Change | None:
         """The change without the disk space that it needs."""
@@ -268,11 +255,11 @@ class Artifact(Resource):
             return update(self, {"path": self.path, algorithm: actual}, wanted, (away, *fetch), why=why)
         return self._plan_manifest(seen, here)
 
-    def _room(self, seen: Results) -> DiskSpace:
+    def _space(self, seen: Results) -> SpaceRequirement:
         """Return the required disk space; the second source is used only if the first does not report the size."""
         # An unfinished download is resumed only if something verifies the complete file.
         there = int(self._found(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
-        return attempts.room(self._wanted(seen, curl.RemoteFile()), there)
+        return attempts.space(self._wanted(seen, curl.RemoteFile()), there)
 
     def held(self, seen: Results) -> dict[str, t.Any]:
         """Return hash, size and source of the present file; empty if it is missing or wrong."""

@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from ..engine.changes import create, remove, update
-from ..engine.resource import Change, DiskSpace, Resource
+from ..engine.resource import Change, Resource, SizeProbe, SpaceRequirement
 from ..image_stores import archives
 from ..image_stores.archives import ImageArchive
 from ..image_stores.containerd import PINNED, ContainerdStore
@@ -173,7 +173,7 @@ class ContainerImage(InStore):
         why = "is not in the store"
         if found is None or not found.complete:
             why = why if found is None else "is not whole in the store"
-            return self._roomy(
+            return self._with_space(
                 create(self, wanted, [*self._bring(windows), *self._named(), *self._kept()], why=why), seen, windows
             )
         # In Docker, images from archives and builds have no digest and are identified by name.
@@ -185,7 +185,7 @@ class ContainerImage(InStore):
         calls += self._named() if not right or tagged != sorted(self.aliases) else ()
         calls += self._kept() if not right or not before["pinned"] else ()
         change = update(self, before, wanted, calls)
-        return change if right or change is None else self._roomy(change, seen, windows)
+        return change if right or change is None else self._with_space(change, seen, windows)
 
     def _bring(self, windows: WindowsInfo) -> t.Iterator[Call]:
         """Yield the calls that put the image into the store."""
@@ -216,31 +216,26 @@ class ContainerImage(InStore):
         if self.pinned:
             yield from self.store.pin(self.name)
 
-    def _roomy(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
+    def _with_space(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
         """Return the change with the disk space that it needs, for the download and its unpacked content."""
         store, name = self.store, self._wanted()
         chosen = archives.fitting(self.archives, windows)
         size = self.size if self.size is not None else chosen.size if chosen is not None else None
         if size is not None or self.archive is not None or chosen is not None:
-            rooms: tuple[DiskSpace, ...] = (DiskSpace(path=store.path, size=None if size is None else needed(size)),)
+            stored = SpaceRequirement(path=store.path, size=None if size is None else needed(size))
+            space: tuple[SpaceRequirement, ...] = (stored,)
             if chosen is not None and self.archive is None:
                 # The archive stays there until the import is complete.
-                rooms = (DiskSpace(path=archives.FOLDER, size=size if chosen.size is None else chosen.size), *rooms)
-            return dataclasses.replace(change, room=rooms)
-
-        def read(results: t.Mapping[str, CallResult]) -> int | t.Mapping[str, int] | None:
-            # Most layers of an application are those of its base image.
-            layers = store.read_layers(results, windows.build)
-            if layers:
-                return {digest: needed(size) for digest, size in layers.items()}
-            told = store.read_size(results, windows.build) or self.likely_size
-            return None if told is None else needed(told)
-
+                download = size if chosen.size is None else chosen.size
+                space = (SpaceRequirement(path=archives.FOLDER, size=download), stored)
+            return dataclasses.replace(change, space=space)
         # On a node's first run the runtime is not installed yet, so the size is read later.
         listed = seen.get("images")
         absent = listed is None or not listed.ok
-        room = DiskSpace(path=store.path, size=None, ask=store.ask_size(name), read=read, later=absent)
-        return dataclasses.replace(change, room=room)
+        probe = _ImageSize(
+            calls=store.ask_size(name), later=absent, store=store, build=windows.build, likely=self.likely_size
+        )
+        return dataclasses.replace(change, space=(SpaceRequirement(path=store.path, probe=probe),))
 
     def _removal(self, images: t.Mapping[str, StoredImage]) -> Change | None:
         here = [reference for reference in (self.name, *self.aliases) if reference in images]
@@ -257,6 +252,25 @@ class ContainerImage(InStore):
 
 def _is_tag(name: str) -> bool:
     return "@" not in name and not DIGEST.fullmatch(name)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _ImageSize(SizeProbe):
+    """Reads the size of an image, or of its layers, from its registry."""
+
+    store: Store
+    build: int
+    """The node's Windows build."""
+    likely: int | None
+    """Bytes to assume if the registry does not report a size."""
+
+    def size(self, results: Results) -> int | t.Mapping[str, int] | None:
+        # Most layers of an application are those of its base image.
+        layers = self.store.read_layers(results, self.build)
+        if layers:
+            return {digest: needed(size) for digest, size in layers.items()}
+        reported = self.store.read_size(results, self.build) or self.likely
+        return None if reported is None else needed(reported)
 
 
 def needed(size: int) -> int:

@@ -23,7 +23,6 @@ class Directory(Resource):
     """A folder, which is created with its parents."""
 
     type: t.ClassVar[str] = "Directory"
-    builds_on = frozenset({"Directory"})
     name: str = dataclasses.field(metadata={"help": "Its path on the node."})
     acl: str | None = dataclasses.field(
         default=None,
@@ -79,6 +78,10 @@ class Directory(Resource):
         deepest = min(self, other, key=lambda one: one.shallow).shallow
         alike = {dataclasses.replace(one, name=self.name, move_aside="nothing", shallow=False) for one in (self, other)}
         return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
+
+    def builds_on(self, earlier: Resource) -> bool:
+        """Wait for folders only, which may contain it."""
+        return isinstance(earlier, Directory)
 
     @property
     def path(self) -> str:

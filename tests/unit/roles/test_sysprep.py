@@ -12,6 +12,7 @@ def test_every_variable_reaches_the_module() -> None:
     defaults = yaml.safe_load((ROLES / "sysprep" / "defaults" / "main.yml").read_text(encoding="utf-8"))
     arguments = task("sysprep", "main.yml")["winkube.node.sysprep"]
     # A value that no default has: what is not passed on, or is fixed, would show.
-    known = templar(["sysprep"], {name: f"the user's {name}" for name in defaults})
+    shared = ("allow_unsupported_windows",)
+    known = templar(["sysprep"], {name: f"the user's {name}" for name in (*defaults, *shared)})
     told = {name: value(known, str(text).strip()[2:-2]) for name, text in arguments.items()}
-    assert told == {name.removeprefix("sysprep_"): f"the user's {name}" for name in defaults}
+    assert told == {name.removeprefix("sysprep_"): f"the user's {name}" for name in (*defaults, *shared)}

@@ -14,6 +14,7 @@ from unit.roles.rendered import resources
 from unit.roles.templates import templar
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call
 from simulator.machine.machine import Machine
@@ -44,7 +45,7 @@ def run(node: DirectNode, *arguments: str) -> str:
 
 
 def converge(node: DirectNode, items: list[dict[str, t.Any]]) -> None:
-    assert Convergence(node, load(items)).run().failures == []
+    assert Convergence(NodeSession(node), load(items)).run().failures == []
 
 
 def test_a_proxy_that_an_administrator_set_stays(node: DirectNode) -> None:

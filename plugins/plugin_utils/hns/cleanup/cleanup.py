@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 import uuid
 
 from ansible.errors import AnsibleConnectionFailure
@@ -20,7 +19,7 @@ from ..facts.journal import Journal
 from ..facts.node_facts import NO_HNS, FactsOptions, HnsFacts, facts_calls, read_facts
 from .batch import BatchOptions, batch_calls
 from .batch_result import KINDS, BatchResult, read_done
-from .outcome import CleanupOutcome, silent
+from .outcome import CleanupOutcome
 from .plan import CleanupPlan, CleanupRequest, ScopeError, check_wish
 from .planning import make_plan
 
@@ -54,16 +53,15 @@ class Cleanup:
 
     def __init__(
         self,
-        node: RemoteNode,
+        session: NodeSession[RemoteNode],
         wish: CleanupRequest,
         options: CleanupOptions,
         *,
         check_mode: bool = False,
-        say: t.Callable[[str], object] = silent,
     ) -> None:
-        self._node, self._wish, self._options, self._check_mode = node, wish, options, check_mode
+        self._session, self._node = session, session.node
+        self._wish, self._options, self._check_mode = wish, options, check_mode
         self._restarted = self._rebooted = self._waited = False
-        self._session = NodeSession(node, say=say)
         self.outcome = CleanupOutcome(scope=wish.scope, say=self._session.tell)
 
     def run(self) -> CleanupOutcome:

@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.action import (
     node_logs,
     patch_info,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.actions import node_action
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import observe
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Observation
@@ -113,7 +114,7 @@ def logs(node: Node, folder: Path, *, check_mode: bool = False) -> dict[str, t.A
 
 def test_logs_are_collected_or_only_looked_for(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
-    monkeypatch.setattr(node_logs, "show", shown.append)
+    monkeypatch.setattr(node_action, "show", shown.append)
     dry = logs(node, tmp_path / "logs", check_mode=True)
     assert shown == ["node-1: would take 0 files (0 KB at most) and 1 event logs"]
     nothing = dict.fromkeys(("endpoints", "namespaces", "networks", "policy_lists", "stale"))
@@ -163,7 +164,7 @@ def test_what_is_learned_of_logs_before_a_failure_is_kept_without_passwords(
     assert found.pop("msg").startswith("the log says ")
     (problem,) = found.pop("problems")
     assert problem
-    assert found == {"files": 3, "remote_commands": 0, **more}
+    assert found == {"changed": False, "files": 3, "remote_commands": 0, **more}
     assert logs(t.cast("Node", Answering()), tmp_path, check_mode=True)["selected"] == ["a"]
 
 

@@ -15,6 +15,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.action import patch_install as action
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Observation
 from simulator.machine.machine import Machine
@@ -74,7 +75,9 @@ class Action(action.ActionModule):  # type: ignore[misc]  # ansible ships no typ
 
 
 def run(node: PatchedNode, *, check_mode: bool = False, **options: t.Any) -> dict[str, t.Any]:
-    result: dict[str, t.Any] = Action(check_mode=check_mode).perform({**OPTIONS, **options}, t.cast("t.Any", node))
+    result: dict[str, t.Any] = Action(check_mode=check_mode).perform(
+        {**OPTIONS, **options}, NodeSession(t.cast("t.Any", node))
+    )
     return result
 
 

@@ -18,6 +18,7 @@ from unit.fake_node import FakeTime
 from ansible_collections.winkube.node.plugins.action import sysprep as action
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
@@ -53,12 +54,12 @@ def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> Non
     if joined:
         machine.files.make_directory("C:\\etc\\kubernetes")
         machine.files.write_text("C:\\etc\\kubernetes\\kubelet.conf", "a kubeconfig")
-    node = t.cast("t.Any", DirectNode(machine))
+    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", DirectNode(machine)))
     if joined:
         with pytest.raises(NodeError, match="node-1: a cluster node is not generalized"):
-            action.ActionModule._look(node, OPTIONS)
+            action.ActionModule._look(session, OPTIONS)
     else:
-        assert action.ActionModule._look(node, OPTIONS)[0].cloudbase_init is False
+        assert action.ActionModule._look(session, OPTIONS)[0].cloudbase_init is False
 
 
 @dataclasses.dataclass
@@ -104,7 +105,7 @@ def test_it_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch, clo
 
         monkeypatch.setattr(action, "time", types.SimpleNamespace(monotonic=time.clock, sleep=sleep))
         node = Sealed()
-        result = Listening(port.getsockname()[1]).perform(OPTIONS, t.cast("t.Any", node))
+        result = Listening(port.getsockname()[1]).perform(OPTIONS, NodeSession(t.cast("t.Any", node)))
     assert result["generalized"]
     assert node.ran == ["sysprep", "shut down"]
     assert closes_after <= time.now < closes_after + 5
@@ -117,4 +118,4 @@ def test_a_machine_that_stays_up_is_a_failure(monkeypatch: pytest.MonkeyPatch) -
         socket.create_server(("127.0.0.1", 0), backlog=100) as port,
         pytest.raises(NodeError, match="win1: shut down: it is generalized, but still answers after 180 s"),
     ):
-        Listening(port.getsockname()[1]).perform(OPTIONS, t.cast("t.Any", Sealed()))
+        Listening(port.getsockname()[1]).perform(OPTIONS, NodeSession(t.cast("t.Any", Sealed())))

@@ -15,6 +15,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.action import uplink_guard as action
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.guard import addresses
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch
@@ -64,7 +65,9 @@ class Action(action.ActionModule):  # type: ignore[misc]  # ansible ships no typ
 
 
 def run(node: GuardedNode, *, check_mode: bool = False, **options: t.Any) -> dict[str, t.Any]:
-    result: dict[str, t.Any] = Action(check_mode=check_mode).perform({**OPTIONS, **options}, t.cast("t.Any", node))
+    result: dict[str, t.Any] = Action(check_mode=check_mode).perform(
+        {**OPTIONS, **options}, NodeSession(t.cast("t.Any", node))
+    )
     return result
 
 
@@ -119,7 +122,7 @@ def test_a_guard_that_is_gone_is_followed_by_another_one(node: GuardedNode) -> N
     node.state = "lost"
     finished = run(node, state="absent", guard=started["guard"])
     assert finished["guard"]["key"] not in ("", started["guard"]["key"])
-    assert finished["warnings"][0].endswith("a new guard is there")
+    assert finished["warnings"][0].endswith("a new guard was started")
     dry = run(node, check_mode=True, state="absent", guard=started["guard"])
     assert dry["guard"] == {}
     assert "ended before its time" in dry["warnings"][0]

@@ -17,6 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.actions import node_a
 from ansible_collections.winkube.node.plugins.plugin_utils.actions.node_action import NodeAction
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch
@@ -48,7 +49,8 @@ OPTIONS = {
 
 
 def test_an_action_gets_its_options_and_a_node_that_knows_its_limits() -> None:
-    def perform(_self: object, options: t.Mapping[str, t.Any], node: t.Any) -> dict[str, t.Any]:
+    def perform(_self: object, options: t.Mapping[str, t.Any], session: t.Any) -> dict[str, t.Any]:
+        node = session.node
         return {"options": dict(options), "name": node.name, "patience": node.patience, "said": "a\x07b"}
 
     node = Answering()
@@ -71,9 +73,9 @@ def test_an_action_gets_its_options_and_a_node_that_knows_its_limits() -> None:
         (ResourceError("a", 1, "accepted is 2"), "a: 1 is not accepted; accepted is 2"),
         (
             KeyError("x\x07"),
-            "node-1: an answer of the node cannot be used: KeyError: 'x\\x07' (-vvv says where)",
+            "node-1: an answer of the node cannot be used: KeyError: 'x\\x07' (-vvv: where)",
         ),
-        (ValueError("\x07"), "node-1: an answer of the node cannot be used: ValueError: \\x07 (-vvv says where)"),
+        (ValueError("\x07"), "node-1: an answer of the node cannot be used: ValueError: \\x07 (-vvv: where)"),
     ],
 )
 def test_failures_are_results(monkeypatch: pytest.MonkeyPatch, error: Exception, message: str) -> None:
@@ -111,7 +113,7 @@ class Work(NodeAction):
 
     def work(self, *settings: Setting, **options: t.Any) -> dict[str, t.Any]:
         node = Node(t.cast("t.Any", self.inner), {"inventory_hostname": "win-1"}, sleep=lambda _seconds: None)
-        found = self.converge(node, settings, {**OPTIONS, **options})
+        found = self.converge(NodeSession(node), settings, {**OPTIONS, **options})
         found.pop("clock_skew", None)
         found.pop("windows", None)
         for one in found.get("changes", ()):

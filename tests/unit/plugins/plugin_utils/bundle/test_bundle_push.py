@@ -17,6 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import I
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import upload
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -62,7 +63,7 @@ def bundle(tmp_path: pathlib.Path) -> Bundle:
 
 def sent(node: TakingNode, bundle: Bundle) -> list[str]:
     """The paths of what was pushed of all that the bundle has."""
-    work = push.Push(t.cast("t.Any", node), bundle)
+    work = push.Push(NodeSession(t.cast("t.Any", node)), bundle)
     work.run(list(bundle.entries.values()))
     return work.pushed
 

@@ -14,6 +14,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import zip_archive
@@ -50,7 +51,7 @@ ARCHIVE = {"type": "Archive", "name": "C:\\tool", "path": PATH, "members": ["too
 
 
 def run(node: DirectNode, *items: dict[str, t.Any]) -> ConvergenceOutcome:
-    return Convergence(node, load(items)).run()
+    return Convergence(NodeSession(node), load(items)).run()
 
 
 def asked(server: ArtifactServer) -> int:

@@ -70,20 +70,21 @@ def test_the_calls_of_a_download() -> None:
 
 def test_the_size_of_a_download() -> None:
     third = DownloadSource(url="https://three.example/tool.zip")
-    asked = attempts.room(download(SECOND, FIRST, third, version=(8, 9)), there=100)
-    assert asked.read is not None
+    asked = attempts.space(download(SECOND, FIRST, third, version=(8, 9)), present=100)
+    probe = asked.probe
+    assert probe is not None
     sized = answer(stdout="HTTP/1.1 206 OK\r\nContent-Range: bytes 0-0/1000\r\n\r\n")
     small = answer(stdout="HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n")
     read = {
-        "the first": asked.read({"size-0": sized, "size-1": small}),
-        "the second": asked.read({"size-0": failure("x", "y"), "size-1": sized}),
-        "less than what is there": asked.read({"size-0": small}),
-        "none": asked.read({"size-0": answer(stdout="HTTP/1.1 200 OK\r\n\r\n"), "size-1": answer()}),
-        "no answer": asked.read({}),
+        "the first": probe.size({"size-0": sized, "size-1": small}),
+        "the second": probe.size({"size-0": failure("x", "y"), "size-1": sized}),
+        "less than what is there": probe.size({"size-0": small}),
+        "none": probe.size({"size-0": answer(stdout="HTTP/1.1 200 OK\r\n\r\n"), "size-1": answer()}),
+        "no answer": probe.size({}),
     }
     outcomes.check(
         "downloads/size",
-        {"path": asked.path, "size": str(asked.size), "ask": outcomes.calls(asked.ask), "read": read},
+        {"path": asked.path, "size": str(asked.size), "ask": outcomes.calls(probe.calls), "read": read},
     )
 
 

@@ -11,13 +11,17 @@ from unit.fake_settings import Setting, World, converge, titles
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.deferral import split
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import group_parallel
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fetch(Setting):
     type: t.ClassVar[str] = "Fetch"
-    builds_on: t.ClassVar[frozenset[str] | None] = frozenset({"Folder"})
+    independent: t.ClassVar[bool] = True
+
+    def builds_on(self, earlier: Resource) -> bool:
+        return isinstance(earlier, Folder)
 
 
 class Folder(Setting):
@@ -55,6 +59,22 @@ def test_what_is_made_at_once_disturbs_nobody_and_builds_on_nothing_that_waits(e
         assert not any(isinstance(other.resource, Folder) for other in waiting)
     # Nothing waits without a reason.
     assert not later or later[0].disturbance
+
+
+@given(st.lists(RESOURCES, max_size=12))
+def test_downloads_are_made_together_where_they_build_on_nothing_between_them(entries: list[t.Any]) -> None:
+    changes = plan(entries)
+    grouped = group_parallel(changes)
+    assert sorted(grouped, key=lambda item: item.position) == changes
+    others = [item.position for item in grouped if not isinstance(item.resource, Fetch)]
+    assert others == sorted(others), "nothing else moves"
+    for place, item in enumerate(grouped):
+        if isinstance(item.resource, Fetch):
+            folders = [one for one in grouped[place + 1 :] if isinstance(one.resource, Folder)]
+            assert all(one.position > item.position for one in folders), "a download comes after its folders"
+    for first, second, third in zip(grouped, grouped[1:], grouped[2:], strict=False):
+        apart = isinstance(first.resource, Fetch) and isinstance(third.resource, Fetch)
+        assert not apart or isinstance(second.resource, (Fetch, Folder))
 
 
 def test_a_run_makes_the_first_part_and_tells_the_rest() -> None:

@@ -15,7 +15,7 @@ from unit.scripted_machine import failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine import disk_space
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, DiskSpace
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, SizeProbe, SpaceRequirement
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Results
@@ -25,8 +25,23 @@ from simulator.machine.objects import ProgramResult
 GB = 10**9
 
 
-def told(seen: Results) -> int | None:
-    return int(seen["size"].stdout)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stdout(SizeProbe):
+    """Reads a size from a program's output."""
+
+    def size(self, results: Results) -> int | None:
+        return int(results["size"].stdout)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Parts(SizeProbe):
+    """Knows the sizes of parts without asking."""
+
+    calls: tuple[Call, ...] = ()
+    parts: t.Mapping[str, int]
+
+    def size(self, results: Results) -> t.Mapping[str, int]:
+        return self.parts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,12 +59,10 @@ class Big(Setting):
         change = super().plan(seen, windows)
         if change is None:
             return None
-        ask = (Call(id="size", command="size.exe", arguments=(self.name,)),) if self.asked else ()
-        read = told if self.asked else None
-        wanted = DiskSpace(
-            path=f"{self.drive}:\\cache\\{self.name}", size=self.size, ask=ask, read=read, later=self.later
-        )
-        return dataclasses.replace(change, room=wanted)
+        ask = (Call(id="size", command="size.exe", arguments=(self.name,)),)
+        probe = Stdout(calls=ask, later=self.later) if self.asked else None
+        required = SpaceRequirement(path=f"{self.drive}:\\cache\\{self.name}", size=self.size, probe=probe)
+        return dataclasses.replace(change, space=(required,))
 
 
 class Disks(World):
@@ -82,7 +95,7 @@ def test_what_does_not_fit_is_refused_whole_with_what_each_takes() -> None:
         converge(world, *resources)
     assert world.settings == {}, "not even the first"
     assert str(caught.value).splitlines() == [
-        "win-1: not enough room on C:; nothing was begun",
+        "win-1: not enough disk space on C: for the plan; nothing was changed",
         "  Big a             4.0 GB",
         "  Big b             5.5 GB",
         "  Big c            unknown",
@@ -109,7 +122,7 @@ def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() 
             # Observe; measure and apply, twice.
             assert action._connection.commands == 5
             continue
-        with pytest.raises(NodeError, match="not enough room on C: for the rest of the plan") as caught:
+        with pytest.raises(NodeError, match="not enough disk space on C: for the rest of the plan") as caught:
             converge(world, *plan)
         assert titles(caught.value.outcome) == ["Setting runtime"]  # type: ignore[attr-defined]
         assert world.sets() == ["runtime"]
@@ -134,12 +147,14 @@ def test_a_disk_is_no_larger_than_that_of_the_machines_that_start_from_the_image
     assert disk_space.free(measured, 20 * GB)["C:"] == -7 * GB
     assert disk_space.free(measured, 200 * GB)["C:"] == 100 * GB
     world = Disks({"C": 100 * GB})
-    with pytest.raises(NodeError, match="nothing was begun"):
+    with pytest.raises(NodeError, match="nothing was changed"):
         converge(world, Big(name="a", size=3 * GB), disk_limit=30 * GB)
     converge(world, Big(name="a", size=GB), disk_limit=30 * GB)
     needs = [disk_space.SpaceNeed(title="Artifact x", volume="C:", size=GB)]
-    assert disk_space.refusal(needs, disk_space.free(measured, 30 * GB)) is None
-    lines = (disk_space.refusal(needs, disk_space.free(measured, 20 * GB)) or "").splitlines()
+    found = disk_space.Measurement(needs=tuple(needs), free=disk_space.free(measured, 30 * GB))
+    assert disk_space.refusal(found) is None
+    smaller = dataclasses.replace(found, free=disk_space.free(measured, 20 * GB))
+    lines = (disk_space.refusal(smaller) or "").splitlines()
     assert [" ".join(line.split()) for line in lines[-2:]] == ["free -7.0 GB", "missing 9.0 GB"]
 
 
@@ -172,9 +187,9 @@ def test_it_fits_exactly_where_sum_and_reserve_are_free(
         if any(need.volume == name for need in needs)
         and sum(need.size or 0 for need in needs if need.volume == name) + reserve > free
     ]
-    said = disk_space.refusal(needs, left, reserve)
+    said = disk_space.refusal(disk_space.Measurement(needs=tuple(needs), free=left), reserve=reserve)
     assert (said is None) == (not short)
-    assert all(f"not enough room on {name}" in (said or "") for name in short)
+    assert all(f"not enough disk space on {name}" in (said or "") for name in short)
 
 
 @pytest.mark.parametrize(
@@ -186,24 +201,24 @@ def test_amounts(size: int, text: str) -> None:
 
 
 def test_what_an_archive_unpacks_to_follows_from_what_is_brought() -> None:
-    def planned(position: int, title: str, wanted: DiskSpace) -> Planned:
-        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+    def planned(position: int, title: str, wanted: SpaceRequirement) -> Planned:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(wanted,))
         return Planned(position=position, resource=Big(name=title), change=change)
 
-    brought = planned(0, "archive", DiskSpace(path="C:\\cache\\a.tar.gz", size=100))
-    unpacked = planned(1, "programs", DiskSpace(path="D:\\k", size=None, unpacks="c:\\CACHE\\a.tar.gz"))
-    elsewhere = planned(2, "others", DiskSpace(path="D:\\o", size=None, unpacks="C:\\cache\\b.zip"))
+    brought = planned(0, "archive", SpaceRequirement(path="C:\\cache\\a.tar.gz", size=100))
+    unpacked = planned(1, "programs", SpaceRequirement(path="D:\\k", size=None, unpacks="c:\\CACHE\\a.tar.gz"))
+    elsewhere = planned(2, "others", SpaceRequirement(path="D:\\o", size=None, unpacks="C:\\cache\\b.zip"))
     assert [need.size for need in disk_space.needs([brought, unpacked, elsewhere], {})] == [
         100,
-        100 * DiskSpace.UNPACKED,
+        100 * SpaceRequirement.UNPACKED,
         None,
     ]
 
 
 def test_what_several_changes_bring_is_counted_once_on_each_volume() -> None:
     def planned(position: int, drive: str, parts: dict[str, int]) -> Planned:
-        wanted = DiskSpace(path=f"{drive}:\\store", size=None, read=lambda dummy: parts)
-        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+        wanted = SpaceRequirement(path=f"{drive}:\\store", probe=Parts(parts=parts))
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(wanted,))
         return Planned(position=position, resource=Big(name=str(position)), change=change)
 
     base = {"base": 100}
@@ -218,17 +233,20 @@ def test_what_several_changes_bring_is_counted_once_on_each_volume() -> None:
 
 
 def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -> None:
-    def needs(*wanted: DiskSpace) -> list[tuple[str, int | None]]:
-        change = Change(why="", before={}, after={"x": 1}, calls=(), room=wanted)
+    def needs(*wanted: SpaceRequirement) -> list[tuple[str, int | None]]:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=wanted)
         planned = Planned(position=0, resource=Big(name="a"), change=change)
         assert len(disk_space.questions([planned])) == len({one.path[0].upper() for one in wanted})
         return [(need.volume, need.size) for need in disk_space.needs([planned], {})]
 
-    assert needs(DiskSpace(path="C:\\a", size=1), DiskSpace(path="D:\\a", size=4)) == [("C:", 1), ("D:", 4)]
-    assert needs(DiskSpace(path="C:\\a", size=1), DiskSpace(path="c:\\b", size=4)) == [("C:", 5)]
-    assert needs(DiskSpace(path="C:\\a", size=1), DiskSpace(path="C:\\b", size=None)) == [("C:", 1)]
-    assert needs(DiskSpace(path="C:\\a", size=None), DiskSpace(path="C:\\b", size=2)) == [("C:", 2)]
-    assert needs(DiskSpace(path="C:\\a", size=None)) == [("C:", None)]
+    assert needs(SpaceRequirement(path="C:\\a", size=1), SpaceRequirement(path="D:\\a", size=4)) == [
+        ("C:", 1),
+        ("D:", 4),
+    ]
+    assert needs(SpaceRequirement(path="C:\\a", size=1), SpaceRequirement(path="c:\\b", size=4)) == [("C:", 5)]
+    assert needs(SpaceRequirement(path="C:\\a", size=1), SpaceRequirement(path="C:\\b", size=None)) == [("C:", 1)]
+    assert needs(SpaceRequirement(path="C:\\a", size=None), SpaceRequirement(path="C:\\b", size=2)) == [("C:", 2)]
+    assert needs(SpaceRequirement(path="C:\\a", size=None)) == [("C:", None)]
 
 
 def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed() -> None:
@@ -238,14 +256,14 @@ def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed(
     outcome, dummy = converge(world, *plan, may_reboot=False)
     assert (titles(outcome), outcome.reboot_required) == (["Setting feature"], True)
     assert len(outcome.failures) == 1
-    assert "a reboot is needed before Big image, Setting last; reboot is false" in outcome.failures[0]
+    assert "a reboot is needed before Big image, Setting last, and reboot is false" in outcome.failures[0]
 
 
 def asked_of(*calls: Call, secret: bool = False) -> tuple[Call, ...]:
     """The questions about the size of a download, without the one about the free space."""
     download = Call(id="download", command="curl.exe", secret=secret)
-    wanted = DiskSpace(path="c:\\cache\\a", size=None, ask=calls)
-    change = Change(why="it is not there", before={}, after={}, calls=(download,), room=wanted)
+    wanted = SpaceRequirement(path="c:\\cache\\a", probe=Stdout(calls=calls))
+    change = Change(why="it is not there", before={}, after={}, calls=(download,), space=(wanted,))
     free, *found = disk_space.questions([Planned(position=0, resource=Big(name="a"), change=change)])
     assert (free.command, free.parameters, free.on_error) == ("@free-space", {"path": "c:\\cache\\a"}, "continue")
     return tuple(found)

@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+import types
+import typing as t
+
 from unit.fake_settings import Setting
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.progress import ProgressReporter
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Progress, RunningCall
 
 CHANGES = [
@@ -25,9 +29,13 @@ def running(**sizes: int | None) -> Progress:
     return Progress(id=calls[0].id if calls else "r0.get", done=1, total=9, running=calls)
 
 
+def session(say: t.Callable[[str], object] | None) -> NodeSession[t.Any]:
+    return NodeSession(t.cast("t.Any", types.SimpleNamespace(name="win-a")), say=say)
+
+
 def test_files_that_grow_are_told_with_what_they_come_to() -> None:
     said: list[str] = []
-    teller = ProgressReporter("win-a", said.append)
+    teller = ProgressReporter(session(said.append))
     teller.sizes = {"Setting kubernetes 1.37.1": 120 * MB, "Setting containerd 2.3.7": 2300 * MB}
     teller.tell(running(r0=45 * MB, r1=12 * MB, r2=3 * MB, r3=None), CHANGES)
     teller.tell(running(r0=45 * MB, r1=12 * MB, r2=3 * MB, r3=None), CHANGES)
@@ -40,7 +48,7 @@ def test_files_that_grow_are_told_with_what_they_come_to() -> None:
 
 def test_a_file_that_outgrows_what_was_expected_is_told_as_it_is() -> None:
     said: list[str] = []
-    teller = ProgressReporter("win-a", said.append)
+    teller = ProgressReporter(session(said.append))
     teller.sizes = {"Setting pause": 10}
     teller.tell(running(r3=2 * MB), CHANGES)
     assert said == ["win-a: pause 2 MB"]
@@ -48,9 +56,9 @@ def test_a_file_that_outgrows_what_was_expected_is_told_as_it_is() -> None:
 
 def test_without_files_the_change_is_named() -> None:
     said: list[str] = []
-    teller = ProgressReporter("win-a", said.append)
+    teller = ProgressReporter(session(said.append))
     teller.tell(running(r2=None), CHANGES)
     teller.tell(Progress(id="r3.x", done=3, total=9), CHANGES)
     teller.tell(Progress(id="restart.0.was", done=8, total=9), CHANGES)
     assert said == ["win-a: 3/4 Setting flannel 0.28", "win-a: 4/4 Setting pause"]
-    ProgressReporter("win-a", None).tell(running(r0=1), CHANGES)
+    ProgressReporter(session(None)).tell(running(r0=1), CHANGES)

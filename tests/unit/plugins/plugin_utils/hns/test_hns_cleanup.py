@@ -17,6 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.cleanup i
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupRequest, ScopeError
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
     Batch,
     Call,
@@ -73,7 +74,8 @@ class FakeNode:
 
 def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
     options = CleanupOptions(facts=FactsOptions(), batch=BatchOptions())
-    return Cleanup(node, CleanupRequest(scope=scope), options, **more)
+    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", node), say=more.pop("say", None))
+    return Cleanup(session, CleanupRequest(scope=scope), options, **more)
 
 
 def test_people_see_each_step_when_it_happens() -> None:

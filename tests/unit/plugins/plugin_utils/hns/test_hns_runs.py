@@ -20,6 +20,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.cleanup i
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupRequest
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
     Batch,
     Call,
@@ -184,7 +185,7 @@ def transcript(case: Case) -> dict[str, Any]:
     said: list[str] = []
     usual = CleanupOptions(facts=FactsOptions(hns_timeout=5.0), batch=BatchOptions(), restart_timeout=7.0)
     options = dataclasses.replace(usual, **case.options)
-    work = Cleanup(cast("Any", case.node), case.wish, options, check_mode=case.check_mode, say=said.append)
+    work = Cleanup(NodeSession(cast("Any", case.node), say=said.append), case.wish, options, check_mode=case.check_mode)
     found: dict[str, Any] = {"asked": case.node.noted, "said": said}
     try:
         work.run()

@@ -17,6 +17,7 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.collection import Collection, file_name
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import Redaction
@@ -75,7 +76,7 @@ def said() -> list[str]:
 @pytest.fixture
 def collection(node: LoggingNode, tmp_path: Path, said: list[str]) -> Collection:
     wanted, redaction = catalogue.wanted(OPTIONS), Redaction(["s3cret-word"])
-    return Collection(t.cast("t.Any", node), wanted, tmp_path / "new" / "logs", redaction, said.append)
+    return Collection(NodeSession(t.cast("t.Any", node), say=said.append), wanted, tmp_path / "new" / "logs", redaction)
 
 
 def left_behind(node: LoggingNode, tmp_path: Path) -> list[str]:
@@ -154,7 +155,9 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
 ) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     wanted = catalogue.wanted(OPTIONS)
-    collection = Collection(t.cast("t.Any", node), wanted, tmp_path / "file" / "logs", Redaction(), said.append)
+    collection = Collection(
+        NodeSession(t.cast("t.Any", node), say=said.append), wanted, tmp_path / "file" / "logs", Redaction()
+    )
     with pytest.raises(ResourceError, match="wanted a folder that can be written to"):
         collection.collect()
     assert node.steps == []

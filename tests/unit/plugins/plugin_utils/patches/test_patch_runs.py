@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches.files import 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import PatchOptions, PatchRun
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
     Batch,
     Call,
@@ -149,6 +150,11 @@ class Case:
     patches: Sequence[Patch]
     node: Answers
     options: PatchOptions = dataclasses.field(default_factory=lambda: PatchOptions(settle=0.1))
+    allowed: bool = False
+
+
+def session(node: Answers, allowed: bool = False, say: Callable[[str], object] | None = None) -> NodeSession[Any]:
+    return NodeSession(cast("Any", node), allow_unsupported_windows=allowed, say=say)
 
 
 def options(**more: Any) -> PatchOptions:
@@ -275,7 +281,7 @@ def cases() -> dict[str, Case]:
         "an unknown Windows that is allowed": Case(
             [PUBLIC],
             Answers(Observation(calls={**look(PUBLIC.kb).calls, "node.header": windows(build=99999)})),
-            options(allow_unsupported=True),
+            allowed=True,
         ),
         "a client": Case([PUBLIC], Answers(Observation(calls={**look().calls, "node.header": windows(kind="")}))),
         "unreadable packages": Case([PUBLIC], Answers(look(packages=failed("DISM is broken")))),
@@ -284,17 +290,14 @@ def cases() -> dict[str, Case]:
 
 def transcript(case: Case) -> dict[str, Any]:
     said: list[str] = []
-    run = PatchRun(cast("Any", case.node), case.patches, case.options, say=said.append)
+    run = PatchRun(session(case.node, case.allowed, said.append), case.patches, case.options)
     found: dict[str, Any] = {"asked": case.node.noted, "said": said}
     try:
         run.run()
     except NodeError as error:
         found["error"] = error
-    chosen = case.options
-    found["result"] = report.result(
-        run, check_mode=chosen.check_mode, may_reboot=chosen.may_reboot, diff=True, name="host-1"
-    )
-    return found
+    modes = {"check_mode": case.options.check_mode, "may_reboot": case.options.may_reboot}
+    return {**found, "result": report.result(run, **modes, diff=True, name="host-1")}
 
 
 def shortened(found: dict[str, Any]) -> dict[str, Any]:
@@ -310,10 +313,7 @@ def shortened(found: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("part", [0, 1])
 def test_every_run_asks_does_and_reports_the_same(part: int) -> None:
     found = {name: shortened(transcript(case)) for name, case in list(cases().items())[part * 18 : (part + 1) * 18]}
-    if part:
-        outcomes.check("patches/more_runs", found)
-    else:
-        outcomes.check("patches/runs", found)
+    outcomes.check("patches/more_runs", found) if part else outcomes.check("patches/runs", found)
 
 
 @pytest.mark.parametrize("trouble", ["none", "wrong bytes", "no connection"])
@@ -372,13 +372,13 @@ def test_a_file_that_is_there_is_not_uploaded(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_without_a_listener_nothing_is_said() -> None:
-    run = PatchRun(cast("Any", Answers(look(), look(FIX.kb), runs=[answer(installed(0))])), [FIX], PatchOptions())
+    run = PatchRun(session(Answers(look(), look(FIX.kb), runs=[answer(installed(0))])), [FIX], PatchOptions())
     run.run()
     assert run.records[0].changed
 
 
 def test_a_run_that_saw_nothing_reports_so() -> None:
-    run = PatchRun(cast("Any", Answers()), [FIX], PatchOptions())
+    run = PatchRun(session(Answers()), [FIX], PatchOptions())
     outcomes.check("patches/nothing_seen", report.result(run, check_mode=False, may_reboot=True, diff=True, name="a"))
 
 

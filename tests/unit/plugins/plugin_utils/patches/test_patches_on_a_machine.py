@@ -19,6 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches import files,
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import Patch, PatchFile
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import PatchOptions, PatchRun
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import FOLDER
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine import families
 from simulator.machine.machine import Machine
@@ -81,7 +82,7 @@ def patch(**more: t.Any) -> Patch:
 def test_a_pending_update_stack_reboots_before_anything_is_installed(machine: Machine) -> None:
     machine.registry.set(PENDING, "", "")
     node = PatchedNode(machine)
-    run = PatchRun(t.cast("t.Any", node), [patch()], PatchOptions(settle=0.1, max_reboots=1))
+    run = PatchRun(NodeSession(t.cast("t.Any", node)), [patch()], PatchOptions(settle=0.1, max_reboots=1))
     run.run()
     assert node.events[:2] == ["reboot", "install"]
     assert run.reboots == 1

@@ -292,8 +292,9 @@ def test_headers_follow_no_redirect_unless_curl_keeps_them_back(
 ) -> None:
     curl = answer(stdout=f"curl {version} (Windows)\n")
     change = must(artifact(sha256=SHA256, headers=headers, **KIND), file=files(), manifest=manifest(), curl=curl)
-    assert change.room is not None
-    for each in (call(change, "download-0"), *change.room.ask):
+    (probe,) = (required.probe for required in change.space)
+    assert probe is not None
+    for each in (call(change, "download-0"), *probe.calls):
         # Without it, the answer that redirects would be taken for the file.
         assert "location\n" in (each.stdin or "")
         assert ('max-redirs = "0"' not in (each.stdin or "")) == follows

@@ -16,6 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge impor
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import join_calls
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
@@ -56,7 +57,7 @@ def link(files: Files, path: str, target: str) -> None:
 
 
 def converge(node: DirectNode, *resources: dict[str, t.Any], check_mode: bool = False) -> ConvergenceOutcome:
-    return Convergence(node, load(resources), check_mode=check_mode).run()
+    return Convergence(NodeSession(node), load(resources), check_mode=check_mode).run()
 
 
 def settled(node: DirectNode, *resources: dict[str, t.Any]) -> ConvergenceOutcome:
@@ -94,11 +95,11 @@ def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.Monkey
 def test_what_pods_may_need_is_moved_aside_when_the_node_is_drained(machine: Machine) -> None:
     files, node = machine.files, DirectNode(machine)
     folders = directory.closed([r"C:\opt\cni\bin", r"C:\k"], users="read", disturbs=True)
-    made = Convergence(node, load(folders), disturbing="defer").run()
+    made = Convergence(NodeSession(node), load(folders), disturbing="defer").run()
     # New folders, and lists that get closed, are noticed by no pod.
     assert (len(made.changes), made.deferred) == (2, [])
     plant(files, r"C:\opt\cni\bin\flannel.exe")
-    later = Convergence(node, load(folders), disturbing="defer").run()
+    later = Convergence(NodeSession(node), load(folders), disturbing="defer").run()
     assert [one.resource.name for one in later.deferred] == [r"C:\opt\cni\bin"]
     assert files.exists(r"C:\opt\cni\bin\flannel.exe")
     settled(node, *folders)

@@ -11,6 +11,7 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.machine import Machine
@@ -32,7 +33,7 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]
         *directory.closed([KUBELET], users="read", open_folders=["pods"], shallow=True),
         *directory.closed([rf"{KUBELET}\pki", r"C:\etc\kubernetes", r"C:\ProgramData\winkube\cache"]),
     )
-    outcome = Convergence(DirectNode(machine), load(list(folders))).run()
+    outcome = Convergence(NodeSession(DirectNode(machine)), load(list(folders))).run()
     assert outcome.failures == []
     with machine.acting.as_account("SYSTEM"):
         for folder in (VOLUME, EMPTY):

@@ -159,17 +159,17 @@ def test_the_archive_that_fits_this_windows_is_fetched_verified_imported_and_rem
 
 
 def test_an_archive_that_is_fetched_takes_room_until_it_is_imported() -> None:
-    def rooms(**more: t.Any) -> list[tuple[str, int | None]]:
+    def space(**more: t.Any) -> list[tuple[str, int | None]]:
         change = must(image(store_dir="D:\\containerd", **more), **seen())
-        return [(room.path[:2], room.size) for room in change.rooms]
+        return [(required.path[:2], required.size) for required in change.space]
 
     offer = {"url": "file:///C:/bundle/a.tar", "sha256": "a" * 64}
-    assert rooms(archives=[{**offer, "size": 100}]) == [("C:", 100), ("D:", 350)]
-    assert rooms(archives=[offer], size=10) == [("C:", 10), ("D:", 35)]
-    assert rooms(archives=[offer]) == [("C:", None), ("D:", None)]
+    assert space(archives=[{**offer, "size": 100}]) == [("C:", 100), ("D:", 350)]
+    assert space(archives=[offer], size=10) == [("C:", 10), ("D:", 35)]
+    assert space(archives=[offer]) == [("C:", None), ("D:", None)]
     # It is on the node already, or there is none.
-    assert rooms(archive="C:\\pause.tar", archives=[offer], size=10) == [("D:", 35)]
-    assert rooms(size=10) == [("D:", 35)]
+    assert space(archive="C:\\pause.tar", archives=[offer], size=10) == [("D:", 35)]
+    assert space(size=10) == [("D:", 35)]
 
 
 TREE = f"""registry.example/app:1
@@ -192,25 +192,26 @@ TREE = f"""registry.example/app:1
 def test_what_images_have_in_common_takes_room_once() -> None:
     """Of the manifests that ctr knows it is the one that has the size which ctr tells."""
     change = must(image(), **seen())
-    (room,) = change.rooms
-    assert room.read is not None
+    (required,) = change.space
+    probe = required.probe
+    assert probe is not None
     listed = f"{PAUSE} application/vnd.oci.image.index.v1+json {DIGEST} 1.4 MiB windows/amd64 -"
     told = {"size": answer(stdout=listed), "layers": answer(stdout=TREE)}
     layers = {f"sha256:{'6' * 64}": 3_500_000, f"sha256:{'7' * 64}": 1_750_000}
-    assert room.read(told) == layers
+    assert probe.size(told) == layers
     # ctr before 2.0 has no such command.
     old = {**told, "layers": failure("FromStdErr", "NativeCommandError", "No help topic for 'inspect'")}
-    assert room.read(old) == int(1.4 * 2**20) * 3.5 // 1
-    assert room.read({}) is None
-    (likely,) = must(image(likely_size=10), **seen()).rooms
-    assert likely.read is not None
-    assert (likely.read({}), likely.read(told)) == (35, layers)
+    assert probe.size(old) == int(1.4 * 2**20) * 3.5 // 1
+    assert probe.size({}) is None
+    (likely,) = must(image(likely_size=10), **seen()).space
+    assert likely.probe is not None
+    assert (likely.probe.size({}), likely.probe.size(told)) == (35, layers)
     platform = {"os": "windows", "os.version": "10.0.20348.1"}
     parts = [{"digest": DIGEST, "size": 100}, {"digest": OTHER, "size": 2}]
     verbose = [{"Descriptor": {"platform": platform}, "OCIManifest": {"layers": parts}}]
-    (docked,) = must(docker(), **docker_seen()).rooms
-    assert docked.read is not None
-    assert docked.read({"size": answer(stdout=json.dumps(verbose))}) == {DIGEST: 350, OTHER: 7}
+    (docked,) = must(docker(), **docker_seen()).space
+    assert docked.probe is not None
+    assert docked.probe.size({"size": answer(stdout=json.dumps(verbose))}) == {DIGEST: 350, OTHER: 7}
 
 
 def test_docker_pulls_tags_and_loads() -> None:

@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge impor
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import listing_calls
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call
 from simulator.artifacts import ArtifactServer
@@ -52,7 +53,7 @@ def make_node(tmp_path: Path) -> Iterator[MakeNode]:
 
 
 def converge(node: DirectNode, *items: Item, check_mode: bool = False) -> ConvergenceOutcome:
-    return Convergence(node, load(items), check_mode=check_mode).run()
+    return Convergence(NodeSession(node), load(items), check_mode=check_mode).run()
 
 
 def kubelet(server: ArtifactServer) -> Item:

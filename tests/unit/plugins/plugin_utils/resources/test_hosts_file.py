@@ -15,6 +15,7 @@ from unit.resource_answers import one
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
@@ -31,7 +32,7 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
 
 
 def converge(node: DirectNode, entries: dict[str, str]) -> None:
-    outcome = Convergence(node, [one(type="HostsFile", name="m", entries=entries)]).run()
+    outcome = Convergence(NodeSession(node), [one(type="HostsFile", name="m", entries=entries)]).run()
     assert outcome.failures == []
 
 

@@ -20,6 +20,7 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine import executables
 from simulator.machine.machine import Machine
@@ -38,7 +39,7 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
 
 
 def converge(node: DirectNode, *items: Item, check_mode: bool = False) -> ConvergenceOutcome:
-    outcome = Convergence(node, load(items), check_mode=check_mode).run()
+    outcome = Convergence(NodeSession(node), load(items), check_mode=check_mode).run()
     assert outcome.failures == []
     return outcome
 
@@ -318,7 +319,7 @@ def test_a_wrong_checksum_names_both_hashes_and_deletes_the_file(node: DirectNod
     (folder / "k.zip").write_bytes(b"tampered")
     wanted = item("Artifact", "k", path="C:\\cache\\k.zip", urls=[f"{url}/k.zip"], sha256="a" * 64)
     other = item("Environment", "X", value="1")
-    outcome = Convergence(node, load([wanted, other])).run()
+    outcome = Convergence(NodeSession(node), load([wanted, other])).run()
     (failure,) = outcome.failures
     assert "a" * 64 in failure
     assert hashlib.sha256(b"tampered").hexdigest() in failure
@@ -329,7 +330,9 @@ def test_a_wrong_checksum_names_both_hashes_and_deletes_the_file(node: DirectNod
 
 def test_a_file_that_the_archive_does_not_have_is_named(node: DirectNode) -> None:
     node.machine.files.write_bytes("C:\\a.zip", archive("x"))
-    outcome = Convergence(node, load([item("Archive", "C:\\k", path="C:\\a.zip", check=["kubeadm.exe"])])).run()
+    outcome = Convergence(
+        NodeSession(node), load([item("Archive", "C:\\k", path="C:\\a.zip", check=["kubeadm.exe"])])
+    ).run()
     assert "kubeadm.exe" in outcome.failures[0]
 
 

@@ -12,6 +12,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import code_policies
 from simulator.machine.machine import Machine
@@ -36,7 +37,7 @@ def registry(machine: Machine, path: str, name: str, value: str | int) -> None:
 
 
 def run(machine: Machine, **options: t.Any) -> Convergence:
-    work = Convergence(DirectNode(machine), load(FOLDER), **options)
+    work = Convergence(NodeSession(DirectNode(machine)), load(FOLDER), **options)
     work.run()
     return work
 

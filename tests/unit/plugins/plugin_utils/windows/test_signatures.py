@@ -15,6 +15,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.catalogue i
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import artifacts as preflight
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.artifacts.archives import zip_archive
@@ -48,7 +49,7 @@ def install(node: DirectNode, content: bytes, signers: t.Sequence[str]) -> Conve
     """Unpack the program."""
     node.machine.files.write_bytes(ARCHIVE, zip_archive({"kubelet.exe": content}))
     given = {"type": "Archive", "name": "C:\\k", "path": ARCHIVE, "members": ["kubelet.exe"], "check": ["kubelet.exe"]}
-    return Convergence(node, load([{**given, "allowed_signers": list(signers)}])).run()
+    return Convergence(NodeSession(node), load([{**given, "allowed_signers": list(signers)}])).run()
 
 
 @pytest.mark.parametrize("signers", [[MICROSOFT.subject], [MICROSOFT.thumbprint, PRIVATE.thumbprint]])

@@ -18,6 +18,7 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.actions.node_action import NodeAction
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
@@ -106,7 +107,7 @@ def replaced(wires: t.Mapping[str, t.Any], path: tuple[t.Any, ...], value: t.Any
 
 def test_values_of_any_type_end_in_one_clear_error_or_do_no_harm(honest: DirectNode) -> None:
     recording = Recording(honest.machine)
-    Convergence(recording, load(RESOURCES), check_mode=True).run()
+    Convergence(NodeSession(recording), load(RESOURCES), check_mode=True).run()
     choice = random.Random(12)
     tried = [(path, value) for path in places(recording.wires) for value in choice.sample(ODD, 2)]
     said = [error for path, value in tried if (error := outcome(replaced(recording.wires, path, value)))]
@@ -118,7 +119,7 @@ def test_values_of_any_type_end_in_one_clear_error_or_do_no_harm(honest: DirectN
 def outcome(wires: dict[str, dict[str, t.Any]]) -> str:
     """How converging on these answers failed; empty where it went on."""
     try:
-        Convergence(t.cast("t.Any", Altered(wires)), load(RESOURCES), check_mode=True).run()
+        Convergence(NodeSession(t.cast("t.Any", Altered(wires))), load(RESOURCES), check_mode=True).run()
     except NodeError as error:
         return str(error)
     return ""
@@ -127,7 +128,7 @@ def outcome(wires: dict[str, dict[str, t.Any]]) -> str:
 class Probe(NodeAction):
     """An action whose reader trips over what the node answered."""
 
-    def perform(self, options: t.Mapping[str, t.Any], node: t.Any) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: t.Any) -> dict[str, t.Any]:
         answer: t.Any = self.task_vars["answer"]
         return {"changed": False, "msg": f"{answer['text']} {int(answer['number'])}"}
 

@@ -1,0 +1,28 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""An additional source of a file, with settings of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Site:
+    """An additional source, used before `urls`."""
+
+    url: str = dataclasses.field(metadata={"help": "Where the file is found.", "secret": True})
+    checksum_url: str | None = dataclasses.field(
+        default=None, metadata={"help": "Its checksum file there.", "secret": True}
+    )
+    headers: t.Mapping[str, str] = dataclasses.field(
+        default_factory=dict, metadata={"help": "Instead of the artifact's headers, kept secret.", "secret": True}
+    )
+    proxy: str | None = dataclasses.field(
+        default=None, metadata={"help": "Instead of the artifact's proxy; empty: none.", "secret": True}
+    )
+    no_proxy: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Instead of the artifact's exceptions, where any are given."}
+    )
+    ignore_revocation: bool = dataclasses.field(default=False, metadata={"help": "As the artifact's, for this one."})
