@@ -8,6 +8,7 @@ usage: python docs/generate_variables.py
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 import re
 import typing as t
@@ -19,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = Path(__file__).resolve().with_name("variables.md")
 _READ = re.compile(r"(?<![.\w])(\w+)(?:\s*\|\s*default\(| is (?:not )?defined)|cluster_variable',\s*'(\w+)'")
 """A variable that somebody else may set: one with a fallback, or one of the cluster's."""
+_SOURCES = "lookup('winkube.node.artifact_sources')"
+"""The lookup that reads all variables of `artifact_sources.NAMES`."""
 _SET = frozenset({"bundle_sites", "bundle_images", "bundle_patches", "bundle_pushed", "winkube_join"})
 """Variables that a run sets for itself."""
 
@@ -99,6 +102,7 @@ def _names(value: t.Any) -> list[str]:
     """The variables that a value reads, each once and in order; values may be nested."""
     if isinstance(value, str):
         found = [first or second for first, second in _READ.findall(value)]
+        found += artifact_source_names() if _SOURCES in value else ()
     elif isinstance(value, dict):
         found = [name for inner in value.values() for name in _names(inner)]
     elif isinstance(value, list):
@@ -106,6 +110,17 @@ def _names(value: t.Any) -> list[str]:
     else:
         found = []
     return list(dict.fromkeys(found))
+
+
+def artifact_source_names() -> tuple[str, ...]:
+    """Return the variables that the lookup artifact_sources reads; its module is loaded without the collection."""
+    path = ROOT / "plugins" / "plugin_utils" / "node_resources" / "artifact_sources.py"
+    spec = importlib.util.spec_from_file_location("artifact_sources", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return tuple(module.NAMES)
 
 
 def _type(spec: t.Mapping[str, t.Any]) -> str:

@@ -21,6 +21,8 @@ from ansible.plugins.filter import core
 from ansible.template import is_trusted_as_template
 from jinja2 import meta, nodes
 
+from . import artifact_sources
+
 ROLES = pathlib.Path(__file__).parents[3] / "roles"
 CLUSTER_VARIABLE = "winkube.node.cluster_variable"
 CLUSTER_GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_cluster", "k8s-cluster")
@@ -117,9 +119,15 @@ class OwnTemplates:
                 return theirs
         return default
 
-    def _lookup(self, dummy: str, name: str, **default: t.Any) -> t.Any:
-        """The lookup of compiled templates; _is_simple accepts no other one than `cluster_variable`."""
-        return self.of_cluster(name, **default)
+    def optional(self, name: str, default: t.Any = "") -> t.Any:
+        """Return a variable of the host, or the default if the host does not have it."""
+        return self.variable(name) if name in self._variables else default
+
+    def _lookup(self, plugin: str, *names: str, **default: t.Any) -> t.Any:
+        """Run a lookup of a compiled template; _is_simple accepts only these two."""
+        if plugin == artifact_sources.LOOKUP:
+            return artifact_sources.artifact_sources(self.optional)
+        return self.of_cluster(*names, **default)
 
     def _cluster_hosts(self) -> list[t.Mapping[str, t.Any]]:
         if self._hosts is None:
@@ -194,11 +202,12 @@ def _is_simple(node: nodes.Expr) -> bool:
         return node.name in _TESTS
     if isinstance(node, nodes.Call):
         function, arguments = node.node, node.args
-        first = arguments[0] if len(arguments) == 2 else None
+        first = arguments[0] if arguments else None
+        accepted = {CLUSTER_VARIABLE: 2, artifact_sources.LOOKUP: 1}
         return (
             isinstance(function, nodes.Name)
             and function.name == "lookup"
             and isinstance(first, nodes.Const)
-            and first.value == CLUSTER_VARIABLE
+            and accepted.get(first.value) == len(arguments)
         )
     return True

@@ -49,6 +49,7 @@ def share() -> None:
             test_loader.get(plugin)
         for plugin in (
             "ansible.builtin.env",
+            "winkube.node.artifact_sources",
             "winkube.node.cluster_variable",
             "winkube.node.node_resources",
             "winkube.node.pod_network",

@@ -27,6 +27,7 @@ def test_resources_of_a_role() -> None:
     [
         (FEATURES, "windows_features_names: expected a variable of this name, got none"),
         ("lookup('winkube.node.node_resources', 'x')", "role: expected one of windows_settings, .*, got 'x'"),
+        ("lookup('winkube.node.artifact_sources', 'x')", "artifact_sources: expected no terms, got x"),
         ("lookup('winkube.node.pod_network', 'x')", "pod_network: expected no terms"),
         ("lookup('winkube.node.pod_network')", "cni_plugin: expected a variable of this name, got none"),
     ],
@@ -68,3 +69,47 @@ def test_roles_that_have_resources() -> None:
         "role: expected one of windows_settings, windows_features, container_runtime, cni, kubernetes_node, "
         "image_cache, node_join, got 'sysprep'"
     )
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, {}),
+        ({"artifact_sites": ["http://a"]}, {"sites": ["http://a"]}),
+        ({"bundle_sites": ["http://b"]}, {"sites": ["http://b"], "upstream": False}),
+        (
+            {"bundle_sites": ["http://b"], "artifact_sites": ["http://a"], "artifact_upstream": "yes"},
+            {"sites": ["http://b", "http://a"]},
+        ),
+        ({"artifact_sites": "http://a"}, {"sites": ["http://a"]}),
+        (
+            {
+                "artifact_kinds": {"x": {}},
+                "artifact_limit_rate": "2M",
+                "artifact_ignore_revocation": "true",
+                "artifact_verify": "strict",
+                "artifact_allowed_signers": ["Me"],
+            },
+            {
+                "kinds": {"x": {}},
+                "limit_rate": "2M",
+                "ignore_revocation": True,
+                "verify": "strict",
+                "allowed_signers": ["Me"],
+            },
+        ),
+    ],
+)
+def test_where_artifacts_are_downloaded_from(variables: dict[str, object], expected: dict[str, object]) -> None:
+    usual = {
+        "sites": [],
+        "upstream": True,
+        "kinds": {},
+        "limit_rate": "",
+        "ignore_revocation": False,
+        "verify": "warn",
+        "allowed_signers": [],
+    }
+    assert value(templar([], variables), "lookup('winkube.node.artifact_sources')") == usual | expected
+    # As a role's default, which is evaluated without Ansible's templates.
+    assert value(templar(["cni"], variables), "cni_artifact_sources") == usual | expected

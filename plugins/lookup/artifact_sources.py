@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Look up where a host downloads artifacts from."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+name: artifact_sources
+short_description: Where a host downloads artifacts from
+version_added: 0.1.0
+description:
+  - Returns one mapping from the variables C(artifact_sites), C(artifact_upstream), C(artifact_kinds),
+    C(artifact_limit_rate), C(artifact_ignore_revocation), C(artifact_verify) and C(artifact_allowed_signers), which
+    all roles share.
+  - With a bundle, its server comes first, and the publishers' servers are not used unless C(artifact_upstream) is true.
+options:
+  _terms:
+    description: The lookup takes no terms.
+    type: list
+    elements: str
+    default: []
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = """
+- name: Show where this host downloads artifacts from
+  ansible.builtin.debug:
+    msg: "{{ lookup('winkube.node.artifact_sources').sites }}"
+"""
+
+RETURN = """
+_raw:
+  description: One mapping.
+  type: list
+  elements: dict
+  contains:
+    sites:
+      description: Additional sources, in the order in which they are tried.
+      type: list
+    upstream:
+      description: Whether the publishers' own servers are used.
+      type: bool
+    kinds:
+      description: Additional kinds of artifacts.
+      type: dict
+    limit_rate:
+      description: Limit of a download in bytes per second, such as V(2M); empty for no limit.
+      type: str
+    ignore_revocation:
+      description: Whether downloads go on if it cannot be checked that a server's certificate was revoked.
+      type: bool
+    verify:
+      description: V(warn), or V(strict) to refuse files that nothing verifies.
+      type: str
+    allowed_signers:
+      description: Who may have signed the programs.
+      type: raw
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ..plugin_utils.node_resources.artifact_sources import artifact_sources
+from ..plugin_utils.node_resources.variables import Variables
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
+    """Describes the sources of artifacts."""
+
+    def run(
+        self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
+    ) -> list[t.Any]:
+        """Run the lookup, as Ansible calls it."""
+        if terms:
+            raise AnsibleError(f"artifact_sources: expected no terms, got {', '.join(map(str, terms))}")
+        self.set_options(var_options=variables, direct=keywords)
+        return [artifact_sources(Variables(variables or {}, self._templar.template).optional)]

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Where artifacts are downloaded from: the variables `artifact_*` that all roles share, as one value."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.plugins.filter.core import to_bool
+
+LOOKUP = "winkube.node.artifact_sources"
+VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
+    "kinds": ("artifact_kinds", {}),
+    "limit_rate": ("artifact_limit_rate", ""),
+    "ignore_revocation": ("artifact_ignore_revocation", False),
+    "verify": ("artifact_verify", "warn"),
+    "allowed_signers": ("artifact_allowed_signers", []),
+}
+"""The settings that are one variable each, with that variable and its default."""
+SITES = ("bundle_sites", "artifact_sites")
+"""Variables that list additional sources; those of a bundle come first."""
+UPSTREAM = "artifact_upstream"
+"""Whether the publishers' own servers are used; by default only without a bundle."""
+NAMES = (*SITES, UPSTREAM, *(name for name, dummy in VARIABLES.values()))
+"""All variables that this module reads."""
+
+
+def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.Any]:
+    """Return the sources of artifacts, as the roles' variable `ROLE_artifact_sources` has them.
+
+    Args:
+        optional: returns the value of one of NAMES, or the given default if the host does not have it.
+    """
+    sites: list[t.Any] = []
+    for name in SITES:
+        given = optional(name, [])
+        # A value that is no list is refused later, with its name.
+        sites += given if isinstance(given, list) else [given]
+    bundled = optional(SITES[0], None) is not None
+    found = {key: optional(name, default) for key, (name, default) in VARIABLES.items()}
+    found["ignore_revocation"] = to_bool(found["ignore_revocation"])
+    return {"sites": sites, "upstream": to_bool(optional(UPSTREAM, not bundled)), **found}
