@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from ..wire.messages import Call, CallResult
-from .planned import prefix
+from .planned import scope
 from .planning import Questions
 
 
@@ -33,9 +33,8 @@ class Answers:
 
     def of_resource(self, position: int) -> tuple[dict[str, CallResult], dict[str, CallResult]]:
         """Return what was last observed of a resource, and the results of its change, by its own call ids."""
-        before = prefix(position)
-        applied = {key.removeprefix(before): one for key, one in self.applied.items() if key.startswith(before)}
-        return (self.questions.answers(self.latest, position) if self.questions else {}), applied
+        observed = self.questions.answers(self.latest, position) if self.questions else {}
+        return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
         """Return the first answers to these calls, whichever resource asked them; by the ids that the calls have."""

@@ -115,7 +115,7 @@ def remove(
     before: t.Mapping[str, t.Any],
     calls: t.Iterable[Call],
     *,
-    why: str = "exists, wanted absent",
+    why: str = "exists, expected absent",
     reboot: Reboot = "never",
 ) -> Change:
     """Return a change that removes something."""
@@ -156,7 +156,7 @@ def _difference(resource: Resource, key: str, before: t.Any, after: t.Any) -> st
     hidden = (resource.no_log and key not in _OPEN) or texts[0] == texts[1]
     if hidden or max(map(len, texts)) > 80 or any("\n" in text for text in texts):
         return f"{label} differs"
-    return f"{label} is {texts[0]}, wanted {texts[1]}"
+    return f"{label} is {texts[0]}, expected {texts[1]}"
 
 
 def _text(value: t.Any) -> str:

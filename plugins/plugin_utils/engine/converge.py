@@ -248,7 +248,7 @@ class Convergence:
         failures: list[str] = []
         explained = False
         for planned in work.changes:
-            results = [seen[name] for call in planned.change.calls if (name := planned.prefix + call.id) in seen]
+            results = [seen[name] for call in planned.change.calls if (name := planned.scope.id(call.id)) in seen]
             if planned.change.reboot == "never":
                 # The warnings of others only say that a reboot is needed, which the engine handles.
                 self._warn(planned.resource.title, results)
@@ -268,7 +268,7 @@ class Convergence:
         fatal = stopped is not None and stopped.reason == "error"
         if stopped is not None and fatal and not failures and not explained:
             error = seen[stopped.id].error if stopped.id in seen else None
-            what = "restart of a service" if stopped.id.startswith(RESTART) else stopped.id
+            what = "restart of a service" if stopped.id in RESTART else stopped.id
             failures.append(f"{self._node.name}: {what}: {error or 'failed'}")
         self.outcome.failures.extend(failures)
         reboot = stopped is not None and stopped.reason == "barrier"
@@ -282,25 +282,22 @@ class Convergence:
     def _is_explained(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> bool:
         """Return whether a change failed only because of a file that another failed change did not bring."""
         result = calls.get(call_id)
-        lacks = planned.resource.lacks(call_id.removeprefix(planned.prefix), result) if result is not None else None
+        lacks = planned.resource.lacks(planned.scope.own(call_id), result) if result is not None else None
         return lacks is not None and lacks.casefold() in self._failed_files
 
     def _failure(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> str:
         result = calls.get(call_id)
-        where = f"{self._node.name}: {planned.resource.title}: {call_id.removeprefix(planned.prefix)}"
+        where = f"{self._node.name}: {planned.resource.title}: {planned.scope.own(call_id)}"
         if result is None or result.error is None:
             return f"{where}: failed"
         if planned.resource.no_log:
             return f"{where}: {result.error.category} {result.error.id} (details hidden: no_log)"
-        mine = {
-            name.removeprefix(planned.prefix): one for name, one in calls.items() if name.startswith(planned.prefix)
-        }
-        if explanation := planned.resource.failure(mine):
+        if explanation := planned.resource.failure(planned.scope.results(calls)):
             return f"{self._node.name}: {planned.resource.title}: {explanation}"
         text = str(result.error)
         if result.exit_code is not None and (result.stderr or result.stdout):
             text += f" ({(result.stderr.strip() or result.stdout.strip())[-1000:]})"
-        meaning = planned.resource.explain(call_id.removeprefix(planned.prefix), result)
+        meaning = planned.resource.explain(planned.scope.own(call_id), result)
         return f"{where}: {text}" + (f". {meaning}" if meaning else "")
 
     def _restart_after_failure(self) -> None:

@@ -14,13 +14,14 @@ import typing as t
 from ..values.text_table import text_table
 from ..wire.interleave import woven
 from ..wire.messages import Call, CallResult
+from ..wire.scopes import Scope
 from .planned import Planned
 from .resource import SpaceRequirement
 
 RESERVE = 1_000_000_000
 """Bytes of each volume that stay free, because Windows fails in unexpected ways on a full volume."""
 
-_FREE = "free-space."
+_FREE = Scope("free-space.")
 _SYSTEM = "C:"
 _PARALLEL = 8
 """How many programs that ask for sizes run at the same time."""
@@ -79,9 +80,9 @@ def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
             if required.size is None and required.probe is not None:
                 # The question contains the credentials of the download, too.
                 secret = any(call.secret or call.private for call in planned.change.calls)
-                lanes.append([_side_question(call.prefixed(planned.prefix), secret) for call in required.probe.calls])
+                lanes.append([_side_question(planned.scope.call(call), secret) for call in required.probe.calls])
     free = [
-        Call(id=_FREE + name, command="@free-space", parameters={"path": path}, on_error="continue")
+        Call(id=_FREE.id(name), command="@free-space", parameters={"path": path}, on_error="continue")
         for name, path in paths.items()
     ]
     return (*free, *woven(lanes))
@@ -148,9 +149,8 @@ def _size(
         return brought[required.unpacks.casefold()] * required.UNPACKED
     if required.probe is None:
         return None
-    results = {call.id: calls[full] for call in required.probe.calls if (full := planned.prefix + call.id) in calls}
     try:
-        return required.probe.size(results)
+        return required.probe.size(planned.scope.results(calls))
     except (AttributeError, LookupError, TypeError, ValueError):
         # A server may answer anything; the size then stays unknown.
         return None
@@ -165,12 +165,12 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
             an image may have a smaller disk than the machine that builds it.
     """
     found = {}
-    for name, result in calls.items():
-        if name.startswith(_FREE) and result.ok and isinstance(result.first, dict):
+    for name, result in _FREE.results(calls).items():
+        if result.ok and isinstance(result.first, dict):
             left = int(result.first["free"])
-            if limit is not None and name == _FREE + _SYSTEM:
+            if limit is not None and name == _SYSTEM:
                 left = min(left, limit - (int(result.first["total"]) - left))
-            found[name.removeprefix(_FREE)] = left
+            found[name] = left
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..wire.scopes import Scope
 from . import differences
 from .disturbance import disturbance
 from .resource import Change, Resource
@@ -21,9 +22,9 @@ class Planned:
     change: Change
 
     @property
-    def prefix(self) -> str:
-        """The prefix of its calls' ids."""
-        return prefix(self.position)
+    def scope(self) -> Scope:
+        """The scope of its calls' ids."""
+        return scope(self.position)
 
     @property
     def action(self) -> str:
@@ -67,9 +68,9 @@ class Planned:
         }
 
 
-def prefix(position: int) -> str:
-    """Return the prefix of the call ids of the resource at a position."""
-    return f"r{position}."
+def scope(position: int) -> Scope:
+    """Return the scope of the call ids of the resource at a position."""
+    return Scope(f"r{position}.")
 
 
 def _there(state: t.Mapping[str, t.Any]) -> bool:

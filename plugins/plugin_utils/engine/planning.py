@@ -13,7 +13,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.interleave import joined, woven
 from ..wire.messages import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
 from ..wire.typed_values import MISREAD, BadAnswer
-from .planned import Planned, prefix
+from .planned import Planned, scope
 from .resource import Resource
 from .service_restarts import restart_calls, restarts_of, started_before, started_later, unique
 
@@ -42,7 +42,7 @@ class Questions:
             built_on = {name for call in calls for name in (*call.needs, *(call.input.calls if call.input else ()))}
             group: list[Call] = []
             for call in calls:
-                mine = call.prefixed(prefix(position))
+                mine = scope(position).call(call)
                 first = mine.id if call.id in built_on else asked.setdefault(_question(mine), mine.id)
                 if first == mine.id:
                     group.append(mine)
@@ -67,8 +67,7 @@ class Questions:
 
     def answers(self, calls: t.Mapping[str, CallResult], position: int) -> dict[str, CallResult]:
         """Return the answers to the questions of one resource, by its own call ids."""
-        mine = prefix(position)
-        ids = {own: mine + own for own in self._ids[position]}
+        ids = {own: scope(position).id(own) for own in self._ids[position]}
         return {
             own: calls[self._same.get(full, full)] for own, full in ids.items() if self._same.get(full, full) in calls
         }
@@ -226,7 +225,7 @@ def apply_calls(planned: Planned) -> list[Call]:
     calls: list[Call] = []
     essential: str | None = None
     for call in planned.change.calls:
-        own = call.prefixed(planned.prefix)
+        own = planned.scope.call(call)
         if planned.resource.no_log:
             own = dataclasses.replace(own, secret=True)
         if is_independent(planned.resource):
@@ -245,7 +244,7 @@ def is_independent(resource: Resource) -> bool:
 
 
 def _barrier(group: t.Sequence[Planned]) -> Call | None:
-    calls = tuple(planned.prefix + call.id for planned in group for call in planned.change.calls)
+    calls = tuple(planned.scope.id(call.id) for planned in group for call in planned.change.calls)
     if not calls:
         return None
     return Call(
@@ -257,18 +256,18 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:
     """Return the id of the call that made a change fail, or None."""
-    if stopped is not None and stopped.reason == "error" and stopped.id.startswith(planned.prefix):
+    if stopped is not None and stopped.reason == "error" and stopped.id in planned.scope:
         return stopped.id
     if not is_independent(planned.resource):
         return None
     for call in planned.change.calls:
-        result = calls.get(planned.prefix + call.id)
+        result = calls.get(planned.scope.id(call.id))
         if call.on_error == "stop" and result is not None and result.error is not None:
-            return planned.prefix + call.id
+            return planned.scope.id(call.id)
     return None
 
 
 def is_done(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> bool:
     """Return whether a change was made completely."""
-    reached = all(planned.prefix + call.id in calls for call in planned.change.calls)
+    reached = all(planned.scope.id(call.id) in calls for call in planned.change.calls)
     return reached and failed_call(planned, calls, stopped) is None

@@ -44,7 +44,7 @@ class ProgressReporter:
 
     def _change(self, call_id: str, changes: t.Sequence[Planned]) -> str | None:
         for number, planned in enumerate(changes, start=1):
-            if call_id.startswith(planned.prefix):
+            if call_id in planned.scope:
                 return f"{number}/{len(changes)} {planned.resource.title}"
         return None
 
@@ -64,7 +64,7 @@ class ProgressReporter:
 
 
 def _of(call_id: str, changes: t.Sequence[Planned]) -> Planned | None:
-    return next((planned for planned in changes if call_id.startswith(planned.prefix)), None)
+    return next((planned for planned in changes if call_id in planned.scope), None)
 
 
 def _share(size: int, whole: int | None) -> str:

@@ -8,9 +8,10 @@ import dataclasses
 import typing as t
 
 from ..wire.messages import Call, Input
+from ..wire.scopes import Scope
 from .planned import Planned
 
-RESTART = "restart."
+RESTART = Scope("restart.")
 
 
 def restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
@@ -40,7 +41,7 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
     before: list[Call] = []
     after: list[Call] = []
     for number, name in enumerate(services):
-        was, still = f"{RESTART}{number}.was", f"{RESTART}{number}.still"
+        was, still = RESTART.id(f"{number}.was"), RESTART.id(f"{number}.still")
         running = {"Status": "Running"}
         get = Call(
             id=was, command="Get-Service", parameters={"Name": name}, select=("Name", "Status"), on_error="continue"
@@ -53,7 +54,7 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
             after.append(dataclasses.replace(get, id=still, parameters={}, input=by_name))
         after.append(
             Call(
-                id=f"{RESTART}{number}.restart",
+                id=RESTART.id(f"{number}.restart"),
                 command="Restart-Service",
                 parameters={"Force": True},
                 input=dataclasses.replace(by_name, calls=(still,)),
@@ -81,7 +82,7 @@ def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list
             if call.command == "Start-Service" and any(
                 again.get(str(name[0]).lower(), -1) > planned.position for name in names if isinstance(name, list)
             ):
-                lenient.add(planned.prefix + call.id)
+                lenient.add(planned.scope.id(call.id))
     return [dataclasses.replace(call, on_error="continue", retries=0) if call.id in lenient else call for call in calls]
 
 

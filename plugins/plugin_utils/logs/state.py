@@ -9,9 +9,10 @@ import typing as t
 
 from ..hns.facts import node_facts as hns_facts
 from ..wire.messages import Call, CallResult, Observation
+from ..wire.scopes import Scope
 from . import catalogue
 
-_COMMANDS, _FACTS, _HNS = "commands.", "facts.", "hns."
+_COMMANDS, _FACTS, _HNS = Scope("commands."), Scope("facts."), Scope("hns.")
 _PATIENCE = 60.0
 """Time limit of each program and cmdlet in seconds; one that hangs is also a finding."""
 _OUTPUT = 256 * 1024
@@ -38,7 +39,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
     if catalogue.COMMANDS in wanted.chosen:
         asked += [
             Call(
-                id=f"{_COMMANDS}{entry.name}",
+                id=_COMMANDS.id(entry.name),
                 command=entry.command,
                 arguments=entry.arguments,
                 timeout=_PATIENCE,
@@ -50,7 +51,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
     if catalogue.FACTS in wanted.chosen:
         asked += [
             Call(
-                id=f"{_FACTS}{entry.name}",
+                id=_FACTS.id(entry.name),
                 command=entry.command,
                 parameters=entry.parameters,
                 select=entry.select,
@@ -61,7 +62,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
         ]
     if catalogue.HNS in wanted.chosen:
         options = hns_facts.FactsOptions(hns_timeout=wanted.hns_timeout)
-        asked += [call.prefixed(_HNS) for call in hns_facts.facts_calls(options)]
+        asked += [_HNS.call(call) for call in hns_facts.facts_calls(options)]
     return tuple(asked)
 
 
@@ -90,16 +91,16 @@ def read(seen: Observation) -> State:
 
 
 def _answers(
-    seen: Observation, prefix: str, entries: t.Iterable[catalogue.Command | catalogue.StateCmdlet]
+    seen: Observation, scope: Scope, entries: t.Iterable[catalogue.Command | catalogue.StateCmdlet]
 ) -> t.Iterator[tuple[str, CallResult]]:
     for entry in entries:
-        result = seen.calls.get(prefix + entry.name)
+        result = seen.calls.get(scope.id(entry.name))
         if result is not None:
             yield entry.name, result
 
 
 def _hns(seen: Observation) -> dict[str, t.Any] | None:
-    scoped = seen.scoped(_HNS)
+    scoped = _HNS.results(seen.calls)
     if not scoped:
         return None
     found = hns_facts.to_result(hns_facts.read_facts(dataclasses.replace(seen, calls=scoped)))

@@ -11,11 +11,12 @@ import typing as t
 
 from ..windows import command_line, windows_info
 from ..wire.messages import Call, CallResult, Observation
+from ..wire.scopes import Scope
 from . import catalogue
 
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
 _VOLUME = "C:\\"
-_FILES = "files."
+_FILES = Scope("files.")
 _NSSM = ("AppStdout", "AppStderr", "Application")
 _LOG_FLAG = re.compile(r"--?log-file(?:=(.*))?", re.IGNORECASE)
 _LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
@@ -103,7 +104,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
     for name, paths in wanted.files().items():
         asked.append(
             Call(
-                id=f"{_FILES}{name}",
+                id=_FILES.id(name),
                 command="Get-ChildItem",
                 parameters={"Path": paths, "File": True, "Force": True, "ErrorAction": "SilentlyContinue"},
                 select=("FullName", "Length", "LastWriteTimeUtc"),
@@ -157,7 +158,7 @@ def read(seen: Observation) -> Survey:
 
 def _is_ours(call_id: str) -> bool:
     """Return only the results of these calls: calls about HNS share the batch and have their own reader."""
-    return call_id.startswith(_FILES) or call_id in ("free", "services", "programs", "event-logs")
+    return call_id in _FILES or call_id in ("free", "services", "programs", "event-logs")
 
 
 def moment(text: t.Any) -> datetime.datetime | None:
@@ -170,15 +171,13 @@ def moment(text: t.Any) -> datetime.datetime | None:
 
 def _files(seen: Observation) -> t.Iterator[LogFile]:
     known: set[str] = set()
-    for call_id, result in seen.calls.items():
-        if not call_id.startswith(_FILES):
-            continue
+    for source, result in _FILES.results(seen.calls).items():
         for item in result.output:
             path = str(item.get("FullName") or "")
             if path and path.casefold() not in known:
                 known.add(path.casefold())
                 yield LogFile(
-                    source=call_id.removeprefix(_FILES),
+                    source=source,
                     path=path,
                     size=int(item.get("Length") or 0),
                     modified=moment(item.get("LastWriteTimeUtc")),

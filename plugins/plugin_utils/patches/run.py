@@ -15,6 +15,7 @@ from ..remote.session import NodeSession
 from ..remote.upload import push, sha256
 from ..windows.path_calls import make_directory
 from ..wire.messages import Batch, Call, Progress
+from ..wire.scopes import Scope
 from . import files as patches_files
 from . import observe as patches_observe
 from . import update as patches_update
@@ -257,7 +258,9 @@ class PatchRun:
         for record in public if job else ():
             record.attempts.append(attempts[record.patch.name])
         for number, record in enumerate(files):
-            record.attempts.append(patches_files.read(record.patch, answer.scoped(f"p{number}."), self.reboots))
+            record.attempts.append(
+                patches_files.read(record.patch, Scope(f"p{number}.").results(answer.calls), self.reboots)
+            )
 
     def _start_update(self, public: t.Sequence[PatchRecord]) -> tuple[str, int]:
         """Start the Windows Update job.

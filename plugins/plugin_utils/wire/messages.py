@@ -324,10 +324,6 @@ class Observation:
         except (TypeError, ValueError):
             return None
 
-    def scoped(self, prefix: str) -> dict[str, CallResult]:
-        """The results of the calls behind a prefix, by their own ids."""
-        return {key[len(prefix) :]: value for key, value in self.calls.items() if key.startswith(prefix)}
-
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any]) -> Observation:
         """Reads the module's answer; whether it fits what was asked is for `answers.asked` to see.

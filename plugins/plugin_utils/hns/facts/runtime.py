@@ -18,6 +18,7 @@ import typing as t
 from ...image_stores.containerd import SIZES
 from ...windows.node_paths import CONTAINERD_PIPE
 from ...wire.messages import Call, CallResult
+from ...wire.scopes import Scope
 
 _IDS = re.compile(r"^[0-9a-f]{12,64}$", re.MULTILINE)
 _NAMES = re.compile(r"^\S+$", re.MULTILINE)
@@ -26,7 +27,7 @@ K8S = "k8s.io"
 OTHERS = ("default", "moby", "buildkit")
 """Containerd namespaces of other tools (ctr and nerdctl, dockerd, buildkitd), whose containers also use HNS."""
 _TIMEOUT = 60.0
-_OTHER = "ctr-of:"
+_OTHER = Scope("ctr-of:")
 _OUTPUT = 16_000_000
 """Maximum length of a listing in characters, large enough that none is truncated."""
 
@@ -99,7 +100,7 @@ def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
         "leases": (programs.ctr, ("--namespace", K8S, "leases", "list", "--quiet")),
         "ctr-namespaces": (programs.ctr, ("namespaces", "list", "--quiet")),
         **{
-            f"{_OTHER}{name}": (programs.ctr, ("--namespace", name, "containers", "list", "--quiet"))
+            _OTHER.id(name): (programs.ctr, ("--namespace", name, "containers", "list", "--quiet"))
             for name in programs.namespaces
             if name != K8S
         },
@@ -114,7 +115,7 @@ def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
             output_limit=_OUTPUT,
             on_error="continue",
             # If containerd hangs, wait only once, not for each namespace.
-            needs=(f"{prefix}ctr-namespaces",) if name.startswith(_OTHER) else (),
+            needs=(f"{prefix}ctr-namespaces",) if name in _OTHER else (),
         )
         for name, (command, arguments) in asked.items()
     )
@@ -128,7 +129,7 @@ def read(seen: t.Mapping[str, CallResult], prefix: str, installed: t.Collection[
         prefix: the prefix that `calls` got.
         installed: those of containerd and docker that have a service that may run.
     """
-    answers = {name.removeprefix(prefix): result for name, result in seen.items() if name.startswith(prefix)}
+    answers = Scope(prefix).results(seen)
     if not installed:
         return Runtime(problem="there is no service containerd or docker to ask")
     owners: dict[str, Owner] = {}
@@ -189,7 +190,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
 
 def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> None:
     """Add the containers of containerd's other namespaces, whose endpoints must not count as stale."""
-    asked = {name.removeprefix(_OTHER): answer for name, answer in answers.items() if name.startswith(_OTHER)}
+    asked = _OTHER.results(answers)
     for namespace, answer in asked.items():
         if _missing(answer) or answer.skipped:
             # The listing of namespaces, which comes first, reports the reason.

@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 
 from ...wire.messages import Call, CallResult, Input, Json
+from ...wire.scopes import Scope
 
 _ON_LINK = ("0.0.0.0", "::", "")  # noqa: S104 - next hops of routes, nothing is bound
 
@@ -285,10 +286,7 @@ def _unless_there(
 def restored(seen: t.Mapping[str, CallResult], prefix: str) -> tuple[str, ...]:
     """Return the restored settings by the names of the calls: `address.0`, `route.0`, `dns`."""
     return tuple(
-        name.removeprefix(prefix)
-        for name, result in seen.items()
-        if name.startswith(prefix)
-        and result.ok
-        and result.skipped is None
-        and (name.removeprefix(prefix) == "dns" or name.removeprefix(prefix).rpartition(".")[2].isdigit())
+        name
+        for name, result in Scope(prefix).results(seen).items()
+        if result.ok and result.skipped is None and (name == "dns" or name.rpartition(".")[2].isdigit())
     )

@@ -58,7 +58,7 @@ def test_all_changes_are_made_once_and_in_order(reboots: list[Reboot], limit: in
         work = next_work(pending, limit=limit)
         assert work.changes, "no progress"
         own = [call.id for call in work.calls if not call.id.startswith(BARRIER)]
-        assert own == [change.prefix + "set" for change in work.changes]
+        assert own == [change.scope.id("set") for change in work.changes]
         made.extend(work.changes)
         pending = pending[len(work.changes) :]
     assert made == changes

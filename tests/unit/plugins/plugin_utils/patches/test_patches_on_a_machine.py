@@ -21,6 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import Pa
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import FOLDER
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Scope
 from simulator.machine import families
 from simulator.machine.machine import Machine
 from simulator.machine.objects import Invocation, ProgramResult
@@ -146,7 +147,7 @@ def test_a_test_signed_update_is_installed_only_where_windows_will_load_it(tmp_p
         answer = node.run(Batch(calls=calls))
         installed = answer["p0.install"]
         assert (installed.skipped is not None) is refused
-        attempt = files.read(wanted, answer.scoped("p0."), 0)
+        attempt = files.read(wanted, Scope("p0.").results(answer.calls), 0)
         if refused:
             assert attempt.outcome == "failed"
             assert "test signing could not be turned on" in attempt.why

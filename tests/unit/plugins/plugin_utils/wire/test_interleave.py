@@ -183,9 +183,9 @@ def test_a_failure_leaves_the_other_lanes_alone(
     steps = [number for number, kind in enumerate(types) if kind is Step and number in numbers]
     for planned in work.changes:
         if steps and planned.position > steps[0]:
-            assert planned.prefix + "check" not in seen
+            assert planned.scope.id("check") not in seen
         elif planned.position in numbers and planned.position not in steps:
-            assert failed_call(planned, seen, None) == planned.prefix + "again"
+            assert failed_call(planned, seen, None) == planned.scope.id("again")
         elif planned.position not in numbers:
             assert is_done(planned, seen, None)
 
@@ -197,7 +197,7 @@ def test_batches_hold_whole_changes_and_no_more_than_they_may(types: list[type[F
     while pending:
         work = next_work(pending, limit=limit)
         assert {call.id for call in work.calls if call.command != "@stop-if"} == {
-            planned.prefix + call.id for planned in work.changes for call in planned.change.calls
+            planned.scope.id(call.id) for planned in work.changes for call in planned.change.calls
         }
         assert len(work.changes) == 1 or len(json.dumps([call.to_wire() for call in work.calls])) <= limit + 200
         made.extend(work.changes)

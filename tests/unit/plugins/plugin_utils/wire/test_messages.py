@@ -17,6 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
     RunningCall,
     Stopped,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Scope
 
 
 def test_only_what_differs_from_the_defaults_travels() -> None:
@@ -83,7 +84,7 @@ def test_an_observation_is_read() -> None:
     running = (RunningCall(id="r0.b", size=5), RunningCall(id="r0.c"))
     assert seen.progress == Progress(id="r0.b", done=1, total=3, running=running)
     assert seen.boot == ""
-    assert list(seen.scoped("r0.")) == ["a", "b"]
+    assert list(Scope("r0.").results(seen.calls)) == ["a", "b"]
     assert seen["r1.a"].skipped == "needs r0.b"
 
 

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Scopes of call ids, so that the calls of several owners can share a batch."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .messages import Call
+
+T = t.TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """The call ids of one owner in a batch, such as those of one resource.
+
+    Example:
+        >>> scope = Scope("r0.")
+        >>> scope.id("check"), scope.own("r0.check"), "r0.check" in scope
+        ('r0.check', 'check', True)
+    """
+
+    prefix: str
+    """The beginning of the ids; it ends with a dot or a hyphen, so that no scope is the beginning of another one."""
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id.startswith(self.prefix)
+
+    def id(self, own: str) -> str:
+        """Return the id in the batch of a call with an id of the owner."""
+        return self.prefix + own
+
+    def own(self, call_id: str) -> str:
+        """Return the owner's id of a call in the batch."""
+        return call_id.removeprefix(self.prefix)
+
+    def call(self, call: Call) -> Call:
+        """Return an owner's call for the batch; the ids that it refers to are in the scope too."""
+        return call.prefixed(self.prefix)
+
+    def results(self, calls: t.Mapping[str, T]) -> dict[str, T]:
+        """Return the owner's results by the owner's ids.
+
+        Args:
+            calls: results of the whole batch, by call id.
+        """
+        return {self.own(call_id): result for call_id, result in calls.items() if call_id in self}
