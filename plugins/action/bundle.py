@@ -39,7 +39,7 @@ class ActionModule(ControllerAction):
     def _make(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         for name in ("parallel", "attempts"):
             if not 1 <= options[name] <= 64:
-                raise BundleError(f"{name}: {options[name]} is not accepted; wanted 1 to 64")
+                raise BundleError(f"{name}: {options[name]} is not accepted; expected 1 to 64")
         wanted = self._wanted(options["results_var"], variables)
         check_mode = bool(self._task.check_mode)
         if check_mode and not pathlib.Path(options["key"]).exists():

@@ -38,7 +38,7 @@ class ActionModule(ControllerAction):
         windows = options["windows"]
         try:
             if not windows:
-                raise BundleError(f"bundle_windows is empty; accepted are some of {', '.join(windows_versions.NAMES)}")
+                raise BundleError(f"bundle_windows is empty; expected some of {', '.join(windows_versions.NAMES)}")
             find = functools.partial(controller_file, self)
             patches = read_patches(options["patches"], options["patch_source"], find)
             wanted = content.of_resources(load(options["resources"]), windows, options["registries"]).joined(

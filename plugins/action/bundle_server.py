@@ -57,12 +57,12 @@ class ActionModule(ControllerAction):
 
     def _start(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if not 0 <= options["port"] <= 65535:
-            raise BundleError(f"bundle_port {options['port']} is not accepted; wanted 0 (any free one) to 65535")
+            raise BundleError(f"bundle_port {options['port']} is not accepted; expected 0 (any free one) to 65535")
         if options["certificate_key"] and not options["certificate"]:
-            raise BundleError("bundle_certificate_key is given without bundle_certificate; wanted both, or neither")
+            raise BundleError("bundle_certificate_key is given without bundle_certificate; expected both, or neither")
         bundle = verify.verify(options["path"], options["public_key"])
         if options["max_age"] < 0:
-            raise BundleError(f"bundle_max_age {options['max_age']} is not accepted; wanted days, or 0 for any age")
+            raise BundleError(f"bundle_max_age {options['max_age']} is not accepted; expected days, or 0 for any age")
         warning = freshness.check(
             bundle,
             options["public_key"],

@@ -36,7 +36,7 @@ class ActionModule(ControllerAction):
             try:
                 files.write_text(path, page.page(nodes, written=written, since=options["since"]))
             except OSError as error:
-                said = f"wanted a folder that can be written to ({error})"
+                said = f"expected a folder that can be written to ({error})"
                 raise ResourceError("directory", options["directory"], said) from error
         counts = {
             status: sum(1 for node in nodes if node["status"] == status)

@@ -31,7 +31,7 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         for name in ("network_timeout", "settle", "timeout"):
             if options[name] < 0:
-                raise ResourceError(name, options[name], "wanted seconds, 0 or more")
+                raise ResourceError(name, options[name], "expected seconds, 0 or more")
         work = self._start if options["state"] == "present" else self._finish
         return session.report(**{"guard": {}, "changes": [], **work(options, session)})
 
@@ -66,7 +66,7 @@ class ActionModule(NodeAction):
         try:
             key, uplinks = addresses.from_json(options["guard"])
         except (KeyError, TypeError, ValueError) as error:
-            raise ResourceError("guard", options["guard"], "wanted what state present returned") from error
+            raise ResourceError("guard", options["guard"], "expected what state present returned") from error
         asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
         seen = node.peek(key, step="see to static addresses", seconds=options["timeout"], asked=asked)
         if seen.state == "running":

@@ -81,7 +81,7 @@ def test_every_authority_of_a_registry_counts(controller: Controller) -> None:
         for given in (r"C:\certificates\site.pem", [new, r"C:\certificates\site.pem"]):
             (failure,) = controller.make(controller.wanted(image, ca=given), refresh=True).failures
             assert r"'C:\\certificates\\site.pem' is a path on the node" in failure
-            assert "wanted the certificate itself in PEM" in failure
+            assert "expected the certificate itself in PEM" in failure
         assert controller.requests() == asked
         # Where nothing is verified, nothing verifies.
         unverified = controller.wanted(image, ca=r"C:\certificates\site.pem", skip_verify=True)

@@ -279,7 +279,7 @@ def test_a_controller_that_can_keep_nothing_is_told_and_the_node_is_clean(
     before = fleet.nodes[machine.name].server.counters.snapshot()
     result = collect(machine, tmp_path / "file" / "logs")
     assert result["failed"]
-    assert result["msg"].startswith(f"directory: '{tmp_path}/file/logs' is not accepted; wanted a folder that can be")
+    assert result["msg"].startswith(f"directory: '{tmp_path}/file/logs' is not accepted; expected a folder that can be")
     assert fleet.nodes[machine.name].server.counters.snapshot() == before
 
     def full(*dummy: Any) -> int:

@@ -286,13 +286,13 @@ def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> Non
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"images": ["pause"]}, "wanted a whole reference: registry/repository:tag"),
+        ({"images": ["pause"]}, "expected a whole reference: registry/repository:tag"),
         ({"images": [{"reference": PAUSE}]}, "images[0]: a mapping with the key 'reference'"),
         ({"images": [{"name": PAUSE, "tag": "1"}]}, "'tag' is not accepted"),
         ({"images": [{"name": PAUSE, "digest": "x"}]}, "sha256:"),
-        ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "wanted each name once"),
+        ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "expected each name once"),
         ({"images": [PAUSE], "registries": {"https://r": {}}}, "no node was touched: registries: 'https://r' is not"),
-        ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "wanted username"),
+        ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "expected username"),
         ({"images": [PAUSE], "parallel": 0}, "parallel"),
         ({"images": [PAUSE], "keep": ["x"], "prune": True}, "keep"),
         (

@@ -149,7 +149,7 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     assert registry.images.tags == pushed
     registry.failures.clear()
     repeated = state(changed)
-    assert [change["why"] for change in repeated["changes"]] == ["pushed is false, wanted true"]
+    assert [change["why"] for change in repeated["changes"]] == ["pushed is false, expected true"]
     assert registry.images.tags[f"{host}/built:1"] != pushed[f"{host}/built:1"]
     assert state(changed)["changed"] is False
     broken = state({**wanted, "dockerfile": "FROM ${BASE}\nCOPY nothing.exe /x.exe\n"})

@@ -296,7 +296,7 @@ def test_drift_is_found_and_repaired(site: Site, second: PlayRun) -> None:
         "Service kubelet",
         *(f"File {path}" for path in LEFTOVERS),
     }
-    assert drift["Service kubelet"] == "state is stopped, wanted running"
+    assert drift["Service kubelet"] == "state is stopped, expected running"
     assert machine.registry.data(STATE_KEY, "EnableCompartmentNamespace") == 0, "plan.yml changed it"
 
     away.open_ports()

@@ -44,7 +44,7 @@ def test_a_section_has_the_whole_plan(monkeypatch: pytest.MonkeyPatch, tmp_path:
         "## test_1[a]\n"
         "TimeZone UTC\n"
         '  ask zone: Get-TimeZone {"select": ["Id"], "on_error": "continue"}\n'
-        "  time zone is GMT, wanted UTC\n"
+        "  time zone is GMT, expected UTC\n"
         '    - {"time_zone": "GMT"}\n'
         '    + {"time_zone": "UTC"}\n'
         '    set: Set-TimeZone {"Id": "UTC"} {"select": []}\n'
@@ -55,7 +55,7 @@ def test_a_section_has_the_whole_plan(monkeypatch: pytest.MonkeyPatch, tmp_path:
         "## test_2\n"
         "TimeZone UTC\n"
         '  ask zone: Get-TimeZone {"select": ["Id"], "on_error": "continue"}\n'
-        "  time zone is GMT, wanted UTC\n"
+        "  time zone is GMT, expected UTC\n"
         '    - {"time_zone": "GMT"}\n'
         '    + {"time_zone": "UTC"}\n'
         '    set: Set-TimeZone {"Id": "UTC"} {"select": []}\n'

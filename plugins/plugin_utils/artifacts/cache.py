@@ -55,11 +55,11 @@ def wanted(
     locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")
     _check_speed(options.get("limit_rate"), options.get("parallel"))
     if not isinstance(lists, t.Mapping):
-        raise ArtifactError(where, lists, "accepted is a mapping of kinds to lists of versions")
+        raise ArtifactError(where, lists, "expected a mapping of kinds to lists of versions")
     found: dict[str, dict[str, t.Any]] = {}
     for kind, versions in lists.items():
         if isinstance(versions, (str, t.Mapping)) or not isinstance(versions, t.Sequence):
-            raise ArtifactError(f"{where}.{kind}", versions, "accepted is a list of versions")
+            raise ArtifactError(f"{where}.{kind}", versions, "expected a list of versions")
         own = _own_url((urls or {}).get(kind) or "", kind, len(versions))
         for index, version in enumerate(versions):
             resource = _resource(kind, version, f"{where}.{kind}[{index}]", own, cache_dir=cache_dir, **options)
@@ -73,9 +73,9 @@ def wanted(
 
 def _check_speed(limit_rate: object, parallel: object) -> None:
     if limit_rate and not curl.is_rate(str(limit_rate)):
-        raise ArtifactError("limit_rate", limit_rate, "accepted are bytes a second, such as 500K or 2M")
+        raise ArtifactError("limit_rate", limit_rate, "expected bytes a second, such as 500K or 2M")
     if isinstance(parallel, int) and parallel < 1:
-        raise ArtifactError("parallel", parallel, "accepted is 1 or more")
+        raise ArtifactError("parallel", parallel, "expected 1 or more")
 
 
 def _own_url(url: str, kind: str, versions: int) -> str:
@@ -99,9 +99,9 @@ def _resource(kind: str, item: object, where: str, own_url: str, **options: t.An
     given = item if isinstance(item, t.Mapping) else {"version": item}
     for key in given:
         if key not in _KEYS:
-            raise ArtifactError(f"{where}.{key}", given[key], f"accepted are {', '.join(_KEYS)}")
+            raise ArtifactError(f"{where}.{key}", given[key], f"expected {', '.join(_KEYS)}")
     if not isinstance(given.get("version"), str):
-        raise ArtifactError(where, given.get("version"), 'accepted is a version in quotes, such as "1.37.1"')
+        raise ArtifactError(where, given.get("version"), 'expected a version in quotes, such as "1.37.1"')
     own = {key: str(given.get(key) or "") for key in ("url", "sha256")}
     own["url"] = own["url"] or catalogue.filled(own_url, str(given["version"]).removeprefix("v"))
     try:

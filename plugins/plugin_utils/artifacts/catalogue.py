@@ -105,16 +105,16 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     if not added:
         return catalogue()
     if not isinstance(added, t.Mapping):
-        raise ArtifactError(KINDS_VARIABLE, added, "accepted is a mapping of kinds' names to mappings with url")
+        raise ArtifactError(KINDS_VARIABLE, added, "expected a mapping of kinds' names to mappings with url")
     own = {}
     for name, entry in added.items():
         where = f"{KINDS_VARIABLE}.{name}"
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ArtifactError(KINDS_VARIABLE, name, "a kind's name has lower-case letters, digits and hyphens")
         if not isinstance(entry, t.Mapping):
-            raise ArtifactError(where, entry, "accepted is a mapping with url")
+            raise ArtifactError(where, entry, "expected a mapping with url")
         if not entry.get("url"):
-            raise ArtifactError(f"{where}.url", entry.get("url"), "accepted is a URL with {version} in it")
+            raise ArtifactError(f"{where}.url", entry.get("url"), "expected a URL with {version} in it")
         own[name] = _kind(name, entry, where)
     return {**catalogue(), **own}
 
@@ -139,7 +139,7 @@ def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) ->
         hint = f"did you mean {close[0]}? " if close else ""
         listed = ", ".join(sorted(known))
         raise UnknownKindError(
-            "artifact kind", name, f"{hint}accepted are {listed}, or any kind with a URL or in {KINDS_VARIABLE}"
+            "artifact kind", name, f"{hint}expected {listed}, or any kind with a URL or in {KINDS_VARIABLE}"
         )
     if not kind.url and not has_url:
         raise UnknownKindError(
@@ -158,7 +158,7 @@ def checked_version(version: object, where: str) -> str:
     text = version.strip() if isinstance(version, str) else ""
     bare = text[1:] if re.match(r"v\d", text) else text
     if not _VERSION.fullmatch(bare) or ".." in bare or bare == "custom":
-        raise ArtifactError(where, version, 'accepted is a version in quotes, such as "1.37.1"')
+        raise ArtifactError(where, version, 'expected a version in quotes, such as "1.37.1"')
     return bare
 
 
@@ -170,7 +170,7 @@ def checked_sha256(sha256: object, where: str) -> str:
     """
     text = str(sha256 or "").strip().removeprefix("sha256:")
     if text and not _SHA256.fullmatch(text):
-        raise ArtifactError(where, sha256, "accepted are 64 hexadecimal digits")
+        raise ArtifactError(where, sha256, "expected 64 hexadecimal digits")
     return text.lower()
 
 
@@ -202,7 +202,7 @@ def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
         if key not in fields:
             close = difflib.get_close_matches(str(key), sorted(fields))
             hint = f"did you mean {close[0]}? " if close else ""
-            raise ArtifactError(f"{where}.{key}", entry[key], f"{hint}accepted are {', '.join(sorted(fields))}")
+            raise ArtifactError(f"{where}.{key}", entry[key], f"{hint}expected {', '.join(sorted(fields))}")
     values: dict[str, t.Any] = {key: str(value or "") for key, value in entry.items() if key not in _SHAPED}
     for key, shape in _SHAPED.items():
         if entry.get(key) is not None:
@@ -214,17 +214,17 @@ def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
         _check_member(member, f"{where}.members")
     if kind.checksum_suffix and kind.checksum_url:
         raise ArtifactError(
-            f"{where}.checksum_url", kind.checksum_url, "checksum_suffix is given too; wanted one of them"
+            f"{where}.checksum_url", kind.checksum_url, "checksum_suffix is given too; expected one of them"
         )
     if re.search(r"[\s/\\?#{}]", kind.checksum_suffix):
-        raise ArtifactError(f"{where}.checksum_suffix", kind.checksum_suffix, "accepted is a suffix such as .sha256")
+        raise ArtifactError(f"{where}.checksum_suffix", kind.checksum_suffix, "expected a suffix such as .sha256")
     return kind
 
 
 def _check_pattern(pattern: str, where: str) -> None:
     if not pattern:
         return
-    accepted = "accepted is an http or https URL with {version} in it"
+    accepted = "expected an http or https URL with {version} in it"
     try:
         names = {field for dummy, field, dummy2, dummy3 in string.Formatter().parse(pattern) if field is not None}
         filled = pattern.format(**dict.fromkeys(_FIELDS, "1"))
@@ -243,13 +243,13 @@ def _check_member(member: str, where: str) -> None:
         filled = ""
     parts = re.split(r"[\\/]", filled)
     if not filled or parts[0] == "" or ".." in parts or ":" in filled:
-        raise ArtifactError(where, member, "accepted are names in the archive, without .. and drive")
+        raise ArtifactError(where, member, "expected names in the archive, without .. and drive")
 
 
 def _strings(value: object, where: str) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, t.Sequence) or not all(isinstance(item, str) and item for item in items):
-        raise ArtifactError(where, value, "accepted is a list of names")
+        raise ArtifactError(where, value, "expected a list of names")
     return tuple(items)
 
 
@@ -257,13 +257,13 @@ def _windows(value: object, where: str) -> tuple[str, ...]:
     items = value if isinstance(value, t.Sequence) and not isinstance(value, str) else [value]
     versions = tuple(str(item) for item in items)
     if not versions or not set(versions) <= set(SUPPORTED_NAMES):
-        raise ArtifactError(where, value, f"accepted are {', '.join(SUPPORTED_NAMES)}")
+        raise ArtifactError(where, value, f"expected {', '.join(SUPPORTED_NAMES)}")
     return versions
 
 
 def _digests(value: object, where: str) -> dict[str, str]:
     if not isinstance(value, t.Mapping):
-        raise ArtifactError(where, value, "accepted is a mapping of versions to SHA-256 digests")
+        raise ArtifactError(where, value, "expected a mapping of versions to SHA-256 digests")
     return {
         checked_version(version, where): checked_sha256(digest, f"{where}.{version}")
         for version, digest in value.items()
@@ -272,7 +272,7 @@ def _digests(value: object, where: str) -> dict[str, str]:
 
 def _number(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 100:
-        raise ArtifactError(where, value, "accepted is 0 to 99")
+        raise ArtifactError(where, value, "expected 0 to 99")
     return value
 
 

@@ -88,7 +88,7 @@ def checked_folder(path: object, where: str) -> str:
     """
     bare = path.rstrip("\\") if isinstance(path, str) else ""
     if not re.fullmatch(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+", bare) or ".." in bare.split("\\"):
-        raise ArtifactError(where, path, "accepted is a folder's whole path, such as C:\\ProgramData\\winkube\\cache")
+        raise ArtifactError(where, path, "expected a folder's whole path, such as C:\\ProgramData\\winkube\\cache")
     return bare
 
 
@@ -192,7 +192,7 @@ def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.ArtifactSi
         ArtifactError: it is not a URL.
     """
     if not curl.is_url(url):
-        raise ArtifactError(f"url of {what}", curl.redacted(url), "accepted is an http or https URL")
+        raise ArtifactError(f"url of {what}", curl.redacted(url), "expected an http or https URL")
     return (
         *(SourceLocation(url=site.at(url), site=site) for site in places if site.overrides),
         SourceLocation(url=url),
@@ -202,7 +202,7 @@ def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.ArtifactSi
 def _file_name(url: str, what: str) -> str:
     name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
     if not name or name in (".", "..") or set('<>:"/\\|?*') & set(name) or not name.isprintable():
-        raise ArtifactError(f"url of {what}", curl.redacted(url), "accepted is a URL that ends in a file's name")
+        raise ArtifactError(f"url of {what}", curl.redacted(url), "expected a URL that ends in a file's name")
     return name
 
 

@@ -62,7 +62,7 @@ def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
     if isinstance(given, (str, t.Mapping)):
         given = [given]
     if not isinstance(given, t.Sequence):
-        raise ArtifactError(SITES_VARIABLE, given, "accepted is a list of URLs, or of mappings with url")
+        raise ArtifactError(SITES_VARIABLE, given, "expected a list of URLs, or of mappings with url")
     sites = [_site(item, f"{SITES_VARIABLE}[{index}]") for index, item in enumerate(given)]
     if mirror:
         sites.append(_site(mirror, "artifact_mirror"))
@@ -73,22 +73,22 @@ def _site(item: object, where: str) -> ArtifactSite:
     if isinstance(item, str):
         item = {"url": item}
     if not isinstance(item, t.Mapping):
-        raise ArtifactError(where, item, "accepted is a URL, or a mapping with url")
+        raise ArtifactError(where, item, "expected a URL, or a mapping with url")
     for key in item:
         if key not in _KEYS:
             close = difflib.get_close_matches(str(key), _KEYS)
             hint = f"did you mean {close[0]}? " if close else ""
-            raise ArtifactError(f"{where}.{key}", "(hidden)", f"{hint}accepted are {', '.join(_KEYS)}")
+            raise ArtifactError(f"{where}.{key}", "(hidden)", f"{hint}expected {', '.join(_KEYS)}")
     url = item.get("url")
     if not isinstance(url, str) or not _is_base(url):
         shown = curl.redacted(url) if isinstance(url, str) else url
         hint = "; what follows a ? belongs in query" if isinstance(url, str) and "?" in url else ""
-        raise ArtifactError(f"{where}.url", shown, f"accepted is an http, https or file:/// URL without query{hint}")
+        raise ArtifactError(f"{where}.url", shown, f"expected an http, https or file:/// URL without query{hint}")
     query = item.get("query") or ""
     if not isinstance(query, str) or any(
         letter.isspace() or not letter.isprintable() or letter == "#" for letter in query
     ):
-        raise ArtifactError(f"{where}.query", "(hidden)", "accepted is what follows the ? of a URL, as text")
+        raise ArtifactError(f"{where}.query", "(hidden)", "expected what follows the ? of a URL, as text")
     return ArtifactSite(
         url=url,
         query=query.removeprefix("?"),
@@ -103,7 +103,7 @@ def _site(item: object, where: str) -> ArtifactSite:
 
 def _flag(value: object, where: str) -> bool:
     if value not in (None, True, False):
-        raise ArtifactError(where, value, "accepted are true and false")
+        raise ArtifactError(where, value, "expected true and false")
     return value is True
 
 
@@ -117,10 +117,10 @@ def _headers(value: object, where: str) -> dict[str, str]:
     if not value:
         return {}
     if not isinstance(value, t.Mapping):
-        raise ArtifactError(where, "(hidden)", "accepted is a mapping of names to values")
+        raise ArtifactError(where, "(hidden)", "expected a mapping of names to values")
     headers = {str(name): str(text) for name, text in value.items()}
     if any("\n" in part or "\r" in part or not name for name, text in headers.items() for part in (name, text)):
-        raise ArtifactError(where, "(hidden)", "accepted are headers of one line each")
+        raise ArtifactError(where, "(hidden)", "expected headers of one line each")
     return headers
 
 
@@ -128,7 +128,7 @@ def _digests(value: object, where: str) -> dict[str, str]:
     if not value:
         return {}
     if not isinstance(value, t.Mapping):
-        raise ArtifactError(where, value, "accepted is a mapping of paths below the site to SHA-256")
+        raise ArtifactError(where, value, "expected a mapping of paths below the site to SHA-256")
     return {str(path): checked_sha256(str(digest), f"{where}.{path}") for path, digest in value.items()}
 
 
@@ -136,7 +136,7 @@ def _proxy(value: object, where: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or any(letter.isspace() for letter in value):
-        raise ArtifactError(where, "(hidden)", "accepted is a URL such as http://proxy.example:3128, or empty for none")
+        raise ArtifactError(where, "(hidden)", "expected a URL such as http://proxy.example:3128, or empty for none")
     return value
 
 
@@ -145,5 +145,5 @@ def _no_proxy(value: object, where: str) -> str | None:
         return None
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, t.Sequence) or not all(isinstance(item, str) for item in items):
-        raise ArtifactError(where, value, "accepted are hosts and domains, comma-separated or as a list")
+        raise ArtifactError(where, value, "expected hosts and domains, comma-separated or as a list")
     return ",".join(items)

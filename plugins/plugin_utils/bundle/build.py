@@ -222,7 +222,7 @@ class Builder:
         fetched = Fetched(sha256=verify.sha256(target), size=target.stat().st_size)
         if file.checksum is not None and fetched.sha256 != file.checksum.digest:
             target.unlink()
-            raise BundleError(f"{file.local}: its SHA-256 is {fetched.sha256}, wanted {file.checksum.digest}")
+            raise BundleError(f"{file.local}: its SHA-256 is {fetched.sha256}, expected {file.checksum.digest}")
         self._place(target, file.path)
         return self._entry(file, file.path, file.kind, str(source), fetched)
 

@@ -227,7 +227,7 @@ class Fetcher:
         if checksum is not None and sums[checksum.algorithm].hexdigest() != checksum.digest.lower():
             page = " (it is a page of HTML)" if _PAGE.match(first) else ""
             found = sums[checksum.algorithm].hexdigest()
-            raise ContentError(source.url, f"its {checksum.algorithm} is {found}, wanted {checksum.digest}{page}")
+            raise ContentError(source.url, f"its {checksum.algorithm} is {found}, expected {checksum.digest}{page}")
         if checksum is None and (not size or _PAGE.match(first)):
             raise ContentError(source.url, "it is a page of HTML" if size else "it is empty")
         return Fetched(sha256=sums["SHA256"].hexdigest(), size=size)

@@ -56,7 +56,7 @@ def reference(text: str) -> Reference:
     """
     match = _REFERENCE.fullmatch(text)
     if match is None or not (match["tag"] or match["digest"]):
-        raise BundleError(f"container image {text!r} is not accepted; wanted registry/repository:tag")
+        raise BundleError(f"container image {text!r} is not accepted; expected registry/repository:tag")
     return Reference(host=match["host"], path=match["path"], tag=match["tag"] or "", digest=match["digest"] or "")
 
 

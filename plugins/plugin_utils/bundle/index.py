@@ -114,7 +114,7 @@ def mirror_path(url: str) -> str:
     path = f"{host}{urllib.parse.unquote(parts.path)}"
     problem = "it names no host" if not host else path_problem(path)
     if problem:
-        raise BundleError(f"{bare(url)} cannot be kept in a bundle: {problem}; accepted is a URL of one file")
+        raise BundleError(f"{bare(url)} cannot be kept in a bundle: {problem}; expected a URL of one file")
     return path
 
 

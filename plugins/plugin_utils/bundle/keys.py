@@ -24,7 +24,7 @@ except ImportError as error:
 else:
     _MISSING = None
 
-_ACCEPTED = "accepted is an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519` makes it"
+_ACCEPTED = "expected an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519` makes it"
 
 
 def _require() -> None:
@@ -51,7 +51,7 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
         if not where.exists():
             return _make(where, passphrase), True
         if stat.S_IMODE(where.stat().st_mode) & 0o077:
-            raise BundleError(f"bundle_key {where}: others may read it; accepted is a file of mode 0600")
+            raise BundleError(f"bundle_key {where}: others may read it; expected a file of mode 0600")
         key = serialization.load_pem_private_key(where.read_bytes(), passphrase.encode() or None)
     except OSError as error:
         raise BundleError(f"bundle_key {where}: {error.strerror}; {_ACCEPTED}") from error

@@ -277,7 +277,7 @@ def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool
     full = url if "://" in url else f"https://{url}"
     if not full.startswith(("http://", "https://")) or not _host(full):
         raise BundleError(
-            f"container_runtime_registries: {host}: {url!r} is not accepted; wanted a URL of http or https"
+            f"container_runtime_registries: {host}: {url!r} is not accepted; expected a URL of http or https"
         )
     verify = not about.get("skip_verify", False)
     return RegistryEndpoint(
@@ -303,7 +303,7 @@ def _authorities(host: str, given: t.Any) -> str:
         if _PEM not in text:
             raise BundleError(
                 f"container_runtime_registries: {host}: ca {text!r} is a path on the node, and the bundle is made on "
-                f"the controller, which cannot read it; wanted the certificate itself in PEM ({_PEM}…), which nodes "
+                f"the controller, which cannot read it; expected the certificate itself in PEM ({_PEM}…), which nodes "
                 "take too"
             )
     return "".join(f"{text.strip()}\n" for text in texts)

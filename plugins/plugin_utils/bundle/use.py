@@ -101,6 +101,6 @@ def windows_path(folder: str, entry: IndexEntry) -> str:
     if ":" in entry.path:
         raise BundleError(
             f"{entry.path} cannot be pushed: its host has a port, and Windows has no such folder; "
-            "accepted is a URL without one, or bundle_push: false"
+            "expected a URL without one, or bundle_push: false"
         )
     return "\\".join((folder, *entry.path.split("/")))

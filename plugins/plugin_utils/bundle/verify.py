@@ -48,11 +48,11 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
     key = keys.public_key(public)
     index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE
     if not directory.is_dir():
-        raise BundleError(f"bundle_dir {directory}: there is no such folder; accepted is one that bundle.yml made")
+        raise BundleError(f"bundle_dir {directory}: there is no such folder; expected one that bundle.yml made")
     if not index.is_file():
-        raise BundleError(f"bundle_dir {directory}: it has no {index.name}; accepted is a folder that bundle.yml made")
+        raise BundleError(f"bundle_dir {directory}: it has no {index.name}; expected a folder that bundle.yml made")
     if not signature.is_file():
-        raise BundleError(f"bundle_dir {directory}: its index is not signed; accepted is one with {signature.name}")
+        raise BundleError(f"bundle_dir {directory}: its index is not signed; expected one with {signature.name}")
     try:
         data, proof = index.read_bytes(), signature.read_bytes()
     except OSError as error:

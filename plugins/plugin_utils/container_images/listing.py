@@ -55,7 +55,7 @@ def resources(
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
         raise ValueError(
-            f"images: {shown(images)} is not accepted; wanted a list of references, or of mappings with name"
+            f"images: {shown(images)} is not accepted; expected a list of references, or of mappings with name"
         )
     docker = defaults.get("runtime") == "docker"
     made: dict[str, dict[str, t.Any]] = {}
@@ -63,11 +63,11 @@ def resources(
         given = {"name": item} if isinstance(item, str) else item
         if not isinstance(given, t.Mapping) or not isinstance(given.get("name"), str):
             raise ValueError(
-                f"images[{number}]: {shown(item)} is not accepted; wanted a reference, or a mapping with name"
+                f"images[{number}]: {shown(item)} is not accepted; expected a reference, or a mapping with name"
             )
         unknown = [key for key in given if key not in _KEYS]
         if unknown:
-            raise ValueError(f"images[{number}]: {shown(unknown[0])} is not accepted; accepted are {', '.join(_KEYS)}")
+            raise ValueError(f"images[{number}]: {shown(unknown[0])} is not accepted; expected {', '.join(_KEYS)}")
         own = {**_likely(given["name"]), **defaults, **given, "type": "ContainerImage"}
         # Docker has no pins.
         own["pinned"] = bool(given.get("pinned", pinned)) and not docker
@@ -131,7 +131,7 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
     for version in versions:
         bare = str(version).removeprefix("v")
         if not _VERSION.fullmatch(bare):
-            raise ValueError(f"core_dns_versions: {shown(version)} is not accepted; wanted versions such as 1.12.1")
+            raise ValueError(f"core_dns_versions: {shown(version)} is not accepted; expected versions such as 1.12.1")
         found.append(f"{repository}:{about['tag'].format(version=bare)}")
     return found
 
@@ -208,7 +208,7 @@ def check(images: t.Sequence[ContainerImage]) -> None:
             continue
         for name in (image.name, *image.aliases):
             if owner.setdefault(name, image.name) != image.name:
-                accepted = f"it is a name of {owner[name]} already; wanted each name once"
+                accepted = f"it is a name of {owner[name]} already; expected each name once"
                 raise ResourceError("images", name, accepted)
 
 

@@ -40,5 +40,5 @@ def digest(algorithm: str, given: str) -> str:
     bare = given.strip().removeprefix(f"{algorithm}:")
     length = _LENGTHS[algorithm.upper()]
     if not _is_hash(bare, length):
-        raise ResourceError(algorithm, given, f"wanted {length} hexadecimal digits")
+        raise ResourceError(algorithm, given, f"expected {length} hexadecimal digits")
     return bare.lower()

@@ -38,9 +38,9 @@ class ImageArchive:
 
     def __post_init__(self) -> None:
         if not curl.is_url(self.url):
-            raise ResourceError("url", curl.redacted(self.url), "wanted a URL (http, https, file)")
+            raise ResourceError("url", curl.redacted(self.url), "expected a URL (http, https, file)")
         if len(self.sha256) != 64 or any(letter not in "0123456789abcdefABCDEF" for letter in self.sha256):
-            raise ResourceError("sha256", self.sha256, "wanted 64 hexadecimal digits")
+            raise ResourceError("sha256", self.sha256, "expected 64 hexadecimal digits")
 
 
 def fitting(archives: t.Sequence[ImageArchive], windows: WindowsInfo) -> ImageArchive | None:

@@ -186,19 +186,19 @@ def span(text: str) -> datetime.timedelta:
     """
     match = _SPAN.fullmatch(str(text).strip())
     if not match or not int(match[1]):
-        raise ResourceError("since", text, "wanted a number and m, h, d or w (minutes to weeks), such as 24h or 3d")
+        raise ResourceError("since", text, "expected a number and m, h, d or w (minutes to weeks), such as 24h or 3d")
     return datetime.timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 
 def _limit(megabytes: int) -> int:
     if not 1 <= megabytes <= 10_000:
-        raise ResourceError("limit_mb", megabytes, "wanted 1 to 10000 megabytes")
+        raise ResourceError("limit_mb", megabytes, "expected 1 to 10000 megabytes")
     return megabytes * _MEGABYTE
 
 
 def _timeout(seconds: float) -> float:
     if not 1 <= seconds <= 600:
-        raise ResourceError("hns_timeout", seconds, "wanted 1 to 600 seconds")
+        raise ResourceError("hns_timeout", seconds, "expected 1 to 600 seconds")
     return float(seconds)
 
 
@@ -206,21 +206,21 @@ def _chosen(names: t.Sequence[str]) -> frozenset[str]:
     known = sources().names
     for name in names:
         if name not in known:
-            raise ResourceError("sources", name, f"wanted any of {', '.join(known)}; none of them means all")
+            raise ResourceError("sources", name, f"expected any of {', '.join(known)}; none of them means all")
     return frozenset(names or known)
 
 
 def _namespaces(names: t.Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not _NAMESPACE.fullmatch(name):
-            raise ResourceError("namespaces", name, "wanted names of namespaces, such as kube-system")
+            raise ResourceError("namespaces", name, "expected names of namespaces, such as kube-system")
     return tuple(names)
 
 
 def _paths(paths: t.Sequence[str]) -> tuple[str, ...]:
     for path in paths:
         if not _PATH.fullmatch(path) or "\\..\\" in f"{path}\\":
-            raise ResourceError("paths", path, r"wanted Windows paths such as C:\app\logs\*.log, wildcards allowed")
+            raise ResourceError("paths", path, r"expected Windows paths such as C:\app\logs\*.log, wildcards allowed")
         why = sources().forbids(path)
         if why:
             raise ResourceError("paths", path, why)

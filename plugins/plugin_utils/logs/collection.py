@@ -148,7 +148,7 @@ class Collection:
         if survey.free < selection.room:
             raise NodeError(
                 f"{self._node.name}: gather logs: {survey.free >> 20} MB are free on C:, {selection.room >> 20} MB are "
-                "wanted; collect less (limit_mb, since, sources)"
+                "needed; collect less (limit_mb, since, sources)"
             )
         place = gathering.WorkFolder.named(uuid.uuid4().hex)
         try:
@@ -268,7 +268,9 @@ def _make(directory: pathlib.Path) -> None:
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
-        raise ResourceError("directory", str(directory), f"wanted a folder that can be written to ({error})") from error
+        raise ResourceError(
+            "directory", str(directory), f"expected a folder that can be written to ({error})"
+        ) from error
 
 
 def file_name(node: str) -> str:

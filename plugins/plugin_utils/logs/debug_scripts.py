@@ -39,7 +39,7 @@ def resources(
     data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))["sdn_debug_scripts"]
     commit = str(commit).strip().lower() or data["commit"]
     if not _COMMIT.fullmatch(commit):
-        raise ValueError(f"hns_debug_scripts_commit: {commit!r} is not accepted; wanted 40 hexadecimal digits")
+        raise ValueError(f"hns_debug_scripts_commit: {commit!r} is not accepted; expected 40 hexadecimal digits")
     artifact = locations.resource(KIND, commit, cache_dir=cache_dir, **{**(sources or {}), **options})
     top = f"{data['repository'].split('/')[-1]}-{commit}"
     return [

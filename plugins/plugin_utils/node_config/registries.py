@@ -79,7 +79,7 @@ def read(registries: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
         RegistryError: an entry is not acceptable.
     """
     if not isinstance(registries, t.Mapping):
-        raise RegistryError("registries: wanted a mapping of hosts, such as registry.example:5000, to their settings")
+        raise RegistryError("registries: expected a mapping of hosts, such as registry.example:5000, to their settings")
     return [_registry(str(host), given) for host, given in registries.items()]
 
 
@@ -258,20 +258,20 @@ def _registry(host: str, given: t.Any) -> RegistryConfig:
     where = f"registries.{host}"
     if not _HOST.fullmatch(host):
         raise RegistryError(
-            f"registries: {shown(host)} is not accepted; wanted a host as references have it, without https://"
+            f"registries: {shown(host)} is not accepted; expected a host as references have it, without https://"
         )
     if not isinstance(given, t.Mapping):
-        raise RegistryError(f"{where}: wanted a mapping, such as {{mirrors: [https://mirror.example]}}")
+        raise RegistryError(f"{where}: expected a mapping, such as {{mirrors: [https://mirror.example]}}")
     settings = {key: value for key, value in given.items() if key not in ("server", "mirrors")}
     default = f"https://{'registry-1.docker.io' if host == 'docker.io' else host}"
     if host == "_default" and not given.get("server") and not given.get("mirrors"):
-        raise RegistryError(f"{where}: wanted server or mirrors: _default stands for all other registries")
+        raise RegistryError(f"{where}: expected server or mirrors: _default stands for all other registries")
     if host == "_default" and not given.get("server") and any(given.get(key) for key in ("username", "headers")):
-        raise RegistryError(f"{where}: wanted server: all registries would be sent these credentials")
+        raise RegistryError(f"{where}: expected server: all registries would be sent these credentials")
     server = _place(where, {**settings, "url": given.get("server") or default}, "server")
     mirrors = given.get("mirrors") or []
     if isinstance(mirrors, (str, t.Mapping)) or not isinstance(mirrors, t.Sequence):
-        raise RegistryError(f"{where}.mirrors: wanted a list of URLs, or of mappings with url")
+        raise RegistryError(f"{where}.mirrors: expected a list of URLs, or of mappings with url")
     found = tuple(
         _place(f"{where}.mirrors[{number}]", {"url": mirror} if isinstance(mirror, str) else mirror, "url")
         for number, mirror in enumerate(mirrors)
@@ -288,14 +288,14 @@ def _registry(host: str, given: t.Any) -> RegistryConfig:
 
 def _place(where: str, given: t.Any, url_key: str) -> RegistryServer:
     if not isinstance(given, t.Mapping):
-        raise RegistryError(f"{where}: wanted a URL, or a mapping with url")
+        raise RegistryError(f"{where}: expected a URL, or a mapping with url")
     known = ("url", "ca", "username", "password", "headers", "capabilities", "skip_verify", "override_path")
     for key in given:
         if key not in known:
             names = ", ".join(
                 name for name in (*known[1:], "server", "mirrors") if url_key == "server" or name in known
             )
-            raise RegistryError(f"{where}: {shown(key)} is not accepted; accepted are {names}")
+            raise RegistryError(f"{where}: {shown(key)} is not accepted; expected {names}")
     return RegistryServer(
         url=_url(f"{where}.{url_key}", given.get("url")),
         ca=_authorities(f"{where}.ca", given.get("ca")),
@@ -312,36 +312,38 @@ def _url(where: str, url: t.Any) -> str:
         parts = urllib.parse.urlsplit(text)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise RegistryError(f"{where}: wanted a URL, such as https://mirror.example:5000") from None
+        raise RegistryError(f"{where}: expected a URL, such as https://mirror.example:5000") from None
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise RegistryError(f"{where}: wanted a URL without user, query and fragment; username and password are keys")
+        raise RegistryError(f"{where}: expected a URL without user, query and fragment; username and password are keys")
     if not good or not text.isprintable() or any(letter in " '\"" for letter in text):
-        raise RegistryError(f"{where}: {shown(url)} is not accepted; wanted a URL, such as https://mirror.example:5000")
+        raise RegistryError(
+            f"{where}: {shown(url)} is not accepted; expected a URL, such as https://mirror.example:5000"
+        )
     return text.rstrip("/")
 
 
 def _authorities(where: str, given: t.Any) -> tuple[str, ...]:
     texts = [given] if isinstance(given, str) else given or []
     if not isinstance(texts, t.Sequence):
-        raise RegistryError(f"{where}: wanted certificates in PEM, or their paths on the node")
+        raise RegistryError(f"{where}: expected certificates in PEM, or their paths on the node")
     for text in texts:
         if not isinstance(text, str) or not (_PEM in text or re.match(r"[A-Za-z]:\\", text)):
-            raise RegistryError(f"{where}: wanted certificates in PEM ({_PEM}…), or their paths on the node (C:\\…)")
+            raise RegistryError(f"{where}: expected certificates in PEM ({_PEM}…), or their paths on the node (C:\\…)")
     return tuple(texts)
 
 
 def _all_headers(where: str, given: t.Mapping[str, t.Any]) -> dict[str, str]:
     headers = given.get("headers") or {}
     if not isinstance(headers, t.Mapping) or not all(_HEADER.fullmatch(str(name)) for name in headers):
-        raise RegistryError(f"{where}.headers: wanted a mapping of HTTP headers to their values")
+        raise RegistryError(f"{where}.headers: expected a mapping of HTTP headers to their values")
     found = {str(name): str(value) for name, value in headers.items()}
     username, password = given.get("username"), given.get("password")
     if username is None and password is None:
         return found
     if not username or password is None or ":" in str(username):
-        raise RegistryError(f"{where}: wanted username (without a colon) and password, both")
+        raise RegistryError(f"{where}: expected username (without a colon) and password, both")
     if any(name.casefold() == "authorization" for name in found):
-        raise RegistryError(f"{where}: wanted either username and password, or a header Authorization")
+        raise RegistryError(f"{where}: expected either username and password, or a header Authorization")
     return {**found, "Authorization": "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()}
 
 
@@ -349,7 +351,7 @@ def _capabilities(where: str, given: t.Any) -> tuple[str, ...]:
     names = [given] if isinstance(given, str) else given or []
     for name in names:
         if name not in _CAPABILITIES:
-            raise RegistryError(f"{where}: {shown(name)} is not accepted; accepted are {', '.join(_CAPABILITIES)}")
+            raise RegistryError(f"{where}: {shown(name)} is not accepted; expected {', '.join(_CAPABILITIES)}")
     return tuple(str(name) for name in names)
 
 
@@ -358,7 +360,7 @@ def _flag(where: str, given: t.Any) -> bool:
         return bool(given)
     if str(given).casefold() in ("true", "yes", "false", "no"):
         return str(given).casefold() in ("true", "yes")
-    raise RegistryError(f"{where}: {shown(given)} is not accepted; wanted true or false")
+    raise RegistryError(f"{where}: {shown(given)} is not accepted; expected true or false")
 
 
 def _settings(place: RegistryServer) -> list[str]:

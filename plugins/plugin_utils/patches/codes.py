@@ -53,7 +53,7 @@ WORDS: t.Mapping[int, str] = {
     0x80070002: "a file was not found",
     0x80070005: "access denied",
     0x8007000D: "the file is not a package of updates",
-    0x80070032: "this Windows takes no .msu there (DISM does from Server 2025 on): wanted a .cab, or no requires",
+    0x80070032: "this Windows takes no .msu there (DISM does from Server 2025 on): expected a .cab, or no requires",
     0x80070070: "the disk is full",
     0x80070228: "an earlier (checkpoint) update is missing",
     0x80070422: "a service that it needs is disabled (wuauserv)",

@@ -278,7 +278,7 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
         return f"{source} was not brought: {errors[0][1].error}"
     actual = have.first.get("sha256") if have.first else None
     return (
-        f"{source} is not on the node: its SHA-256 is {actual}, wanted {file.sha256}"
+        f"{source} is not on the node: its SHA-256 is {actual}, expected {file.sha256}"
         if actual
         else f"{source} is not on the node"
     )

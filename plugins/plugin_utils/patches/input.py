@@ -58,7 +58,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
         # One KB number may belong to several versions of Windows, each with its own file.
         key += ",".join(patch.windows)
         if key in names:
-            raise ResourceError(f"patches[{index}]", patch.name, f"patches[{names[key]}] is the same; wanted it once")
+            raise ResourceError(f"patches[{index}]", patch.name, f"patches[{names[key]}] is the same; expected it once")
         names[key] = index
     return tuple(patches)
 
@@ -67,22 +67,22 @@ def _patch(where: str, entry: t.Any, source: str, find: Find) -> Patch:
     if isinstance(entry, (str, int)) and not isinstance(entry, bool):
         entry = {"kb": str(entry)}
     if not isinstance(entry, t.Mapping):
-        raise ResourceError(where, entry, "wanted a KB number such as KB5046616, or a mapping with kb, file or url")
+        raise ResourceError(where, entry, "expected a KB number such as KB5046616, or a mapping with kb, file or url")
     _only(where, entry, _KEYS)
     kb = _kb(f"{where}.kb", entry["kb"]) if entry.get("kb") else ""
     file = _file(where, entry, source, find) if entry.get("file") or entry.get("url") else None
     if file is None and not kb:
-        raise ResourceError(where, sorted(entry), "wanted kb, file or url")
+        raise ResourceError(where, sorted(entry), "expected kb, file or url")
     build = _build(f"{where}.build", entry["build"]) if entry.get("build") else None
     package = str(entry.get("package") or "")
     if file is None:
         for key in ("sha256", "requires", "arguments", "test_signed"):
             if entry.get(key) not in (None, "", []):
-                raise ResourceError(f"{where}.{key}", entry[key], f"{kb} has no file; wanted file or url beside it")
+                raise ResourceError(f"{where}.{key}", entry[key], f"{kb} has no file; expected file or url beside it")
     elif not kb and (match := _KB_IN_NAME.search(file.name)):
         kb = f"KB{match[1]}"
     if file is not None and not (kb or build or package):
-        accepted = "nothing says how to find it on a node; wanted kb, build or package, or a KB number in its name"
+        accepted = "nothing says how to find it on a node; expected kb, build or package, or a KB number in its name"
         raise ResourceError(where, file.name, accepted)
     return Patch(
         name=str(entry.get("name") or kb or (file.name if file else "")),
@@ -100,45 +100,45 @@ def _patch(where: str, entry: t.Any, source: str, find: Find) -> Patch:
 def _only(where: str, entry: t.Mapping[str, t.Any], keys: t.Sequence[str]) -> None:
     for key in entry:
         if key not in keys:
-            raise ResourceError(where, str(key), f"it is no key of a patch; wanted {', '.join(keys)}")
+            raise ResourceError(where, str(key), f"it is no key of a patch; expected {', '.join(keys)}")
 
 
 def _kb(where: str, value: t.Any) -> str:
     match = _KB.fullmatch(str(value).strip())
     if not match:
-        raise ResourceError(where, value, "wanted a KB number such as KB5046616")
+        raise ResourceError(where, value, "expected a KB number such as KB5046616")
     return f"KB{match[1]}"
 
 
 def _build(where: str, value: t.Any) -> Build:
     # Without quotes YAML reads a number and drops trailing zeros, so 20348.2700 becomes another build.
     if isinstance(value, float):
-        raise ResourceError(where, value, 'wanted it in quotes: "20348.2700"')
+        raise ResourceError(where, value, 'expected it in quotes: "20348.2700"')
     match = re.fullmatch(r"(?:10\.0\.)?(\d{5})\.(\d{1,6})", str(value).strip(), re.ASCII)
     if not match:
-        raise ResourceError(where, value, 'wanted build and UBR such as "20348.2700"')
+        raise ResourceError(where, value, 'expected build and UBR such as "20348.2700"')
     return int(match[1]), int(match[2])
 
 
 def _requires(where: str, value: t.Any, file: PatchFile | None, source: str, find: Find) -> tuple[PatchFile, ...]:
     entries = value or []
     if not isinstance(entries, list):
-        raise ResourceError(where, value, "wanted a list of mappings with file or url, and sha256")
+        raise ResourceError(where, value, "expected a list of mappings with file or url, and sha256")
     if entries and (file is None or file.extension != ".msu"):
         raise ResourceError(where, value, "only a .msu takes other files beside it")
     found = []
     for index, entry in enumerate(entries):
         at = f"{where}[{index}]"
         if not isinstance(entry, t.Mapping):
-            raise ResourceError(at, entry, "wanted a mapping with file or url, and sha256")
+            raise ResourceError(at, entry, "expected a mapping with file or url, and sha256")
         _only(at, entry, _FILE_KEYS)
         one = _file(at, entry, source, find)
         if one.extension != ".msu":
-            raise ResourceError(at, one.name, "wanted a checkpoint update's .msu")
+            raise ResourceError(at, one.name, "expected a checkpoint update's .msu")
         found.append(one)
     names = [one.name.lower() for one in (*found, *((file,) if file else ()))]
     if len(set(names)) < len(names):
-        raise ResourceError(where, names, "they lie in one folder; wanted different names")
+        raise ResourceError(where, names, "they lie in one folder; expected different names")
     return tuple(found)
 
 
@@ -149,10 +149,10 @@ def _file(where: str, entry: t.Mapping[str, t.Any], source: str, find: Find) -> 
         ResourceError: it is not a valid file, or cannot be read; URLs are shown without user and query.
     """
     if bool(entry.get("file")) == bool(entry.get("url")):
-        raise ResourceError(where, "file and url", "wanted one of them")
+        raise ResourceError(where, "file and url", "expected one of them")
     sha256 = str(entry.get("sha256") or "").strip().lower().removeprefix("sha256:")
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        accepted = "wanted the file's SHA-256, 64 hexadecimal digits: nothing runs on a node unverified"
+        accepted = "expected the file's SHA-256, 64 hexadecimal digits: nothing runs on a node unverified"
         raise ResourceError(f"{where}.sha256", entry.get("sha256"), accepted)
     url, local = str(entry.get("url") or ""), ""
     if entry.get("file"):
@@ -165,12 +165,12 @@ def _file(where: str, entry: t.Mapping[str, t.Any], source: str, find: Find) -> 
             found = wanted if wanted.is_absolute() else pathlib.Path(find(str(wanted)))
             local = _existing(f"{where}.file", found)
     if url and not (curl.is_url(url) and url.startswith(("http://", "https://"))):
-        raise ResourceError(f"{where}.url", curl.redacted(url), "wanted a URL of http or https")
+        raise ResourceError(f"{where}.url", curl.redacted(url), "expected a URL of http or https")
     name = pathlib.Path(local).name if local else curl.file_name(url)
     if not name.lower().endswith(EXTENSIONS):
-        raise ResourceError(where, name, f"wanted a file with one of the extensions {', '.join(EXTENSIONS)}")
+        raise ResourceError(where, name, f"expected a file with one of the extensions {', '.join(EXTENSIONS)}")
     if not _FILE_NAME.fullmatch(name):
-        raise ResourceError(where, name, "wanted a file name of letters, digits, dots, dashes and underscores")
+        raise ResourceError(where, name, "expected a file name of letters, digits, dots, dashes and underscores")
     return PatchFile(name=name, sha256=sha256, url=url, local=local)
 
 
@@ -192,7 +192,7 @@ def _arguments(where: str, value: t.Any, file: PatchFile | None) -> tuple[str, .
     if file is None or file.extension != ".exe":
         raise ResourceError(where, value, "only an .exe takes arguments")
     if not isinstance(value, list) or not all(isinstance(item, (str, int)) for item in value):
-        raise ResourceError(where, value, "wanted a list of arguments such as ['/q', '/norestart']")
+        raise ResourceError(where, value, "expected a list of arguments such as ['/q', '/norestart']")
     return tuple(str(item) for item in value)
 
 
@@ -200,7 +200,7 @@ def _test_signed(where: str, value: t.Any, file: PatchFile | None) -> bool | Non
     if value is None:
         return True if file and _FOR_TESTS in file.name.lower() else None
     if not isinstance(value, bool):
-        raise ResourceError(where, value, "wanted true or false")
+        raise ResourceError(where, value, "expected true or false")
     return value
 
 
@@ -209,7 +209,7 @@ def _windows(where: str, value: t.Any) -> tuple[str, ...]:
     versions = [str(item) for item in (value if isinstance(value, list) else [value]) if item]
     for version in versions:
         if version not in accepted:
-            raise ResourceError(where, version, f"wanted versions of Windows Server: {', '.join(accepted)}")
+            raise ResourceError(where, version, f"expected versions of Windows Server: {', '.join(accepted)}")
     return tuple(versions)
 
 
@@ -221,5 +221,5 @@ def check_sources(patches: t.Sequence[Patch], server: str) -> None:
     """
     for index, patch in enumerate(patches):
         if patch.public and server == "none":
-            accepted = "update_server is none, so wanted file or url, and sha256, beside it"
+            accepted = "update_server is none, so the entry needs file or url, and sha256"
             raise ResourceError(f"patches[{index}]", patch.kb, accepted)

@@ -116,7 +116,7 @@ def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[
             yield _problem(error)
     rate = sources.get("limit_rate")
     if rate and not curl.is_rate(str(rate)):
-        yield Problem("artifact_limit_rate", rate, "accepted are bytes a second, such as 500K or 2M")
+        yield Problem("artifact_limit_rate", rate, "expected bytes a second, such as 500K or 2M")
 
 
 def _check_signers(given: object) -> None:
@@ -147,7 +147,7 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
         url, sha256 = (f"{kind.variables}_{what}" for what in ("url", "sha256"))
         given = str(values.get(url) or "")
         if given and not locations.is_own_url(given):
-            yield Problem(url, curl.redacted(given), "accepted is an http or https URL that ends in a file's name")
+            yield Problem(url, curl.redacted(given), "expected an http or https URL that ends in a file's name")
         try:
             catalogue.checked_sha256(values.get(sha256), sha256)
         except ArtifactError as error:

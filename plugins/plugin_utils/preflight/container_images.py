@@ -21,7 +21,7 @@ from .variables import Problem
 
 _LISTS = ("image_cache_base_images", "image_cache_container_tags", "image_cache_images")
 _REFERENCES = ("container_runtime_sandbox_image", "image_cache_nano_server_name", "image_cache_pause_source")
-_REFERENCE = "accepted is a whole reference: registry/repository:tag"
+_REFERENCE = "expected a whole reference: registry/repository:tag"
 _REGISTRIES = "container_runtime_registries"
 _DOCKER = ("docker", "moby")
 
@@ -94,7 +94,7 @@ def _core_dns_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
             listing.core_dns([version], "registry.example/coredns")
         except ValueError:
             name = "image_cache_core_dns_versions (from core_dns_versions)"
-            yield Problem(name, version, "accepted are versions in quotes, such as 1.12.1")
+            yield Problem(name, version, "expected versions in quotes, such as 1.12.1")
 
 
 def _base_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
@@ -116,7 +116,7 @@ def _parallel_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
     name = "image_cache_parallel_pulls"
     given = str(values.get(name, 1))
     if given.isdecimal() and int(given) < 1:
-        yield Problem(name, values[name], "accepted is 1 or more")
+        yield Problem(name, values[name], "expected 1 or more")
 
 
 def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:

@@ -27,7 +27,7 @@ def problems(
         return []
     sources = {name: source for role in known_roles for name, source in role.sources.items()}
     accepted = (
-        "every user of the image's machines could read this password; accepted is a proxy without one, or "
+        "every user of the image's machines could read this password; expected a proxy without one, or "
         "sysprep_proxy_credentials: remove (the image has no such proxy; its machines get it when they are prepared) "
         "or keep"
     )

@@ -44,7 +44,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
             continue
         twice = seen.setdefault(_key(patch), where)
         if twice != where:
-            found.append(Problem(where, patch.name, f"{twice} is the same; accepted is each patch once"))
+            found.append(Problem(where, patch.name, f"{twice} is the same; expected each patch once"))
     return [*found, *_signer_problems(values.get("windows_patches_allowed_signers"))]
 
 

@@ -168,9 +168,9 @@ _HINTS = {"cni_plugin": "; cni_plugin: cni on the Windows hosts leaves any other
 
 def _accepted(option: t.Mapping[str, t.Any]) -> str:
     if option.get("choices"):
-        return "accepted are " + ", ".join(str(choice) for choice in option["choices"])
+        return "expected " + ", ".join(str(choice) for choice in option["choices"])
     elements = f" of {option['elements']}" if option.get("elements") else ""
-    return f"accepted is {option.get('type', 'str')}{elements}"
+    return f"expected {option.get('type', 'str')}{elements}"
 
 
 def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
@@ -183,7 +183,7 @@ def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
         try:
             parsed.append(Version.parse(value))
         except ValueError:
-            return [Problem(variable, value, "accepted is MAJOR.MINOR.PATCH such as 1.37.1")]
+            return [Problem(variable, value, "expected MAJOR.MINOR.PATCH such as 1.37.1")]
     problem = pair_problem(*parsed)
     if problem is None:
         return []
@@ -213,13 +213,13 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
         try:
             parsed.append(Version.parse(str(value)))
         except ValueError:
-            problems.append(Problem(variable, value, "accepted is MAJOR.MINOR.PATCH such as 1.37.1"))
+            problems.append(Problem(variable, value, "expected MAJOR.MINOR.PATCH such as 1.37.1"))
     problem = docker_problem(*parsed) if len(parsed) == 3 else None
     if problem is not None:
         problems.append(Problem("container_runtime, kubernetes_node_version", f"{runtime} with {kubernetes}", problem))
     if runtime == "docker" and not values.get("container_runtime_docker_url"):
         accepted = (
-            "with container_runtime: docker accepted is the URL of Mirantis' archive (docker-VERSION.zip), which is a "
+            "with container_runtime: docker, expected the URL of Mirantis' archive (docker-VERSION.zip), which is a "
             "licensed product; container_runtime: moby needs none"
         )
         problems.append(Problem("container_runtime_docker_url (from docker_url)", "", accepted))
@@ -227,7 +227,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
         if values.get(name):
             accepted = (
                 f"it names an image for HostProcess containers, which {runtime} cannot run (only containerd can): "
-                "flannel and kube-proxy are services there; accepted is an empty value"
+                "flannel and kube-proxy are services there; expected an empty value"
             )
             problems.append(Problem(name, values[name], accepted))
     problems += _mirror_problems(values.get("container_runtime_registries") or {})
@@ -240,7 +240,7 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
     if not hosts:
         return []
     accepted = (
-        "Docker knows mirrors of docker.io only; accepted is no mirrors for other hosts: name container images at the "
+        "Docker knows mirrors of docker.io only; expected no mirrors for other hosts: name container images at the "
         "mirror itself (container_runtime_sandbox_image, image_cache_images)"
     )
     return [Problem("container_runtime_registries", f"mirrors of {', '.join(hosts)}", accepted)]
@@ -284,13 +284,13 @@ def network_problems(
         try:
             found[name] = [_network(part.strip()) for part in str(values[name]).split(",")]
         except ValueError:
-            accepted = f"accepted is a network in CIDR notation{_nearest(str(values[name]))}"
+            accepted = f"expected a network in CIDR notation{_nearest(str(values[name]))}"
             problems.append(Problem(name + sources.get(name, ""), str(values[name]), accepted))
     pods, services = (found.get(name, []) if name in given else [] for name in NETWORKS)
     # If another tool installs the network, its settings are not checked here.
     if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
         both = f"{values[NETWORKS[0]]} and {values[NETWORKS[1]]}"
-        problems.append(Problem(", ".join(NETWORKS), both, "they overlap; accepted are networks apart"))
+        problems.append(Problem(", ".join(NETWORKS), both, "they overlap; expected networks apart"))
     return problems
 
 
@@ -325,9 +325,7 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
     for host, name in names.items():
         where = f"kubernetes_node_hostname of {host}"
         if not _HOST_NAME.fullmatch(name) or name.isdigit():
-            problems.append(
-                Problem(where, name, "accepted are letters, digits and hyphens, at most 63, not only digits")
-            )
+            problems.append(Problem(where, name, "expected letters, digits and hyphens, at most 63, not only digits"))
             continue
         short = name[:NETBIOS_LENGTH].lower()
         if short in seen:
@@ -336,7 +334,7 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
                     where,
                     name,
                     f"its first {NETBIOS_LENGTH} characters are those of {seen[short]}, and Windows tells names apart "
-                    "by no more; accepted is a name that differs there",
+                    "by no more; expected a name that differs there",
                 )
             )
         seen.setdefault(short, host)
@@ -344,9 +342,9 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
 
 
 _KUBECONFIG_NEEDED = {
-    "node_join": "nodes are to join a cluster: accepted is the path of a kubeconfig that may make bootstrap tokens",
+    "node_join": "nodes are to join a cluster: expected the path of a kubeconfig that may make bootstrap tokens",
     "node_maintenance": (
-        "nodes are to be drained: accepted is the path of a kubeconfig that may change nodes and evict pods, or "
+        "nodes are to be drained: expected the path of a kubeconfig that may change nodes and evict pods, or "
         "node_maintenance_drain: false for machines without a cluster"
     ),
 }
@@ -366,13 +364,13 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
         # kubectl uses the first file's current context (kubernetes.io: Organizing Cluster Access Using kubeconfig
         # Files), the Python client the last one's (kubernetes-client/python, KubeConfigMerger.load_config).
         accepted = (
-            "accepted is the path of one file, since kubectl and the Python client do not agree on which of "
+            "expected the path of one file, since kubectl and the Python client do not agree on which of "
             "several decides the cluster; `kubectl config view --flatten --minify` makes one of them"
         )
     elif joins and not path:
         accepted = _KUBECONFIG_NEEDED[role]
     elif path and missing:
-        accepted = "there is no such file; accepted is the path of a kubeconfig"
+        accepted = "there is no such file; expected the path of a kubeconfig"
     else:
         return []
     return [Problem(where, path, accepted)]
@@ -389,8 +387,8 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     problems = []
     serial, failed = values.get("node_maintenance_serial", 1), values.get("node_maintenance_max_failed", 0)
     if not _SERIAL.fullmatch(str(serial).strip()):
-        accepted = "accepted is a number of nodes from 1 on, or a percentage such as 10%; one for all batches, no list"
+        accepted = "expected a number of nodes from 1 on, or a percentage such as 10%; one for all batches, no list"
         problems.append(Problem("node_maintenance_serial", serial, accepted))
     if isinstance(failed, (int, str)) and re.fullmatch(r"-\d+", str(failed)):
-        problems.append(Problem("node_maintenance_max_failed", failed, "accepted is a number of nodes from 0 on"))
+        problems.append(Problem("node_maintenance_max_failed", failed, "expected a number of nodes from 0 on"))
     return problems

@@ -54,7 +54,7 @@ def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryI
         offset += len(data)
         pieces += 1
     if offset != size or digest.hexdigest() != sha256.lower():
-        raise NodeError(f"{node.name}: bring {path}: its SHA-256 is {digest.hexdigest()}, wanted {sha256.lower()}")
+        raise NodeError(f"{node.name}: bring {path}: its SHA-256 is {digest.hexdigest()}, expected {sha256.lower()}")
     return pieces
 
 

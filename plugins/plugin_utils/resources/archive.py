@@ -83,31 +83,31 @@ class Archive(Resource):
     def __post_init__(self) -> None:
         if not self.path.lower().endswith((*archive_members.FORMATS, _PROGRAM)):
             formats = ", ".join(archive_members.FORMATS)
-            raise ResourceError("path", self.path, f"wanted an archive ({formats}) or a program ({_PROGRAM})")
+            raise ResourceError("path", self.path, f"expected an archive ({formats}) or a program ({_PROGRAM})")
         if self._is_program and (len(self.members) != 1 or self.strip_components):
-            raise ResourceError("members", list(self.members), "wanted the program's one name")
+            raise ResourceError("members", list(self.members), "expected the program's one name")
         if self.exclusive and self.members:
-            raise ResourceError("members", list(self.members), "wanted either members or exclusive")
+            raise ResourceError("members", list(self.members), "expected either members or exclusive")
         if self.allowed_signers and not self.members:
-            raise ResourceError("allowed_signers", list(self.allowed_signers), "wanted members beside it")
+            raise ResourceError("allowed_signers", list(self.allowed_signers), "expected members beside it")
         signatures.check_signers(self.allowed_signers)
         if not 0 <= self.strip_components < 100:
-            raise ResourceError("strip_components", self.strip_components, "wanted 0 to 99")
+            raise ResourceError("strip_components", self.strip_components, "expected 0 to 99")
         if len(self.folder.strip("\\/ ")) < 3:
-            raise ResourceError("destination", self.folder, "wanted a folder, not a whole drive")
+            raise ResourceError("destination", self.folder, "expected a folder, not a whole drive")
         for member in self.members:
             if not self._unpacked(member) or not _inside(member):
                 raise ResourceError(
-                    "members", member, "wanted a name in the archive that strip_components does not drop"
+                    "members", member, "expected a name in the archive that strip_components does not drop"
                 )
         for member, new in self.renames.items():
             if member not in self.members:
-                raise ResourceError("renames", member, "wanted one of members")
+                raise ResourceError("renames", member, "expected one of members")
             if not _inside(new) or len(_parts(new)) != 1:
-                raise ResourceError("renames", new, "wanted a file name")
+                raise ResourceError("renames", new, "expected a file name")
         for file in self.check:
             if not _inside(file):
-                raise ResourceError("check", file, "wanted a path relative to the destination")
+                raise ResourceError("check", file, "expected a path relative to the destination")
 
     @property
     def _is_program(self) -> bool:

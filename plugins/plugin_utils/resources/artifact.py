@@ -100,25 +100,25 @@ class Artifact(Resource):
 
     def __post_init__(self) -> None:
         if not self.urls and not self.sites:
-            raise ResourceError("urls", [], "wanted at least one URL")
+            raise ResourceError("urls", [], "expected at least one URL")
         sums = [self.checksum_url, *(site.checksum_url for site in self.sites)]
         for url in (*self.urls, *(site.url for site in self.sites), *(url for url in sums if url)):
             if not curl.is_url(url):
-                raise ResourceError("urls", curl.redacted(url), f"wanted a URL of {', '.join(curl.SCHEMES)}")
+                raise ResourceError("urls", curl.redacted(url), f"expected a URL of {', '.join(curl.SCHEMES)}")
         given = [way for way in ("sha256", "sha512", "checksum_url") if getattr(self, way)]
         if len(given) > 1:
-            raise ResourceError(given[1], "…", f"{given[0]} is given too; wanted one of them")
+            raise ResourceError(given[1], "…", f"{given[0]} is given too; expected one of them")
         if not given and not any(sums) and not self.allow_unverified:
-            raise ResourceError("sha256", None, "wanted sha256, sha512 or checksum_url (or allow_unverified: true)")
+            raise ResourceError("sha256", None, "expected sha256, sha512 or checksum_url (or allow_unverified: true)")
         for algorithm in (name for name in ("sha256", "sha512") if getattr(self, name)):
             self._set(**{algorithm: digest(algorithm, getattr(self, algorithm))})
         for name in (name for name in ("timeout", "parallel") if getattr(self, name) < 1):
-            raise ResourceError(name, getattr(self, name), "wanted at least 1")
+            raise ResourceError(name, getattr(self, name), "expected at least 1")
         if self.limit_rate and not curl.is_rate(self.limit_rate):
-            raise ResourceError("limit_rate", self.limit_rate, "wanted bytes a second, such as 500K or 2M")
+            raise ResourceError("limit_rate", self.limit_rate, "expected bytes a second, such as 500K or 2M")
         headers = [*self.headers.items(), *(pair for site in self.sites for pair in site.headers.items())]
         if any("\n" in part or "\r" in part for pair in headers for part in pair):
-            raise ResourceError("headers", "…", "wanted headers of one line each")
+            raise ResourceError("headers", "…", "expected headers of one line each")
 
     @property
     def private(self) -> bool:
@@ -249,7 +249,9 @@ class Artifact(Resource):
         if expected is None or actual != expected:
             algorithm = self.algorithm.lower()
             sums = next((place.checksum_url for place in self._places if place.checksum_url), "")
-            why = f"its {self.algorithm} is {actual}, wanted {expected}" if expected else "its checksum file is missing"
+            why = (
+                f"its {self.algorithm} is {actual}, expected {expected}" if expected else "its checksum file is missing"
+            )
             wanted = {"path": self.path, algorithm: expected or f"by {curl.redacted(sums)}"}
             away = remove_path(self.path) if expected else self._set_aside()
             return update(self, {"path": self.path, algorithm: actual}, wanted, (away, *fetch), why=why)

@@ -32,7 +32,7 @@ class ArtifactCache(Resource):
 
     def __post_init__(self) -> None:
         if len(self.folder.strip("\\/ ")) < 4:
-            raise ResourceError("name", self.name, "wanted a folder, not a whole drive")
+            raise ResourceError("name", self.name, "expected a folder, not a whole drive")
 
     @property
     def folder(self) -> str:

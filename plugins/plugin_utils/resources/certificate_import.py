@@ -40,10 +40,10 @@ class CertificateImport(Resource):
 
     def __post_init__(self) -> None:
         if "PRIVATE KEY" in self.content:
-            raise ResourceError("content", "(hidden)", "wanted certificates only: a private key has no business here")
+            raise ResourceError("content", "(hidden)", "expected certificates only: a private key has no business here")
         if not self.thumbprints:
             raise ResourceError(
-                "content", self.content[:60], "wanted a certificate in PEM (-----BEGIN CERTIFICATE-----)"
+                "content", self.content[:60], "expected a certificate in PEM (-----BEGIN CERTIFICATE-----)"
             )
 
     @property

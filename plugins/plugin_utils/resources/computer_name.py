@@ -29,7 +29,7 @@ class ComputerName(Resource):
     def __post_init__(self) -> None:
         if not re.fullmatch(r"(?=.*[A-Za-z-])[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", self.name):
             raise ResourceError(
-                "name", self.name, "wanted 1 to 63 letters, digits and hyphens, and no dot: a host name"
+                "name", self.name, "expected 1 to 63 letters, digits and hyphens, and no dot: a host name"
             )
 
     def observe(self) -> tuple[Call, ...]:

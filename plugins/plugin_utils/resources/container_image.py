@@ -71,10 +71,10 @@ class InStore(Resource):
     def __post_init__(self) -> None:
         for place in ("ctr", "crictl", "docker"):
             if not str(getattr(self, place)).lower().endswith(".exe"):
-                raise ResourceError(place, getattr(self, place), f"wanted the path of {place}.exe")
+                raise ResourceError(place, getattr(self, place), f"expected the path of {place}.exe")
         for place, least in (("parallel", 1), ("retries", 0), ("delay", 0), ("timeout", 1)):
             if getattr(self, place) < least:
-                raise ResourceError(place, getattr(self, place), f"wanted {least} or more")
+                raise ResourceError(place, getattr(self, place), f"expected {least} or more")
 
     @property
     def store(self) -> Store:
@@ -139,18 +139,18 @@ class ContainerImage(InStore):
         super().__post_init__()
         for place, reference in (("name", self.name), *(("aliases", alias) for alias in self.aliases)):
             if not is_whole(reference):
-                raise ResourceError(place, reference, "wanted a whole reference: registry/repository:tag")
+                raise ResourceError(place, reference, "expected a whole reference: registry/repository:tag")
         if any("@" in alias for alias in self.aliases):
-            raise ResourceError("aliases", self.aliases, "wanted tags: a digest is no alias")
+            raise ResourceError("aliases", self.aliases, "expected tags: a digest is no alias")
         if self.digest is not None and not DIGEST.fullmatch(self.digest):
-            raise ResourceError("digest", self.digest, "wanted sha256: and 64 hexadecimal digits")
+            raise ResourceError("digest", self.digest, "expected sha256: and 64 hexadecimal digits")
         if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
-            raise ResourceError("digest", self.digest, "wanted the digest of name, or a name without one")
+            raise ResourceError("digest", self.digest, "expected the digest of name, or a name without one")
         for place in ("size", "likely_size"):
             if (getattr(self, place) or 0) < 0:
-                raise ResourceError(place, getattr(self, place), "wanted bytes, 0 or more")
+                raise ResourceError(place, getattr(self, place), "expected bytes, 0 or more")
         if self.pinned and self.runtime == "docker":
-            raise ResourceError("pinned", True, "wanted false: Docker has no pins, only containerd has")
+            raise ResourceError("pinned", True, "expected false: Docker has no pins, only containerd has")
 
     def joined(self, other: t.Self) -> t.Self | None:
         """Two lists may name the same image with different aliases and pins."""

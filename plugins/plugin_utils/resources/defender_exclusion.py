@@ -33,7 +33,7 @@ class DefenderExclusion(Resource):
 
     def __post_init__(self) -> None:
         if not (self.paths or self.processes or self.extensions):
-            raise ResourceError("paths", [], "wanted paths, processes or extensions")
+            raise ResourceError("paths", [], "expected paths, processes or extensions")
 
     def observe(self) -> tuple[Call, ...]:
         return (Call(id="preference", command="Get-MpPreference", select=tuple(_WORDS.values()), on_error="continue"),)

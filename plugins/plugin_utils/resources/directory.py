@@ -64,10 +64,10 @@ class Directory(Resource):
     def __post_init__(self) -> None:
         check_acl(self.acl)
         if self.state == "absent" and len(self.name.rstrip("\\/ ")) < 3:
-            raise ResourceError("name", self.name, "wanted a folder; a whole drive is not removed")
+            raise ResourceError("name", self.name, "expected a folder; a whole drive is not removed")
         for option in ("guard_parents", "move_aside", "open_folders"):
             if getattr(self, option) not in (False, "nothing", ()) and not self._owned:
-                raise ResourceError(option, getattr(self, option), "wanted an acl with owner (O:) beside it")
+                raise ResourceError(option, getattr(self, option), "expected an acl with owner (O:) beside it")
 
     def joined(self, other: t.Self) -> t.Self | None:
         """Several roles may name the same folder; their access lists must not contradict each other."""
@@ -116,7 +116,7 @@ class Directory(Resource):
         found = only(self, seen, "directory")
         exists = bool(found.get("exists"))
         if exists and found.get("type") != "directory":
-            raise ResourceError(self.title, "a file", "at this path is a file, wanted a directory or nothing")
+            raise ResourceError(self.title, "a file", "at this path is a file, expected a directory or nothing")
         if self.state == "absent":
             return remove(self, {"path": self.name}, [remove_path(self.name)]) if exists else None
         if self.acl is None:

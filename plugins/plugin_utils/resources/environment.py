@@ -47,16 +47,16 @@ class Environment(Resource):
 
     def __post_init__(self) -> None:
         if not self.name or "=" in self.name:
-            raise ResourceError("name", self.name, "wanted a variable's name, without =")
+            raise ResourceError("name", self.name, "expected a variable's name, without =")
         if self.value is not None and self.path_entries:
-            raise ResourceError("path_entries", list(self.path_entries), "wanted either value or path_entries")
+            raise ResourceError("path_entries", list(self.path_entries), "expected either value or path_entries")
         if self.state == "present" and not self.value and not self.path_entries:
-            raise ResourceError("value", self.value, "wanted text; an empty variable does not exist on Windows")
+            raise ResourceError("value", self.value, "expected text; an empty variable does not exist on Windows")
         if self.managed and self.path_entries:
-            raise ResourceError("managed", True, "wanted with value, not with path_entries")
+            raise ResourceError("managed", True, "expected with value, not with path_entries")
         for entry in self.path_entries:
             if not entry.strip() or ";" in entry or '"' in entry:
-                raise ResourceError("path_entries", entry, 'wanted single folders, without ; or "')
+                raise ResourceError("path_entries", entry, 'expected single folders, without ; or "')
 
     def joined(self, other: Environment) -> Environment | None:
         """Several roles add entries to lists such as PATH; separate plans would overwrite each other."""

@@ -54,13 +54,13 @@ class File(Resource):
 
     def __post_init__(self) -> None:
         if self.content is not None and self.source_content_base64 is not None:
-            raise ResourceError("source_content_base64", "…", "wanted either content or source_content_base64")
+            raise ResourceError("source_content_base64", "…", "expected either content or source_content_base64")
         check_acl(self.acl)
         data = self.data()
         if data is None and self.state == "present" and self.acl is None:
-            raise ResourceError("content", None, "it is missing; wanted content, source_content_base64 or acl")
+            raise ResourceError("content", None, "it is missing; expected content, source_content_base64 or acl")
         if data is not None and len(data) > MAX_BYTES:
-            raise ResourceError("content", f"{len(data)} bytes", f"wanted at most {MAX_BYTES}; use an Artifact")
+            raise ResourceError("content", f"{len(data)} bytes", f"expected at most {MAX_BYTES}; use an Artifact")
 
     def data(self) -> bytes | None:
         """Desired content in bytes; None: the content is not managed."""
@@ -68,7 +68,7 @@ class File(Resource):
             try:
                 return base64.b64decode(re.sub(r"\s", "", self.source_content_base64), validate=True)
             except (binascii.Error, ValueError):
-                raise ResourceError("source_content_base64", "…", "wanted base64") from None
+                raise ResourceError("source_content_base64", "…", "expected base64") from None
         if self.content is None:
             return None
         text = self.content
@@ -88,7 +88,7 @@ class File(Resource):
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = only(self, seen, "file")
         if found.get("type") == "directory":
-            raise ResourceError(self.title, "a directory", "at this path is a directory, wanted a file or nothing")
+            raise ResourceError(self.title, "a directory", "at this path is a directory, expected a file or nothing")
         exists = bool(found.get("exists"))
         data = self.data()
         if self.state == "absent":
@@ -140,7 +140,7 @@ def same_hash(sha256: t.Any, data: bytes) -> bool:
 def check_acl(acl: str | None) -> None:
     """Refuse a malformed access list."""
     if acl is not None and sddl.parse(acl) is None:
-        raise ResourceError("acl", acl, "wanted SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")
+        raise ResourceError("acl", acl, "expected SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")
 
 
 def refuse_link(title: str, found: t.Mapping[str, t.Any]) -> None:

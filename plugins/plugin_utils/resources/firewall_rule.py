@@ -66,7 +66,7 @@ class FirewallRule(Resource):
 
     def __post_init__(self) -> None:
         if not self.name or any(letter in self.name for letter in "*?[]"):
-            raise ResourceError("name", self.name, "wanted a rule's name, without * ? [ or ]")
+            raise ResourceError("name", self.name, "expected a rule's name, without * ? [ or ]")
         protocol = self.protocol.strip()
         known = {name.casefold(): name for name in (*_NUMBERED.values(), "Any")}
         protocol = _NUMBERED.get(protocol, known.get(protocol.casefold(), protocol))

@@ -36,11 +36,11 @@ class HostsFile(Resource):
     def __post_init__(self) -> None:
         for name, address in self.entries.items():
             if not _NAME.fullmatch(str(name)):
-                raise ResourceError("entries", name, "wanted a host name such as k8s.example.com")
+                raise ResourceError("entries", name, "expected a host name such as k8s.example.com")
             try:
                 ipaddress.ip_address(str(address))
             except ValueError:
-                raise ResourceError(f"entries.{name}", address, "wanted an IP address") from None
+                raise ResourceError(f"entries.{name}", address, "expected an IP address") from None
 
     def observe(self) -> tuple[Call, ...]:
         parameters: dict[str, Json] = {"paths": [PATH], "content": True}
@@ -55,9 +55,9 @@ class HostsFile(Resource):
             return None
         # Longer text would be truncated, and other characters replaced, when the file is written back.
         if int(found.get("size") or 0) > READ:
-            raise ResourceError(PATH, f"{found['size']} bytes", f"wanted a hosts file of at most {READ} bytes")
+            raise ResourceError(PATH, f"{found['size']} bytes", f"expected a hosts file of at most {READ} bytes")
         if "\N{REPLACEMENT CHARACTER}" in text:
-            raise ResourceError(PATH, "a file that is not UTF-8", "wanted a hosts file in ASCII or UTF-8")
+            raise ResourceError(PATH, "a file that is not UTF-8", "expected a hosts file in ASCII or UTF-8")
         # At the beginning, because Windows uses the first line with a name.
         content = (self._block() + _BLOCK.sub("", text)).replace("\n", "\r\n")
         call = Call(id="write", command="@write-file", parameters={"path": PATH, "content": content}, select=())

@@ -36,7 +36,7 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
     """
     given: object = items
     if isinstance(given, (str, bytes)) or not isinstance(given, t.Sequence):
-        raise ResourceError("resources", _short(items), "wanted a list of resources")
+        raise ResourceError("resources", _short(items), "expected a list of resources")
     loaded: list[Resource] = []
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     for position, item in enumerate(items):
@@ -78,7 +78,7 @@ def property_types(type_: type[t.Any]) -> t.Mapping[str, t.Any]:
 
 def _load_item(item: t.Any, where: str) -> Resource | None:
     if not isinstance(item, t.Mapping):
-        raise ResourceError(where, _short(item), "wanted a mapping with type and name")
+        raise ResourceError(where, _short(item), "expected a mapping with type and name")
     if "type" not in item:
         raise ResourceError(f"{where}.type", None, f"it is missing; one of {', '.join(sorted(TYPES))}")
     type_ = TYPES.get(item["type"]) if isinstance(item["type"], str) else None
@@ -181,7 +181,7 @@ def _union(value: t.Any, members: tuple[t.Any, ...], where: str) -> t.Any:
     accepted = " or ".join(describe(member) for member in members if member is not types.NoneType)
     if problem is not None and (problem.where != where or len([m for m in members if m is not types.NoneType]) == 1):
         raise problem
-    raise ResourceError(where, _short(value), f"wanted {accepted}")
+    raise ResourceError(where, _short(value), f"expected {accepted}")
 
 
 def _literal(value: t.Any, choices: tuple[t.Any, ...], where: str) -> t.Any:
@@ -194,7 +194,7 @@ def _literal(value: t.Any, choices: tuple[t.Any, ...], where: str) -> t.Any:
 
 def _mapping(value: t.Any, inner: tuple[t.Any, ...], where: str) -> dict[str, t.Any]:
     if not isinstance(value, t.Mapping):
-        raise ResourceError(where, _short(value), "wanted a mapping of names to values")
+        raise ResourceError(where, _short(value), "expected a mapping of names to values")
     return {
         _str(key, where): convert(item, inner[1], f"{where}.{_short_text(str(key))}") for key, item in value.items()
     }
@@ -212,19 +212,19 @@ def _bool(value: t.Any, where: str) -> bool:
         return True
     if text in _FALSE:
         return False
-    raise ResourceError(where, _short(value), "wanted true or false")
+    raise ResourceError(where, _short(value), "expected true or false")
 
 
 def _int(value: t.Any, where: str) -> int:
     if isinstance(value, bool):
-        raise ResourceError(where, value, "wanted a whole number")
+        raise ResourceError(where, value, "expected a whole number")
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", value, re.ASCII):
         return int(value)
-    raise ResourceError(where, _short(value), "wanted a whole number")
+    raise ResourceError(where, _short(value), "expected a whole number")
 
 
 def _float(value: t.Any, where: str) -> float:
@@ -235,21 +235,21 @@ def _float(value: t.Any, where: str) -> float:
             number = float("nan")
         if abs(number) < float("inf"):
             return number
-    raise ResourceError(where, _short(value), "wanted a number")
+    raise ResourceError(where, _short(value), "expected a number")
 
 
 def _str(value: t.Any, where: str) -> str:
     if isinstance(value, str):
         if "\x00" in value:
-            raise ResourceError(where, _short(value), "wanted text without the null character")
+            raise ResourceError(where, _short(value), "expected text without the null character")
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise ResourceError(where, _short(value), "wanted text that is valid Unicode") from None
+            raise ResourceError(where, _short(value), "expected text that is valid Unicode") from None
         return str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
-    raise ResourceError(where, _short(value), "wanted text (put it in quotes)")
+    raise ResourceError(where, _short(value), "expected text (put it in quotes)")
 
 
 _SCALARS: t.Mapping[t.Any, t.Callable[[t.Any, str], t.Any]] = types.MappingProxyType(

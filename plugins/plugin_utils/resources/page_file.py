@@ -24,10 +24,10 @@ class Paging:
 
     def __post_init__(self) -> None:
         if len(self.path) < 4 or self.path[1:3] != ":\\" or any(letter in self.path for letter in "'\"*?/"):
-            raise ResourceError("path", self.path, "wanted a full path, such as D:\\pagefile.sys")
+            raise ResourceError("path", self.path, "expected a full path, such as D:\\pagefile.sys")
         if not 0 <= self.initial_mb <= self.maximum_mb < 1 << 32:
             raise ResourceError(
-                "maximum_mb", self.maximum_mb, "wanted sizes in MB, the maximum not below the initial one"
+                "maximum_mb", self.maximum_mb, "expected sizes in MB, the maximum not below the initial one"
             )
 
 
@@ -45,9 +45,9 @@ class PageFile(Resource):
 
     def __post_init__(self) -> None:
         if self.automatic and self.files:
-            raise ResourceError("files", [file.path for file in self.files], "wanted either automatic or files")
+            raise ResourceError("files", [file.path for file in self.files], "expected either automatic or files")
         if len({file.path.casefold() for file in self.files}) < len(self.files):
-            raise ResourceError("files", [file.path for file in self.files], "wanted each path once")
+            raise ResourceError("files", [file.path for file in self.files], "expected each path once")
 
     def observe(self) -> tuple[Call, ...]:
         return (

@@ -39,7 +39,7 @@ class Registry(Resource):
         if not self.name:
             self._set(name=self.key if self.value_name is None else f"{self.key}\\{self.value_name}")
         if self.value_name == "":
-            raise ResourceError("value_name", "", "wanted the name of a value; leave it out for the key itself")
+            raise ResourceError("value_name", "", "expected the name of a value; leave it out for the key itself")
         if self.state == "present" and self.value_name is not None:
             if self.value is None:
                 raise ResourceError("value", None, "it is missing; a value that is present needs its data")

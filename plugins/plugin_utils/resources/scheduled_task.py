@@ -43,11 +43,11 @@ class Trigger:
             form = r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?" if self.on == "once" else r"([01]\d|2[0-3]):[0-5]\d"
             if self.at is None or not re.fullmatch(form, self.at, re.ASCII):
                 example = "2026-12-31T03:30" if self.on == "once" else "03:30"
-                raise ResourceError("at", self.at, f"wanted a time such as {example} (in quotes)")
+                raise ResourceError("at", self.at, f"expected a time such as {example} (in quotes)")
         elif self.at is not None:
             raise ResourceError("at", self.at, f"{self.on} has no time")
         if bool(self.days) != (self.on == "weekly"):
-            raise ResourceError("days", list(self.days), "wanted days for weekly, and only there")
+            raise ResourceError("days", list(self.days), "expected days for weekly, and only there")
 
     @property
     def words(self) -> str:
@@ -95,11 +95,11 @@ class ScheduledTask(Resource):
 
     def __post_init__(self) -> None:
         if not self.task_name or re.search(r'[/:*?"<>|\[\]]', self.name):
-            raise ResourceError("name", self.name, r"wanted a name such as \folder\task")
+            raise ResourceError("name", self.name, r"expected a name such as \folder\task")
         if self.state == "present" and not self.execute:
             raise ResourceError("execute", self.execute, "it is missing; a task needs its program")
         if self.execution_time_limit_minutes < 0:
-            raise ResourceError("execution_time_limit_minutes", self.execution_time_limit_minutes, "wanted 0 or more")
+            raise ResourceError("execution_time_limit_minutes", self.execution_time_limit_minutes, "expected 0 or more")
 
     @property
     def task_name(self) -> str:

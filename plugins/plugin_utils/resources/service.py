@@ -102,7 +102,7 @@ class Service(Resource):
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[^\\/*?\[\]]{1,256}", self.name):
-            raise ResourceError("name", self.name, r"wanted a service's name, without \ / * ? [ or ]")
+            raise ResourceError("name", self.name, r"expected a service's name, without \ / * ? [ or ]")
         if self.path is None and (self.arguments or self.arguments_from_file):
             raise ResourceError("arguments", self.arguments, "they need path beside them")
         if self.arguments_for_kubelet is not None:
@@ -111,13 +111,13 @@ class Service(Resource):
             except ValueError as error:
                 raise ResourceError("arguments_for_kubelet", self.arguments_for_kubelet, str(error)) from None
         if self.path is not None and (not self.path.strip() or '"' in self.path):
-            raise ResourceError("path", self.path, "wanted the executable's path, without quotation marks")
+            raise ResourceError("path", self.path, "expected the executable's path, without quotation marks")
         for name in self.environment or ():
             if not name or "=" in name:
-                raise ResourceError("environment", name, "wanted variables' names, without =")
+                raise ResourceError("environment", name, "expected variables' names, without =")
         for service in self.dependencies or ():
             if not service or "/" in service:
-                raise ResourceError("dependencies", service, "wanted services' names, without /")
+                raise ResourceError("dependencies", service, "expected services' names, without /")
 
     @property
     def key(self) -> str:

@@ -36,10 +36,10 @@ class UnlistedRegistries(Resource):
 
     def __post_init__(self) -> None:
         if len(self.folder.strip("\\/ ")) < 4:
-            raise ResourceError("name", self.name, "wanted a folder, not a whole drive")
+            raise ResourceError("name", self.name, "expected a folder, not a whole drive")
         for name in self.keep:
             if not _NAME.fullmatch(name):
-                raise ResourceError("keep", name, "wanted names of folders, such as registry.example_5000_")
+                raise ResourceError("keep", name, "expected names of folders, such as registry.example_5000_")
 
     @property
     def folder(self) -> str:

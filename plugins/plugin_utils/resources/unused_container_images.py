@@ -31,7 +31,7 @@ class UnusedContainerImages(InStore):
         super().__post_init__()
         for reference in self.keep:
             if not is_whole(reference):
-                raise ResourceError("keep", reference, "wanted whole references: registry/repository:tag")
+                raise ResourceError("keep", reference, "expected whole references: registry/repository:tag")
 
     def observe(self) -> tuple[Call, ...]:
         return (*self.store.look(), *self.store.look_for_use())

@@ -35,10 +35,10 @@ class W32Time(Resource):
 
     def __post_init__(self) -> None:
         if self.sync_type != "domain" and not self.peers:
-            raise ResourceError("peers", [], "wanted at least one time server (or sync_type: domain)")
+            raise ResourceError("peers", [], "expected at least one time server (or sync_type: domain)")
         for peer in self.peers:
             if not peer.strip() or any(letter.isspace() or letter == '"' for letter in peer.strip()):
-                raise ResourceError("peers", peer, "wanted host names or addresses")
+                raise ResourceError("peers", peer, "expected host names or addresses")
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [{"path": KEY, "name": "NtpServer"}, {"path": KEY, "name": "Type"}]

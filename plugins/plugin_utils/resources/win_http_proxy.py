@@ -54,9 +54,9 @@ class WinHttpProxy(Resource):
         if self.proxy is not None:
             self._set(proxy=server(self.proxy))
         if self.state == "present" and not self.proxy:
-            raise ResourceError("proxy", None, "wanted host:port")
+            raise ResourceError("proxy", None, "expected host:port")
         if self.proxy and not re.fullmatch(r"[A-Za-z0-9._:;=/\[\]-]+", self.proxy):
-            raise ResourceError("proxy", "…", "wanted host:port")
+            raise ResourceError("proxy", "…", "expected host:port")
         entries = (part.strip() for entry in self.bypass for part in re.split("[,;]", entry))
         self._set(bypass=tuple(dict.fromkeys(item for entry in entries if entry for item in patterns(entry))))
 

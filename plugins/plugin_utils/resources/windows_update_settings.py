@@ -47,9 +47,9 @@ class WindowsUpdateSettings(Resource):
         for name, limit in (("install_day", 7), ("install_hour", 23)):
             number = getattr(self, name)
             if number is not None and not 0 <= number <= limit:
-                raise ResourceError(name, number, f"wanted 0 to {limit}")
+                raise ResourceError(name, number, f"expected 0 to {limit}")
         if self.wsus_server and not self.wsus_server.startswith(("http://", "https://")):
-            raise ResourceError("wsus_server", self.wsus_server, "wanted a URL of http or https")
+            raise ResourceError("wsus_server", self.wsus_server, "expected a URL of http or https")
 
     def _values(self) -> dict[str, _Value]:
         """Return key, value name and desired data (None: no such value) by managed setting."""

@@ -73,11 +73,11 @@ def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
     table = supported()
     if not within(kubernetes.minor_version, table["kubernetes"]):
         span = table["kubernetes"]
-        return f"Kubernetes {kubernetes} is not supported; accepted are {span['oldest']} to {span['newest']}"
+        return f"Kubernetes {kubernetes} is not supported; expected {span['oldest']} to {span['newest']}"
     line = containerd_line(containerd)
     known = ", ".join(minor for row in table["containerd"] for minor in row["minors"])
     if line is None:
-        return f"containerd {containerd} is not supported; accepted are {known}"
+        return f"containerd {containerd} is not supported; expected {known}"
     if not within(kubernetes.minor_version, line["kubernetes"]):
         span = line["kubernetes"]
         return (
@@ -97,11 +97,11 @@ def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> st
             f"with Docker Kubernetes {span['oldest']} to {span['newest']} are accepted, through cri-dockerd"
         )
     if not within(kubernetes.minor_version, span):
-        return f"Kubernetes {kubernetes} is not supported; accepted are {span['oldest']} to {span['newest']}"
+        return f"Kubernetes {kubernetes} is not supported; expected {span['oldest']} to {span['newest']}"
     for name, version in (("docker", engine), ("cri-dockerd", adapter)):
         oldest = Version.parse(table[name]["oldest"])
         if version[:3] < oldest[:3]:
-            return f"{name} {version} is not supported; accepted are {oldest} and newer"
+            return f"{name} {version} is not supported; expected {oldest} and newer"
     return None
 
 

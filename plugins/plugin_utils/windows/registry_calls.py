@@ -28,7 +28,7 @@ def normal_key(key: str) -> str:
     hive, dummy, rest = key.strip().removeprefix("Registry::").replace(":", "", 1).partition("\\")
     rest = re.sub(r"\\+", r"\\", rest).strip("\\")
     if hive.upper() not in _HIVES or not rest:
-        raise ResourceError("key", key, r"wanted a key below HKLM:\ or HKCU:\ ")
+        raise ResourceError("key", key, r"expected a key below HKLM:\ or HKCU:\ ")
     if re.search(r"[/*?\[\]]", rest):
         raise ResourceError("key", key, "PowerShell cannot address keys with / * ? [ or ] in their name")
     return f"{_HIVES[hive.upper()]}\\{rest}"
@@ -81,7 +81,7 @@ def _text(value: t.Any) -> str:
         return str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
-    raise ResourceError("value", value, "wanted text (put it in quotes)")
+    raise ResourceError("value", value, "expected text (put it in quotes)")
 
 
 def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:

@@ -29,7 +29,7 @@ class FailureAction:
 
     def __post_init__(self) -> None:
         if not 0 <= self.delay_seconds < INFINITE / 1000:
-            raise ResourceError("delay_seconds", self.delay_seconds, "wanted 0 to 4294967 seconds")
+            raise ResourceError("delay_seconds", self.delay_seconds, "expected 0 to 4294967 seconds")
 
     @property
     def milliseconds(self) -> int:
@@ -53,7 +53,7 @@ class Recovery:
 
     def __post_init__(self) -> None:
         if not 0 <= self.reset_seconds <= INFINITE:
-            raise ResourceError("reset_seconds", self.reset_seconds, "wanted 0 to 4294967295")
+            raise ResourceError("reset_seconds", self.reset_seconds, "expected 0 to 4294967295")
 
     @property
     def words(self) -> str:

@@ -37,7 +37,7 @@ def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> N
     Raises:
         ResourceError: the list is mixed, or an entry is neither a subject nor a thumbprint.
     """
-    accepted = "wanted thumbprints (40 hexadecimal digits) or whole subjects (CN=…, O=…), all of one kind"
+    accepted = "expected thumbprints (40 hexadecimal digits) or whole subjects (CN=…, O=…), all of one kind"
     thumbprints = [is_thumbprint(signer) for signer in signers]
     for index, signer in enumerate(signers):
         if not thumbprints[index] and "=" not in signer:

@@ -62,7 +62,7 @@ class WindowsInfo:
         supported = windows_versions.SUPPORTED.items()
         known = ", ".join(f"build {build} (Windows Server {name})" for build, name in supported)
         found = f"{self.product} (build {self.build}, {self.installation or 'unknown installation type'})"
-        return f"{found} is not supported; accepted are {known}, or any with allow_unsupported_windows: true"
+        return f"{found} is not supported; expected {known}, or any with allow_unsupported_windows: true"
 
     @property
     def unlisted(self) -> str:

@@ -72,10 +72,10 @@ def wish(options: t.Mapping[str, t.Any]) -> CleanupRequest:
         raise ScopeError("networks: scope networks needs the names of networks; hns_info lists those that exist")
     for name in ("hns_timeout", "restart_timeout", "timeout"):
         if options[name] <= 0:
-            raise ScopeError(f"{name}: {shown(options[name])} is not accepted; wanted seconds, more than 0")
+            raise ScopeError(f"{name}: {shown(options[name])} is not accepted; expected seconds, more than 0")
     for name in ("grace", "port_pool_timeout", "network_timeout"):
         if options[name] < 0:
-            raise ScopeError(f"{name}: {shown(options[name])} is not accepted; wanted seconds, 0 or more")
+            raise ScopeError(f"{name}: {shown(options[name])} is not accepted; expected seconds, 0 or more")
     protected = options["protected_networks"]
     return CleanupRequest(
         scope=options["scope"],

@@ -100,11 +100,11 @@ def test_what_a_host_needs_is_read_off_its_resources_and_patches(site: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"windows": []}, "bundle_windows is empty; accepted are some of 2019, 2022, 23H2, 2025"),
+        ({"windows": []}, "bundle_windows is empty; expected some of 2019, 2022, 23H2, 2025"),
         (
             {"patches": [{"kb": "KB5999001", "file": "none-such.msu", "sha256": SHA256}]},
             (
-                "file: 'none-such.msu' is not accepted; there is no such file on the controller; wanted a "
+                "file: 'none-such.msu' is not accepted; there is no such file on the controller; expected a "
                 "path, or patch_source"
             ),
         ),
@@ -184,7 +184,7 @@ def test_numbers_of_downloads_have_limits(site: Path, name: str) -> None:
     for number in (1, 64):
         assert "failed" not in make(site, needs(site), check_mode=True, **{name: number})
     for number in (0, 65):
-        expected = {"failed": True, "msg": f"{name}: {number} is not accepted; wanted 1 to 64"}
+        expected = {"failed": True, "msg": f"{name}: {number} is not accepted; expected 1 to 64"}
         assert make(site, needs(site), **{name: number}) == expected
     assert not (site / "bundle").exists()
 

@@ -76,7 +76,7 @@ def test_images_that_a_store_lacks(node: Node) -> None:
     assert looked(node, container_images, images=["pause"]) == {
         "failed": True,
         "msg": "node-1: no node was touched: resources[0] (ContainerImage pause).name: 'pause' is not accepted; "
-        "wanted a whole reference: registry/repository:tag",
+        "expected a whole reference: registry/repository:tag",
     }
     nothing = looked(node, container_images)
     assert (nothing["changed"], nothing["images"]) == (False, [])

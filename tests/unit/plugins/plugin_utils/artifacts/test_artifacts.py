@@ -211,7 +211,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
         "a site's key",
         {"sites": [{"url": "http://h", "sas": SECRET}]},
         "artifact_sites[0].sas",
-        "accepted are url, query",
+        "expected url, query",
     ),
     ("a query", {"sites": [{"url": "http://h", "query": [SECRET]}]}, "artifact_sites[0].query", "of a URL, as text"),
     (
@@ -274,7 +274,7 @@ def test_wild_values_are_refused_or_taken_and_nothing_else(value: t.Any) -> None
 def test_preflight_names_the_sites_own_variable() -> None:
     problems = preflight.problems({"image_cache_kube_node_versions": [1.37]})
     assert [str(problem) for problem in problems] == [
-        'kube_node_versions.kubernetes[0]: 1.37 is not accepted; accepted is a version in quotes, such as "1.37.1"'
+        'kube_node_versions.kubernetes[0]: 1.37 is not accepted; expected a version in quotes, such as "1.37.1"'
     ]
     sources = {"sites": [{"urls": "http://h"}], "kinds": {}, "limit_rate": "fast"}
     found = preflight.problems({"cni_artifact_sources": sources, "image_cache_artifact_sources": sources})
@@ -358,7 +358,7 @@ def test_strict_refuses_each_artifact_that_nothing_verifies() -> None:
         wanted({"crictl": [{"version": "1.37.0", "url": "https://h/x.zip"}]}, verify="strict")
     assert len(wanted({"crictl": ["1.37.0"]}, verify="strict", sites=["https://a"])) == 1
     (problem,) = preflight.problems({"cni_artifact_sources": {"verify": "sometimes"}})
-    assert str(problem) == "artifact_verify: 'sometimes' is not accepted; accepted are warn and strict"
+    assert str(problem) == "artifact_verify: 'sometimes' is not accepted; expected warn and strict"
 
 
 def test_lists_of_versions_are_warned_of_by_site() -> None:

@@ -187,7 +187,7 @@ def test_a_patch_of_the_controller_is_copied(
     patch = Patch(name="fix", kb="KB1", file=PatchFile(name="a.msu", sha256=sha, local=str(local)))
     made = build(folder, Servers(), content.of_patches([patch], ["2022"], None, ()))
     assert there(folder) == ({} if fails else {f"patches/{sha}/a.msu": b"patch"})
-    assert made.failures == ([f"{local}: its SHA-256 is {digest(data)}, wanted {sha}"] if fails else [])
+    assert made.failures == ([f"{local}: its SHA-256 is {digest(data)}, expected {sha}"] if fails else [])
 
 
 # What is wanted.

@@ -149,7 +149,7 @@ def pem(key: t.Any, passphrase: bytes = b"") -> bytes:
     return t.cast("bytes", key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock))
 
 
-ACCEPTED = "accepted is an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519` makes it"
+ACCEPTED = "expected an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519` makes it"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> Non
     path = tmp_path / "key"
     path.write_bytes(pem(KEY))
     path.chmod(mode)
-    with pytest.raises(BundleError, match="others may read it; accepted is a file of mode 0600"):
+    with pytest.raises(BundleError, match="others may read it; expected a file of mode 0600"):
         keys.private_key(str(path))
 
 

@@ -149,7 +149,7 @@ def test_the_newer_revision_comes_first() -> None:
     ],
 )
 def test_references_that_are_none(text: str) -> None:
-    with pytest.raises(BundleError, match="is not accepted; wanted registry/repository:tag"):
+    with pytest.raises(BundleError, match="is not accepted; expected registry/repository:tag"):
         images.reference(text)
 
 
@@ -210,7 +210,7 @@ def test_mirrors_come_before_the_registry(registries: dict[str, t.Any], expected
 
 
 def test_a_mirror_that_is_no_url() -> None:
-    with pytest.raises(BundleError, match="container_runtime_registries: h: 'ftp://m' is not accepted; wanted a URL"):
+    with pytest.raises(BundleError, match="container_runtime_registries: h: 'ftp://m' is not accepted; expected a URL"):
         bundle_registry.endpoints("h", {"h": {"mirrors": ["ftp://m"]}})
 
 

@@ -135,7 +135,7 @@ def test_a_mirror_path_has_neither_user_nor_signature(path: str) -> None:
     "url", ["", "https://", "file:///etc/passwd", "https://h/a/../b", "https://h/%2e%2e/b", "https://h:x/a"]
 )
 def test_urls_that_no_bundle_can_hold(url: str) -> None:
-    with pytest.raises(BundleError, match="accepted is a URL of one file"):
+    with pytest.raises(BundleError, match="expected a URL of one file"):
         bundle_index.mirror_path(url)
 
 
@@ -267,12 +267,12 @@ def test_keys_that_are_none(made: Made, tmp_path: pathlib.Path) -> None:
     wrong.write_text("no key")
     wrong.chmod(0o600)
     for path in (str(wrong), str(tmp_path / "missing")):
-        with pytest.raises(BundleError, match=r"bundle_public_key .*accepted is an Ed25519 key in PEM"):
+        with pytest.raises(BundleError, match=r"bundle_public_key .*expected an Ed25519 key in PEM"):
             verify.verify(str(made.folder), path)
-    with pytest.raises(BundleError, match=r"bundle_key .*accepted is an Ed25519 key in PEM"):
+    with pytest.raises(BundleError, match=r"bundle_key .*expected an Ed25519 key in PEM"):
         keys.private_key(str(wrong))
     wrong.chmod(0o644)
-    with pytest.raises(BundleError, match="others may read it; accepted is a file of mode 0600"):
+    with pytest.raises(BundleError, match="others may read it; expected a file of mode 0600"):
         keys.private_key(str(wrong))
 
 

@@ -150,5 +150,5 @@ def test_names_that_stay() -> None:
     with pytest.raises(ResourceError) as refusal:
         listing.check([image(aliases=["m.example/a:1"]), image(name=APP, aliases=["m.example/a:1"])])
     assert str(refusal.value) == (
-        f"images: 'm.example/a:1' is not accepted; it is a name of {PAUSE} already; wanted each name once"
+        f"images: 'm.example/a:1' is not accepted; it is a name of {PAUSE} already; expected each name once"
     )

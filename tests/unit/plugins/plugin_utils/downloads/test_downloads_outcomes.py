@@ -306,4 +306,4 @@ def test_what_a_digest_is(algorithm: str, given: str, expected: str | None) -> N
     with pytest.raises(ResourceError) as refused:
         checksums.digest(algorithm, given)
     assert str(refused.value).startswith(f"{algorithm}: ")
-    assert str(refused.value).endswith(f"wanted {64 if algorithm == 'sha256' else 128} hexadecimal digits")
+    assert str(refused.value).endswith(f"expected {64 if algorithm == 'sha256' else 128} hexadecimal digits")

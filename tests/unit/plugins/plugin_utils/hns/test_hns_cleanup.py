@@ -150,9 +150,12 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
         ({"scope": "networks"}, "networks: scope networks needs the names of networks"),
         ({"scope": "all", "hns_timeout": 0}, "hns_timeout: 0 is not accepted"),
         ({"scope": "stale", "grace": -1}, "grace: -1 is not accepted"),
-        ({"scope": "all", "timeout": 0}, "timeout: 0 is not accepted; wanted seconds, more than 0"),
+        ({"scope": "all", "timeout": 0}, "timeout: 0 is not accepted; expected seconds, more than 0"),
         ({"scope": "all", "restart_timeout": -5}, "restart_timeout: -5 is not accepted"),
-        ({"scope": "all", "port_pool_timeout": -5}, "port_pool_timeout: -5 is not accepted; wanted seconds, 0 or more"),
+        (
+            {"scope": "all", "port_pool_timeout": -5},
+            "port_pool_timeout: -5 is not accepted; expected seconds, 0 or more",
+        ),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], said: str) -> None:

@@ -145,7 +145,7 @@ def test_what_cannot_be_cleaned_up_is_a_problem_and_no_failure(node: LoggingNode
 
 def test_a_full_disk_is_said_before_anything_is_gathered(node: LoggingNode, collection: Collection) -> None:
     node.machine.files.free_space = lambda *_: 1 << 20  # type: ignore[assignment]
-    with pytest.raises(NodeError, match=r"gather logs: 1 MB are free on C:, \d+ MB are wanted; collect less"):
+    with pytest.raises(NodeError, match=r"gather logs: 1 MB are free on C:, \d+ MB are needed; collect less"):
         collection.collect()
     assert node.steps == ["look for logs"]
 
@@ -158,7 +158,7 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
     collection = Collection(
         NodeSession(t.cast("t.Any", node), say=said.append), wanted, tmp_path / "file" / "logs", Redaction()
     )
-    with pytest.raises(ResourceError, match="wanted a folder that can be written to"):
+    with pytest.raises(ResourceError, match="expected a folder that can be written to"):
         collection.collect()
     assert node.steps == []
 

@@ -124,9 +124,9 @@ def test_nssm_would_expand_a_percent_sign() -> None:
         ("1.37.1", "29.2.1", "0.4.10", None),
         ("1.30.0", "23.0.0", "0.3.0", None),
         ("1.23.17", "29.2.1", "0.4.10", "dockershim, which is out of support; with Docker Kubernetes 1.30 to 1.37"),
-        ("1.24.0", "29.2.1", "0.4.10", "Kubernetes 1.24.0 is not supported; accepted are 1.30 to 1.37"),
-        ("1.37.1", "20.10.27", "0.4.10", "docker 20.10.27 is not supported; accepted are 23.0.0 and newer"),
-        ("1.37.1", "29.2.1", "0.2.6", "cri-dockerd 0.2.6 is not supported; accepted are 0.3.0 and newer"),
+        ("1.24.0", "29.2.1", "0.4.10", "Kubernetes 1.24.0 is not supported; expected 1.30 to 1.37"),
+        ("1.37.1", "20.10.27", "0.4.10", "docker 20.10.27 is not supported; expected 23.0.0 and newer"),
+        ("1.37.1", "29.2.1", "0.2.6", "cri-dockerd 0.2.6 is not supported; expected 0.3.0 and newer"),
     ],
 )
 def test_versions_that_go_together(kubernetes: str, engine: str, adapter: str, problem: str | None) -> None:

@@ -145,26 +145,26 @@ SECRET = "hunter2-S3cret"
         ("https://r.example", {}, "without https://"),
         ("r.example/path", {}, "without https://"),
         ("..\\..\\evil", {}, "without https://"),
-        ("r.example", "http://m", "wanted a mapping"),
+        ("r.example", "http://m", "expected a mapping"),
         ("r.example", {"mirror": []}, "'mirror' is not accepted"),
-        ("r.example", {"mirrors": "http://m"}, "wanted a list"),
-        ("r.example", {"mirrors": ["m:5000"]}, "wanted a URL"),
+        ("r.example", {"mirrors": "http://m"}, "expected a list"),
+        ("r.example", {"mirrors": ["m:5000"]}, "expected a URL"),
         ("r.example", {"mirrors": [f"https://u:{SECRET}@m"]}, "username and password are keys"),
         ("r.example", {"mirrors": [f"https://m/?sig={SECRET}"]}, "without user, query"),
-        ("r.example", {"mirrors": ["https://m:99999"]}, "wanted a URL"),
+        ("r.example", {"mirrors": ["https://m:99999"]}, "expected a URL"),
         ("r.example", {"mirrors": [{"url": "https://m", "mirrors": []}]}, "'mirrors' is not accepted"),
-        ("r.example", {"server": "ftp://x"}, "wanted a URL"),
-        ("r.example", {"password": SECRET}, "wanted username"),
+        ("r.example", {"server": "ftp://x"}, "expected a URL"),
+        ("r.example", {"password": SECRET}, "expected username"),
         ("r.example", {"username": "a:b", "password": SECRET}, "without a colon"),
         ("r.example", {"username": "u", "password": SECRET, "headers": {"authorization": SECRET}}, "either"),
         ("r.example", {"headers": {"X": f"it's {SECRET}"}}, "a quote or a control character"),
-        ("r.example", {"headers": [SECRET]}, "wanted a mapping of HTTP headers"),
-        ("r.example", {"headers": {"a b": SECRET}}, "wanted a mapping of HTTP headers"),
+        ("r.example", {"headers": [SECRET]}, "expected a mapping of HTTP headers"),
+        ("r.example", {"headers": {"a b": SECRET}}, "expected a mapping of HTTP headers"),
         ("r.example", {"ca": "ca.pem"}, "certificates in PEM"),
         ("r.example", {"capabilities": ["delete"]}, "'delete' is not accepted"),
-        ("r.example", {"skip_verify": "perhaps"}, "wanted true or false"),
-        ("_default", {}, "wanted server or mirrors"),
-        ("_default", {"mirrors": ["http://m"], "username": "me", "password": "p"}, "wanted server: all registries"),
+        ("r.example", {"skip_verify": "perhaps"}, "expected true or false"),
+        ("_default", {}, "expected server or mirrors"),
+        ("_default", {"mirrors": ["http://m"], "username": "me", "password": "p"}, "expected server: all registries"),
     ],
 )
 def test_what_cannot_be_is_refused_without_saying_secrets(host: str, settings: t.Any, says: str) -> None:
@@ -186,5 +186,5 @@ def test_anything_is_either_refused_or_written_as_toml(settings: dict[str, t.Any
 
 def test_nothing_given_is_nothing() -> None:
     assert registries.read({}) == []
-    with pytest.raises(registries.RegistryError, match="wanted a mapping of hosts"):
+    with pytest.raises(registries.RegistryError, match="expected a mapping of hosts"):
         registries.read(t.cast("t.Any", ["r.example"]))

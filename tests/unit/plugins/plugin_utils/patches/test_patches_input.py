@@ -168,7 +168,7 @@ def test_a_patch_is_wanted_once_for_each_version() -> None:
         read_patches(["KB5046616", FILE], "", nowhere)
     named = [{"kb": 999999, "name": name} for name in ("a", "b")]
     with pytest.raises(
-        ResourceError, match=r"patches\[1\]: 'b' is not accepted; patches\[0\] is the same; wanted it once"
+        ResourceError, match=r"patches\[1\]: 'b' is not accepted; patches\[0\] is the same; expected it once"
     ):
         read_patches(named, "", nowhere)
     fix = {"url": "https://h/fix.exe", "sha256": SHA, "build": "20348.1"}

@@ -39,7 +39,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
         ["image_cache_container_tags[1]: 'pause:1'", "whole"],
     ),
     ({"image_cache_images": [{"name": "r.example/a:1", "tag": "x"}]}, ["image_cache_images[0]", "'tag'", "aliases"]),
-    ({"image_cache_images": [7]}, ["image_cache_images[0]", "7", "wanted a reference"]),
+    ({"image_cache_images": [7]}, ["image_cache_images[0]", "7", "expected a reference"]),
     (
         {"image_cache_images": [{"name": "r.example/a:1", "digest": "x"}]},
         ["image_cache_images[0].digest: 'x'", "sha256:"],
@@ -60,11 +60,11 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"container_runtime_registries": {"r.example:5000": {"password": SECRET}}},
-        ["container_runtime_registries.r.example:5000: wanted username"],
+        ["container_runtime_registries.r.example:5000: expected username"],
     ),
     (
         {"container_runtime_registries": {"r.example": {"mirrors": ["ftp://m"]}}},
-        ["container_runtime_registries.r.example.mirrors[0].url: 'ftp://m'", "wanted a URL"],
+        ["container_runtime_registries.r.example.mirrors[0].url: 'ftp://m'", "expected a URL"],
     ),
     (
         {"container_runtime_registries": {"r.example": {"ca": "C:\\ca.pem"}}, "container_runtime": "moby"},

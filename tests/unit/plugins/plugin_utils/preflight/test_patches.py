@@ -73,7 +73,7 @@ def test_a_text_is_a_list_of_public_patches_and_of_no_others() -> None:
         # The argument specification alone tells of it: one message.
         assert told(private=text) == []
         (problem,) = preflight.mistyped_variables({"windows_patches_private": text}, preflight.roles())
-        assert str(problem).startswith("windows_patches_private: (hidden: a text) is not accepted; accepted is list of")
+        assert str(problem).startswith("windows_patches_private: (hidden: a text) is not accepted; expected list of")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
@@ -97,5 +97,5 @@ def test_rollouts_that_can_be_meant() -> None:
 
 def test_secrets_of_urls_are_not_shown() -> None:
     value = "https://user:PASSWORD@h/kb5046616.msu?sig=SECRET"
-    shown = str(preflight.Problem("windows_patches_private", value, "accepted is list of dict"))
+    shown = str(preflight.Problem("windows_patches_private", value, "expected list of dict"))
     assert shown.startswith("windows_patches_private: 'https://***@h/kb5046616.msu?(hidden)' is not")

@@ -36,10 +36,10 @@ def test_what_roles_set_for_themselves_is_known() -> None:
     ("name", "value", "expected"),
     [
         ("cni_flannel_backend", "udp", "host-gw, vxlan"),
-        ("windows_features_names", {"a": 1}, "a mapping with the key 'a' is not accepted; accepted is list of str"),
+        ("windows_features_names", {"a": 1}, "a mapping with the key 'a' is not accepted; expected list of str"),
         ("sysprep_timeout", "soon", "int"),
         ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
-        ("cni_plugin", "calico", "accepted are flannel, cni; cni_plugin: cni on the Windows hosts"),
+        ("cni_plugin", "calico", "expected flannel, cni; cni_plugin: cni on the Windows hosts"),
     ],
 )
 def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:

@@ -118,13 +118,13 @@ def test_the_table_says_that_the_join_was_not_compared() -> None:
 
 def test_alike_differences_share_a_row() -> None:
     values = [change(f"{OVERRIDES}\\{number}") for number in range(40)]
-    other = change(f"{OVERRIDES}\\99", "value is 0, wanted 1")
+    other = change(f"{OVERRIDES}\\99", "value is 0, expected 1")
     lines = drift_table.table({"windows01": entry(change("C:\\k", kind="Directory"), *values, other)}, width=200)
     assert len(lines) == 6, lines
     assert "Directory C:\\k" in lines[1]
     assert "40 × Registry HKLM:" in lines[2]
     assert lines[2].split("  ")[2].endswith("FeatureManagement\\Overrides\\*")
-    assert "value is 0, wanted 1" in lines[3]
+    assert "value is 0, expected 1" in lines[3]
     assert "99" in lines[3]
 
 

@@ -131,7 +131,7 @@ def test_a_changed_file_is_put_back() -> None:
     disk.apply(must(resource, **disk.seen(resource)))
     disk.files["C:\\k\\kubelet.exe"] = "somebody's"
     change = must(resource, **disk.seen(resource))
-    assert change.why == "changed files is C:\\k\\kubelet.exe, wanted empty"
+    assert change.why == "changed files is C:\\k\\kubelet.exe, expected empty"
     disk.apply(change)
     assert disk.files["C:\\k\\kubelet.exe"] == "kubelet 1"
 

@@ -64,7 +64,7 @@ def test_one_download_goes_straight_to_its_place() -> None:
 def test_a_wrong_file_names_both_hashes() -> None:
     change = must(artifact(sha256=SHA256), file=files("broken"))
     wrong = hashlib.sha256(b"broken").hexdigest()
-    assert change.why == f"its SHA256 is {wrong}, wanted {SHA256}"
+    assert change.why == f"its SHA256 is {wrong}, expected {SHA256}"
     assert change.before == {"sha256": wrong}
 
 
@@ -307,7 +307,7 @@ def test_an_open_url_is_no_secret() -> None:
 @pytest.mark.parametrize(
     ("properties", "accepted"),
     [
-        ({}, "wanted sha256, sha512 or checksum_url"),
+        ({}, "expected sha256, sha512 or checksum_url"),
         ({"sha256": "abc"}, "64 hexadecimal"),
         ({"sha256": SHA256, "checksum_url": URL}, "one of them"),
         ({"urls": [], "sha256": SHA256}, "at least one"),

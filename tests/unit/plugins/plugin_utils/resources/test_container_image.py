@@ -107,7 +107,7 @@ def test_a_listing_without_a_check_is_believed() -> None:
 
 def test_a_digest_is_pulled_as_such_and_then_gets_its_tag() -> None:
     change = must(image(digest=OTHER), **seen(line()))
-    assert change.why == f"digest is {DIGEST}, wanted {OTHER}"
+    assert change.why == f"digest is {DIGEST}, expected {OTHER}"
     assert call(change, "pull").arguments[-1] == f"registry.k8s.io/pause@{OTHER}"
     assert call(change, "tag").arguments[-3:] == ("--force", f"registry.k8s.io/pause@{OTHER}", PAUSE)
 

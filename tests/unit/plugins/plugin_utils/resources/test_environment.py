@@ -31,7 +31,7 @@ def test_a_variable() -> None:
     change = must(variable, value=seen())
     assert change.before["state"] == "absent"
     assert change.calls[0].parameters == {"name": "HTTP_PROXY", "value": "http://p:3128", "kind": "String"}
-    assert must(variable, value=seen("http://q")).why == "value is http://q, wanted http://p:3128"
+    assert must(variable, value=seen("http://q")).why == "value is http://q, expected http://p:3128"
 
 
 def test_a_variable_that_names_others_is_kept_to_be_expanded() -> None:

@@ -74,5 +74,5 @@ def test_a_machine_says_whether_it_resolves_the_control_plane(node: DirectNode) 
 
 @pytest.mark.parametrize("entries", [{"a b": "10.3.0.1"}, {"": "10.3.0.1"}, {"a\n10.3.0.2 b": "10.3.0.1"}, {"a": "b"}])
 def test_what_is_no_name_or_address_is_refused(entries: dict[str, str]) -> None:
-    with pytest.raises(ResourceError, match="wanted"):
+    with pytest.raises(ResourceError, match="expected"):
         one(type="HostsFile", name="m", entries=entries)

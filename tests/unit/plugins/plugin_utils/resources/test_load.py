@@ -44,7 +44,7 @@ SERVICE = {"type": "Service", "name": "kubelet"}
             "auto, delayed-auto, demand",
         ),
         ({"type": "Service"}, "resources[0] (Service).name", None, "text is wanted"),
-        ({**SERVICE, "dependencies": [["a"]]}, "(Service kubelet).dependencies[0]", None, "wanted text"),
+        ({**SERVICE, "dependencies": [["a"]]}, "(Service kubelet).dependencies[0]", None, "expected text"),
         ({**SERVICE, "environment": {"A": True}}, "(Service kubelet).environment.A", True, "put it in quotes"),
         ({**SERVICE, "environment": ["A=1"]}, "(Service kubelet).environment", None, "mapping"),
         (
@@ -58,7 +58,7 @@ SERVICE = {"type": "Service", "name": "kubelet"}
             {**SERVICE, "recovery": {"actions": [{"action": "restart", "delay_seconds": "soon"}]}},
             "recovery.actions[0].delay_seconds",
             "soon",
-            "wanted a number",
+            "expected a number",
         ),
         ({**SERVICE, "no_log": "perhaps"}, "(Service kubelet).no_log", "perhaps", "true or false"),
         ({**SERVICE, "when": "perhaps"}, "(Service kubelet).when", "perhaps", "true or false"),
@@ -169,7 +169,7 @@ def test_a_secret_that_is_refused_is_not_shown(item: t.Mapping[str, t.Any]) -> N
 
 @pytest.mark.parametrize("items", [{"type": "Service"}, "Service", None, 5])
 def test_only_a_list_is_a_list(items: t.Any) -> None:
-    with pytest.raises(ResourceError, match="wanted a list of resources"):
+    with pytest.raises(ResourceError, match="expected a list of resources"):
         load(items)
 
 

@@ -66,7 +66,7 @@ def test_a_new_value_in_a_new_key() -> None:
 
 def test_another_value_or_kind() -> None:
     change = must(registry(value="2"), value=seen("1", "String"))
-    assert (change.why, change.before, change.after) == ("value is 1, wanted 2", {"value": "1"}, {"value": "2"})
+    assert (change.why, change.before, change.after) == ("value is 1, expected 2", {"value": "1"}, {"value": "2"})
     assert commands(change) == ["New-ItemProperty"]
     assert must(registry(value="1"), value=seen(1, "DWord")).before == {"value": 1, "value_type": "DWord"}
 

@@ -109,15 +109,15 @@ def test_a_new_task() -> None:
 @pytest.mark.parametrize(
     ("wanted", "found", "why"),
     [
-        ({"execute": "C:\\x.exe"}, {}, "execute is C:\\k\\clean.exe, wanted C:\\x.exe"),
-        ({"user": "LOCAL SERVICE"}, {}, "user is SYSTEM, wanted LOCAL SERVICE"),
+        ({"execute": "C:\\x.exe"}, {}, "execute is C:\\k\\clean.exe, expected C:\\x.exe"),
+        ({"user": "LOCAL SERVICE"}, {}, "user is SYSTEM, expected LOCAL SERVICE"),
         (
             {},
             {"Triggers.StartBoundary": [None, "2026-11-21T04:30:00"]},
-            "triggers is daily 04:30, startup, wanted daily 03:30, startup",
+            "triggers is daily 04:30, startup, expected daily 03:30, startup",
         ),
-        ({}, {"Settings.Enabled": False}, "enabled is false, wanted true"),
-        ({}, {"Settings.ExecutionTimeLimit": "PT1H"}, "execution time limit is PT1H, wanted 3.00:00:00"),
+        ({}, {"Settings.Enabled": False}, "enabled is false, expected true"),
+        ({}, {"Settings.ExecutionTimeLimit": "PT1H"}, "execution time limit is PT1H, expected 3.00:00:00"),
     ],
 )
 def test_a_task_that_differs(wanted: dict[str, t.Any], found: dict[str, t.Any], why: str) -> None:

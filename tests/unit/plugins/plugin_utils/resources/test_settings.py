@@ -30,7 +30,7 @@ def test_computer_name_as_wanted(name: str) -> None:
 
 def test_a_new_computer_name_reboots() -> None:
     change = must(one(type="ComputerName", name="win-node-1"), names=names("WIN-ABC", "WIN-ABC"))
-    assert change.why == "computer name is WIN-ABC, wanted win-node-1"
+    assert change.why == "computer name is WIN-ABC, expected win-node-1"
     assert change.calls[0].parameters == {"NewName": "win-node-1", "Force": True, "WarningAction": "SilentlyContinue"}
     assert change.reboot == "always"
 
@@ -54,7 +54,7 @@ def test_computer_names_that_cannot_be(name: str) -> None:
 def test_time_zone() -> None:
     assert planned(one(type="TimeZone", name="utc"), zone=answer({"Id": "UTC"})) is None
     change = must(one(type="TimeZone", name="clock", id="W. Europe Standard Time"), zone=answer({"Id": "UTC"}))
-    assert change.why == "time zone is UTC, wanted W. Europe Standard Time"
+    assert change.why == "time zone is UTC, expected W. Europe Standard Time"
     assert change.calls[0].parameters == {"Id": "W. Europe Standard Time"}
 
 

@@ -27,7 +27,7 @@ def test_whatever_is_in_a_password_no_part_of_it_is_shown(password: str) -> None
     assert curl.redacted(url) == "http://proxy.example:3128/x"
     assert curl.carries_secret(url)
     for value in (url, [url], {"a": url}, {url: 1}):
-        told = str(Problem("v", value, "accepted is another"))
+        told = str(Problem("v", value, "expected another"))
         assert "hunter" not in told
     assert "proxy.example:3128" in str(Problem("v", url, "expected another"))
 
