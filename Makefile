@@ -107,7 +107,7 @@ format: $(READY) ## Let ruff fix and format the Python files
 # By package (-p), so that a module has one name: the one that Ansible, or pytest, imports it by.
 mypy: $(READY)
 	cd $(COLLECTIONS) && MYPYPATH=$(COLLECTIONS) $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/collection -p $(PACKAGE).plugins.plugin_utils
-	cd tests && $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/simulator -p simulator -p wire_cases -p mutation -p golden -m tallies
+	cd tests && $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/simulator -p simulator -p wire_provider -p wire_cases -p mutation -p golden -m tallies
 
 yamllint: $(READY)
 	$(BIN)/yamllint --strict .

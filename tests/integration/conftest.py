@@ -16,8 +16,8 @@ from integration.playbooks import Site, describe
 from integration.sweeps import Sweeps
 
 from simulator.cluster.cluster import real_unavailable
-from simulator.machine.calls import detached
 from simulator.world import World
+from wire_provider import detached
 
 SiteFactory = Callable[..., Site]
 

@@ -17,7 +17,7 @@ from integration.actions import connect, run_action
 from integration.imaging import Machines
 
 from simulator.machine.machine import ENVIRONMENT, Machine
-from simulator.machine.modules import invoke_calls
+from wire_provider import ansible_module
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hostile_node"), pytest.mark.usefixtures("prompt")]
 
@@ -38,7 +38,7 @@ def alter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Alter], None]:
     """A function that has the node alter each of its observations."""
 
     def use(change: Alter) -> None:
-        answer = invoke_calls.run_batch
+        answer = ansible_module.run_batch
 
         def altered(*arguments: Any) -> dict[str, Any]:
             result = answer(*arguments)
@@ -46,7 +46,7 @@ def alter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Alter], None]:
                 change(result["observation"])
             return result
 
-        monkeypatch.setattr(invoke_calls, "run_batch", altered)
+        monkeypatch.setattr(ansible_module, "run_batch", altered)
 
     return use
 

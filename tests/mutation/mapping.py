@@ -19,7 +19,7 @@ NEAR = 2
 """A test file is recorded again if a source that was not there before is so many imports away, or less."""
 LIMIT = 900.0
 """Seconds that a test file may take while it is recorded."""
-IMPORTED = ("plugins/plugin_utils/", "plugins/module_utils/", "tests/simulator/")
+IMPORTED = ("plugins/plugin_utils/", "plugins/module_utils/", "tests/simulator/", "tests/wire_provider/")
 """Most tests of these import them; Ansible loads other plugins by itself."""
 HELPERS = ("tests/unit/", "tests/simulator_tests/", "tests/conftest.py")
 """Test files are recorded again when one of these changes that they import."""

@@ -58,7 +58,7 @@ YAML = Area(
 )
 WIRE = Area(
     "wire",
-    ("plugins/plugin_utils/wire/*.py", "tests/simulator/machine/calls/*.py"),
+    ("plugins/plugin_utils/wire/*.py", "tests/wire_provider/*.py"),
     ("tests/unit/plugins/plugin_utils", "tests/simulator_tests/machine", "tests/simulator_tests/wire"),
 )
 POWERSHELL = Area(

@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from simulator.machine.calls.module import run
 from simulator.machine.session import Session
+from wire_provider.module import run
 
 Call = dict[str, Any]
 

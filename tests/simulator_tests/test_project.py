@@ -41,25 +41,37 @@ def test_the_wheel_contains_every_data_file() -> None:
     assert data - packed == set()
 
 
+def imported(path: Path) -> set[str]:
+    """Return the top-level packages that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
 def test_every_import_is_a_declared_dependency() -> None:
-    imported = set()
-    for path in own("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                imported |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                imported.add(node.module.partition(".")[0])
-    others = imported - set(sys.stdlib_module_names) - {"simulator"}
+    others = set().union(*map(imported, own("*.py"))) - set(sys.stdlib_module_names) - {"simulator"}
     declared = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["pytest"]]
     names = {line.partition(">=")[0].casefold() for line in declared}
     providers = packages_distributions()
     assert {name for name in others if not names & {found.casefold() for found in providers[name]}} == set()
 
 
+def test_the_simulator_imports_nothing_of_the_collection_or_its_tests() -> None:
+    others = {path.name.removesuffix(".py") for path in SIMULATOR.parent.iterdir()} - {"simulator"}
+    found = {path: imported(path) & (others | {"ansible_collections"}) for path in own("*.py")}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
 def test_layers_come_after_those_that_they_need() -> None:
-    kinds = [name.split(".")[1] for name in families.names()]
+    kinds = [name.removeprefix("simulator.").split(".")[0] for name in families.names()]
     order = list(dict.fromkeys(kinds))
-    assert order == ["machine", "windows", "kubernetes_node"]
+    assert sorted(order) == ["kubernetes_node", "machine", "windows", "wire_provider"]
+    assert order.index("machine") < order.index("windows") < order.index("kubernetes_node")
+    assert order.index("machine") < order.index("wire_provider")
     assert sum(map(kinds.count, order)) == len(kinds) == len(set(families.names()))
 
 
@@ -74,5 +86,6 @@ def test_another_project_adds_a_layer(tmp_path: Path, monkeypatch: pytest.Monkey
         "core": "simulator.machine.layer:LAYER",
         "windows": "simulator.windows.layer:LAYER",
         "kubernetes": "simulator.kubernetes_node.layer:LAYER",
+        "winkube": "wire_provider:LAYER",
         "printers": "printers:LAYER",
     }

@@ -9,8 +9,8 @@ import typing as t
 
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
-from simulator.machine.calls import module
 from simulator.machine.machine import Machine
+from wire_provider import module
 
 
 class DirectNode:

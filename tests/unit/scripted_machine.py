@@ -16,7 +16,6 @@ import weakref
 from pathlib import Path
 
 from simulator.machine import families
-from simulator.machine.calls import detached, module
 from simulator.machine.contract import Contract, Parameter, Place, common_parameters
 from simulator.machine.machine import Machine
 from simulator.machine.objects import (
@@ -31,6 +30,7 @@ from simulator.machine.objects import (
 from simulator.machine.processes import Process
 from simulator.machine.settings import Settings
 from simulator.machine.text import iso_utc
+from wire_provider import detached, module
 
 Wire = dict[str, t.Any]
 Handler = t.Callable[[Wire], t.Any]

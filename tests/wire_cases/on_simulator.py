@@ -11,12 +11,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from simulator.machine import executables
-from simulator.machine.calls import detached, module
 from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.processes import Process
 from simulator.machine.session import Session
 from wire_cases import stand_ins
 from wire_cases.recorded import Tree
+from wire_provider import detached, module
 
 FOLDER = "C:\\fz"
 REGISTRY = "HKLM:\\SOFTWARE\\fz"

@@ -12,6 +12,7 @@ A family is a module with any of these constants (see ../README.md):
     BASELINE: Callable[[Machine], None]      # what a fresh machine has (files, registry, services)
     ON_BOOT: Callable[[Machine], None]       # what is done at each boot, before the automatic services start
     FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]]   # kinds of POST /simulator/faults
+    MODULES: Mapping[str, Module]            # Ansible modules, by their name without the collection
 
 A layer is a list of families and the names of the layers that it needs. Packages declare their layers as entry points
 of the group `simulator.layers`.
@@ -35,6 +36,7 @@ from simulator.machine.objects import Cmdlet, Program, ServiceProgram
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
+    from simulator.machine.modules.arguments import Module
 
 Offer = TypeVar("Offer")
 
@@ -68,6 +70,7 @@ class Families:
     baseline: tuple[Callable[[Machine], None], ...] = ()
     on_boot: tuple[Callable[[Machine], None], ...] = ()
     in_box: tuple[str, ...] = ()
+    modules: Mapping[str, Module] = field(default_factory=dict)
 
     def program(self, name: str) -> Program | None:
         """Return the program of an executable's identity (`kubelet`, `sc.exe`)."""
@@ -122,6 +125,7 @@ def load(families: Iterable[str] | None = None) -> Families:
     baseline: list[Callable[[Machine], None]] = []
     on_boot: list[Callable[[Machine], None]] = []
     in_box: list[str] = []
+    modules: dict[str, Module] = {}
     for name in names() if families is None else families:
         module = importlib.import_module(name)
         _merge(cmdlets, {key.casefold(): (key, value) for key, value in _mapping(module, "CMDLETS").items()}, name)
@@ -132,11 +136,12 @@ def load(families: Iterable[str] | None = None) -> Families:
         _merge(contracts, {entry.command.casefold(): entry for entry in getattr(module, "CONTRACTS", ())}, name)
         _merge(status, _mapping(module, "STATUS"), name)
         _merge(faults, _mapping(module, "FAULTS"), name)
+        _merge(modules, _mapping(module, "MODULES"), name)
         if hasattr(module, "BASELINE"):
             baseline.append(module.BASELINE)
         if hasattr(module, "ON_BOOT"):
             on_boot.append(module.ON_BOOT)
-    made = (tuple(baseline), tuple(on_boot), tuple(in_box))
+    made = (tuple(baseline), tuple(on_boot), tuple(in_box), modules)
     return Families(cmdlets, programs, services, contracts, status, faults, *made)
 
 

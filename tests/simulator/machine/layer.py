@@ -30,5 +30,6 @@ LAYER = Layer(
         "simulator.machine.core.cmd",
         "simulator.machine.core.powershell",
         "simulator.machine.core.hosts",
+        "simulator.machine.modules",
     ),
 )

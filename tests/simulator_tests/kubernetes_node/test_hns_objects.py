@@ -13,8 +13,8 @@ import pytest
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns import fixtures
 from simulator.machine import commands, faults
-from simulator.machine.calls.properties import select
 from simulator.machine.objects import CmdletError, PSObject
+from wire_provider.properties import select
 
 from .conftest import Node, wait_for
 

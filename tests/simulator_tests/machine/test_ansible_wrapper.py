@@ -24,6 +24,7 @@ from simulator.machine.modules import MODULES
 from simulator.machine.modules.facts import GROUPS, choose
 from simulator.machine.objects import ProgramResult
 from simulator.machine.session import Session
+from wire_provider import ansible_module
 
 pytestmark = pytest.mark.waits
 
@@ -59,6 +60,10 @@ def test_ansibles_own_bootstrap_is_known() -> None:
     assert not ansible_wrapper.is_bootstrap("Get-Item C:\\")
     manifest = read(lines.decode().split("\n"))
     assert [action.name for action in manifest.actions] == ["powershell_mkdtemp.ps1"]
+
+
+def test_the_layer_of_the_wire_is_found(session: Session) -> None:
+    assert session.machine.families.modules["invoke_calls"] is ansible_module.run
 
 
 def test_a_batch_reaches_invoke_calls(session: Session) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from simulator_tests.batches import answer, observe
 
-from simulator.machine.calls import detached
-from simulator.machine.calls.batch import BatchError, parse
 from simulator.machine.machine import Machine
 from simulator.machine.objects import ProcessEndedError
 from simulator.machine.processes import Process
 from simulator.machine.session import Session
+from wire_provider import detached
+from wire_provider.batch import BatchError, parse
 
 pytestmark = pytest.mark.waits
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from simulator_tests.batches import answer, observe
 
-from simulator.machine.calls.batch import VERBS
 from simulator.machine.session import Session
+from wire_provider.batch import VERBS
 
 PATHS = st.sampled_from(
     ["C:\\k", "C:\\k\\a", "C:\\k\\a\\b", "Q:\\x", "", "\0", "con", "C:\\k\\" + "n" * 300, "HKLM:\\SOFTWARE\\k"]

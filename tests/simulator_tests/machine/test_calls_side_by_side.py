@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from simulator_tests.batches import answer, observe
 
-from simulator.machine.calls import groups
-from simulator.machine.calls.batch import Call
 from simulator.machine.session import Session
+from wire_provider import groups
+from wire_provider.batch import Call
 
 pytestmark = pytest.mark.waits
 

@@ -11,7 +11,6 @@ import pytest
 from simulator_tests.batches import observe
 
 from simulator.machine import accounts, commands
-from simulator.machine.calls.module import run
 from simulator.machine.core.cmd import run_line
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
@@ -20,6 +19,7 @@ from simulator.machine.powershell.host import run_script
 from simulator.machine.rights.defaults import TRUSTED_INSTALLER
 from simulator.machine.services import ServiceError
 from simulator.machine.session import Session
+from wire_provider.module import run
 
 CLOSED = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 LOCKED = "O:S-1-5-21-1-2-3-1001D:P(A;OICI;FA;;;S-1-5-21-1-2-3-1001)"

@@ -10,10 +10,10 @@ import pytest
 from simulator_tests.batches import observe
 from simulator_tests.machine.conftest import MachineFactory
 
-from simulator.machine.calls import detached
 from simulator.machine.machine import Machine
 from simulator.machine.processes import Process
 from simulator.machine.session import Session
+from wire_provider import detached
 
 pytestmark = pytest.mark.waits
 

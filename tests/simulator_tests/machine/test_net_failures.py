@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 from simulator_tests.batches import Call, observe
 
-from simulator.machine.calls.net_failures import categorised
 from simulator.machine.objects import CmdletError
 from simulator.machine.session import Session
+from wire_provider.net_failures import categorised
 
 HELD = "The process cannot access the file 'C:\\x' because it is being used by another process."
 IO = "System.IO.IOException"

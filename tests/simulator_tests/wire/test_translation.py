@@ -8,8 +8,8 @@ import pytest
 from wire_cases import recorded, translation
 from wire_cases.on_simulator import FOLDER
 
-from simulator.machine.calls import net_failures
 from simulator.machine.objects import CmdletError
+from wire_provider import net_failures
 
 NAMESPACES = {"SecurityException": "System.Security."} | {
     f"{name}Exception": "System.IO." for name in ("FileNotFound", "DirectoryNotFound", "DriveNotFound", "PathTooLong")

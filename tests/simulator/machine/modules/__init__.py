@@ -21,7 +21,6 @@ from simulator.machine.modules import (
     features,
     files,
     firewall,
-    invoke_calls,
     nssm,
     packages,
     registry,
@@ -40,7 +39,6 @@ from simulator.machine.session import Session
 
 MODULES: Mapping[str, Module] = {
     "async_status": async_status.run,
-    "invoke_calls": invoke_calls.run,
     "ping": basic.ping,
     "setup": facts.run,
     "slurp": files.slurp,
@@ -84,7 +82,7 @@ def run(
         utilities: the texts of the module_utils that Ansible sent with it.
     """
     name = script.removesuffix(".ps1").rsplit(".", 1)[-1]
-    module = MODULES.get(name)
+    module = session.machine.families.modules.get(name)
     if module is None:
         return _failed(f"the simulator does not model the module {name}")
     try:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.downloads.checksums import checksum_in
-from simulator.machine.calls.checksums import find
+from wire_provider.checksums import find
 
 ONE, TWO = "1a" * 32, "2B" * 32
 _PIECES = st.sampled_from(

@@ -20,8 +20,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource impor
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.interleave import joined, woven
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, CallResult, Results
-from simulator.machine.calls import groups
-from simulator.machine.calls.batch import parse
+from wire_provider import groups
+from wire_provider.batch import parse
 
 
 @st.composite

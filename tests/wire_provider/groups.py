@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from simulator.machine.calls.batch import Call
+from wire_provider.batch import Call
 
 Result = TypeVar("Result")
 

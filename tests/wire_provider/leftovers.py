@@ -10,11 +10,11 @@ import uuid
 from collections.abc import Iterator
 
 from simulator.machine import net_files
-from simulator.machine.calls.held_files import persist
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
 from simulator.machine.rights.guard import RightsError
+from wire_provider.held_files import persist
 
 FOLDER = r"C:\ProgramData\winkube\batches"
 """Where notes lie, beside the files of keys."""

@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.machine.calls import detached
-from simulator.machine.calls.batch import Batch, BatchError, Call, parse
-from simulator.machine.calls.runner import Runner
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
 from simulator.machine.rights.guard import RightsError
 from simulator.machine.text import iso_utc
+from wire_provider import detached
+from wire_provider.batch import Batch, BatchError, Call, parse
+from wire_provider.runner import Runner
 
 
 def run(machine: Machine, text: object, process: Process, user: str, environment: Mapping[str, str]) -> dict[str, Any]:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simulator.machine.calls.net_failures import categorised
-from simulator.machine.calls.verb_parameters import failure, several, text
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
 from simulator.machine.windows_paths import MAX_PATH
+from wire_provider.net_failures import categorised
+from wire_provider.verb_parameters import failure, several, text
 
 PATIENCE = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0

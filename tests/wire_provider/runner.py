@@ -11,12 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.machine import commands, language, module_imports, net_files
-from simulator.machine.calls import groups, net_failures, properties
-from simulator.machine.calls.batch import Call
-from simulator.machine.calls.file_verbs import Warned
-from simulator.machine.calls.held_files import require_length
-from simulator.machine.calls.runspaces import LateError, Runspaces
-from simulator.machine.calls.verbs import VERB_HANDLERS
 from simulator.machine.machine import Machine
 from simulator.machine.module_imports import Imported
 from simulator.machine.objects import CmdletError, NotModelled, OrderedDictionary, ProgramResult
@@ -26,6 +20,12 @@ from simulator.machine.registry import RegistryDeniedError
 from simulator.machine.rights import cmdlet_errors
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.text import to_text, utf16_length, utf16_slice
+from wire_provider import groups, net_failures, properties
+from wire_provider.batch import Call
+from wire_provider.file_verbs import Warned
+from wire_provider.held_files import require_length
+from wire_provider.runspaces import LateError, Runspaces
+from wire_provider.verbs import VERB_HANDLERS
 
 Progress = Callable[[Sequence[Call], int, int], None]
 

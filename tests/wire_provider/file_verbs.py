@@ -19,10 +19,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simulator.machine import net_files
-from simulator.machine.calls import checksums, leftovers
-from simulator.machine.calls.access_verbs import set_security
-from simulator.machine.calls.held_files import persist
-from simulator.machine.calls.verb_parameters import (
+from simulator.machine.core.acls import read_sddl
+from simulator.machine.files import Entry
+from simulator.machine.machine import Machine
+from simulator.machine.objects import CmdletError, OrderedDictionary
+from simulator.machine.processes import Process
+from simulator.machine.text import to_text, utf16_slice
+from simulator.machine.windows_paths import parent
+from wire_provider import checksums, leftovers
+from wire_provider.access_verbs import set_security
+from wire_provider.held_files import persist
+from wire_provider.verb_parameters import (
     entries,
     failure,
     missing,
@@ -32,13 +39,6 @@ from simulator.machine.calls.verb_parameters import (
     text,
     whole,
 )
-from simulator.machine.core.acls import read_sddl
-from simulator.machine.files import Entry
-from simulator.machine.machine import Machine
-from simulator.machine.objects import CmdletError, OrderedDictionary
-from simulator.machine.processes import Process
-from simulator.machine.text import to_text, utf16_slice
-from simulator.machine.windows_paths import parent
 
 STAMP = "%Y%m%d%H%M%S"
 """How a file that was moved aside says when that was."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from simulator.machine.calls import batch_json
+from wire_provider import batch_json
 
 LIMIT = 1_000_000
 DEFAULT_TIMEOUT = 600.0

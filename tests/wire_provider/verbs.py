@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.machine import net_files
-from simulator.machine.calls import access_verbs, file_verbs
-from simulator.machine.calls.verb_parameters import Handler, entries, failure, text
 from simulator.machine.conversion import ConversionError, convert
 from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import NotModelled, OrderedDictionary
 from simulator.machine.processes import Process
 from simulator.machine.registry import Value
 from simulator.machine.text import to_text
+from wire_provider import access_verbs, file_verbs
+from wire_provider.verb_parameters import Handler, entries, failure, text
 
 
 def read_registry(

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.machine import net_files
-from simulator.machine.calls.verb_parameters import failure, missing, text
 from simulator.machine.machine import Machine
 from simulator.machine.processes import Process
 from simulator.machine.rights.guard import AccessDeniedError, InvalidOwnerError
+from wire_provider.verb_parameters import failure, missing, text
 
 UNAUTHORIZED = "Attempted to perform an unauthorized operation."
 """SetAccessControl enables no privilege: dotnet/runtime, NativeObjectSecurity.Persist."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.machine import net_files
-from simulator.machine.calls.verb_parameters import failure, missing, text
 from simulator.machine.machine import Machine
+from wire_provider.verb_parameters import failure, missing, text
 
 LENGTHS = {"SHA256": 64, "SHA512": 128}
 

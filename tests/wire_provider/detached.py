@@ -12,14 +12,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from simulator.machine import net_files
-from simulator.machine.calls import leftovers
-from simulator.machine.calls.batch import Call
-from simulator.machine.calls.held_files import persist
 from simulator.machine.files import DiskFullError
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
 from simulator.machine.processes import Process
 from simulator.machine.text import iso_utc
+from wire_provider import leftovers
+from wire_provider.batch import Call
+from wire_provider.held_files import persist
 
 FOLDER = leftovers.FOLDER
 FOLDER_SDDL = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
