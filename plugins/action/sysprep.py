@@ -59,7 +59,7 @@ class ActionModule(NodeAction):
         if seen.stopped is not None and not sealed_before:
             error = seen[seen.stopped.id].error
             why = sysprep.reason(node.observe(sysprep.log_calls(), step="read sysprep's logs"))
-            raise NodeError(f"{node.name}: sysprep: {seen.stopped.id}: {error}; sysprep says:\n{why}")
+            raise NodeError(f"{node.name}: sysprep: {seen.stopped.id}: {error}; sysprep's log:\n{why}")
         last = sysprep.shutdown_calls(
             machine.listeners, reset_winrm=options["reset_winrm"], shutdown=options["shutdown"]
         )

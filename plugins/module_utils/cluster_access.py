@@ -76,7 +76,7 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         ),
         *(RequiredAccess("let bootstrap tokens join", ("bind",), "roles", "kube-system", RBAC, name) for name in ROLES),
     ),
-    "rejoin": (RequiredAccess("delete the nodes of machines that join anew", ("delete",), "nodes"),),
+    "rejoin": (RequiredAccess("delete the nodes of machines that join again", ("delete",), "nodes"),),
     "flannel": (
         _NAMESPACE,
         RequiredAccess(
@@ -98,8 +98,8 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess(
             "run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"
         ),
-        RequiredAccess("have the DaemonSets make their pods anew", ("get", "delete"), "pods", "kube-flannel"),
-        RequiredAccess("have the DaemonSets make their pods anew", ("get", "delete"), "pods", "kube-system"),
+        RequiredAccess("have the DaemonSets create their pods again", ("get", "delete"), "pods", "kube-flannel"),
+        RequiredAccess("have the DaemonSets create their pods again", ("get", "delete"), "pods", "kube-system"),
     ),
     "services_read": (
         RequiredAccess("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),

@@ -120,7 +120,7 @@ def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
         for host in dict.fromkeys(verification.host(url) for url in sums if why and verification.is_clear(url)):
             clear.setdefault(host, []).append(str(resource["name"]))
         if why and resource.get("allow_unverified"):
-            sentences.append(f"{resource['name']} is accepted unverified: {why}; sha256 beside its version verifies it")
+            sentences.append(f"{resource['name']} is accepted unverified: {why}; a sha256 with its version verifies it")
     return [*sentences, *(_of_host(host, names) for host, names in clear.items())]
 
 
@@ -128,7 +128,7 @@ def _of_host(host: str, names: t.Sequence[str]) -> str:
     some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return (
         f"http://{host} is plain HTTP, and the checksums come from there as well, so nothing verifies {some}: "
-        "accepted unverified; use https, or give sha256 beside each version"
+        "accepted unverified; use https, or give each version a sha256"
     )
 
 

@@ -142,9 +142,7 @@ def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) ->
             "artifact kind", name, f"{hint}expected {listed}, or any kind with a URL or in {KINDS_VARIABLE}"
         )
     if not kind.url and not has_url:
-        raise UnknownKindError(
-            "artifact kind", name, f"it has no public URL: {name}_url or an entry with url is wanted"
-        )
+        raise UnknownKindError("artifact kind", name, f"it has no public URL; expected {name}_url or an entry with url")
     return kind
 
 

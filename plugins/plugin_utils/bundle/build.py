@@ -117,7 +117,7 @@ class Builder:
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:
-            self.made.warnings.append(f"{problem}; everything is verified and fetched anew")
+            self.made.warnings.append(f"{problem}; everything is verified and downloaded again")
             return {}
         with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
             problems = list(pool.map(lambda entry: verify.problem(self._directory, entry), entries.values()))
@@ -162,7 +162,7 @@ class Builder:
                 return self._one(file, source, sums)
             except FetchError as problem:
                 problems.append(str(problem))
-        raise BundleError(f"{file.name}: {'; '.join(problems) or 'nobody is asked for it'}")
+        raise BundleError(f"{file.name}: {'; '.join(problems) or 'it is not requested from any source'}")
 
     @staticmethod
     def _places(file: BundleFile) -> list[tuple[FetchSource, FetchSource | None]]:

@@ -139,7 +139,7 @@ def of_resources(
 def _artifact(artifact: Artifact) -> BundleFile:
     own = artifact.upstream or next(iter(artifact.urls), "")
     if not own:
-        raise BundleError(f"{artifact.name}: nobody says what its own URL is; expected urls or upstream")
+        raise BundleError(f"{artifact.name}: its own URL is unknown; expected urls or upstream")
     checksum: Checksum | None = None
     if artifact.sha256:
         checksum = Checksum(algorithm="SHA256", digest=artifact.sha256)

@@ -118,15 +118,15 @@ def descriptor(found: object, what: str) -> Descriptor:
         BundleError: it is none.
     """
     if not isinstance(found, dict):
-        raise BundleError(f"{what}: the registry's answer has a descriptor that is none")
+        raise BundleError(f"{what}: the registry's answer has an invalid descriptor")
     digest, size = found.get("digest"), found.get("size")
     urls, platform = found.get("urls") or [], found.get("platform") or {}
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        raise BundleError(f"{what}: the registry's answer has a digest that is none (only sha256 is accepted)")
+        raise BundleError(f"{what}: the registry's answer has an invalid digest (only sha256 is accepted)")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < _LARGEST:
-        raise BundleError(f"{what}: the registry's answer has a size that is none")
+        raise BundleError(f"{what}: the registry's answer has an invalid size")
     if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls) or not isinstance(platform, dict):
-        raise BundleError(f"{what}: the registry's answer has a descriptor that is none")
+        raise BundleError(f"{what}: the registry's answer has an invalid descriptor")
     return Descriptor(
         digest=digest,
         size=size,

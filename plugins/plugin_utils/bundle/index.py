@@ -180,12 +180,12 @@ def load_stamp(data: bytes) -> IndexStamp:
     document = _document(data)
     serial, made = document.get("serial", 0), document.get("made", "")
     if not _is_size(serial) or not _is_text(made):
-        raise BundleError("it has a serial or a time that is none")
+        raise BundleError("it has an invalid serial or time")
     stamp = IndexStamp(serial=serial, made=made)
     try:
         stamp.age(datetime.datetime.now(datetime.UTC))
     except ValueError:
-        raise BundleError("it has a time that is none") from None
+        raise BundleError("it has an invalid time") from None
     return stamp
 
 
@@ -202,7 +202,7 @@ def _document(data: bytes) -> dict[str, t.Any]:
 def _entry(item: object) -> IndexEntry:
     fields = {field.name: field for field in dataclasses.fields(IndexEntry)}
     if not isinstance(item, dict) or set(item) - set(fields):
-        raise BundleError("one of its entries is none")
+        raise BundleError("one of its entries is invalid")
     for name, field in fields.items():
         if name not in item:
             if field.default is dataclasses.MISSING:
@@ -211,7 +211,7 @@ def _entry(item: object) -> IndexEntry:
         value = item[name]
         accepted = {"size": _is_size, "windows": _is_texts}.get(name, _is_text)(value)
         if not accepted:
-            raise BundleError(f"one of its entries has a {name} that is none")
+            raise BundleError(f"one of its entries has an invalid {name}")
     problem = path_problem(item["path"])
     if problem:
         raise BundleError(f"it lists {item['path']!r}: {problem}")

@@ -165,7 +165,7 @@ class RegistryClient:
         """Return a manifest without an index, with the platform that its configuration names."""
         data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
         if images.digest_of(data) != one.config.digest:
-            raise BundleError(f"{name}: the registry's configuration is not what its digest says")
+            raise BundleError(f"{name}: the registry's configuration does not match its digest")
         config = images.document(data, name)
         platform = {
             key: config[key] for key in ("os", "architecture", "os.version") if isinstance(config.get(key), str)

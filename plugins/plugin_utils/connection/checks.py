@@ -94,7 +94,7 @@ def insecure(settings: ConnectionSettings) -> str | None:
             "present any certificate and would be sent the password"
         )
     return (
-        f"{validation}: expected validate, or {encryption}: always beside ignore; got ignore with message encryption "
+        f"{validation}: expected validate, or {encryption}: always with ignore; got ignore with message encryption "
         f"{settings.encryption}: a machine in the middle could present any certificate, accept any logon, and read all "
         "that the run sends, secrets included"
     )

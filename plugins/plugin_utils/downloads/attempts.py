@@ -274,7 +274,7 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
     download = results.get(f"download-{label}")
     odd = ""
     if form is not None and form.error is not None:
-        odd = "what came is not of the form that its name says (a page of HTML?)"
+        odd = "the downloaded file does not have the format of its name (an HTML page?)"
     if download is not None and "text/html" in download.stdout:
         odd = "what came is a page of HTML (a portal, or a login)"
     whole = results.get(f"whole-{label}")

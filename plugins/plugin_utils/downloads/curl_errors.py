@@ -19,7 +19,7 @@ _CURL: t.Mapping[int, str] = {
     23: "it could not be written: is the disk full?",
     28: "the server did not answer in time",
     33: "it broke off, and the server cannot go on from there",
-    35: "no TLS connection: its certificate is not trusted, has expired, or nobody tells whether it was revoked",
+    35: "no TLS connection: its certificate is not trusted, has expired, or its revocation cannot be checked",
     47: "it is redirected without end",
     51: "the server's certificate is not trusted",
     56: "the connection broke",

@@ -64,4 +64,4 @@ def _wanted(resource: Resource, noted: bool, change: Change | None) -> Change | 
 def _unwanted(resource: Resource, undo: Call) -> Change:
     """Return the removal; the mark is removed last."""
     calls = [undo, remove_value("forget", KEY, resource.title)]
-    return remove(resource, {"name": resource.name}, calls, why="was managed, and is no longer wanted")
+    return remove(resource, {"name": resource.name}, calls, why="was managed, and is no longer listed")

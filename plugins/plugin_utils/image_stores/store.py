@@ -167,7 +167,7 @@ _MEANINGS = (
         "the registry's certificate is not trusted: a private authority belongs in `ca` of its entry in `registries`",
     ),
     (r"not enough space|no space left|disk is full", "the disk is full"),
-    (r"unexpected (commit )?digest|layer verification failed", "what came is not what its digest says"),
+    (r"unexpected (commit )?digest|layer verification failed", "the downloaded content does not match its digest"),
     (r"no such host|actively refused|i/o timeout|connection refused", "no registry that has it can be reached"),
     (r"manifest unknown|not found: manifest|: not found|name unknown|does not exist", "the registry has no such tag"),
 )  # fmt: skip

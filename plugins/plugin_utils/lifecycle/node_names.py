@@ -51,7 +51,7 @@ def problems(claims: t.Sequence[NameClaim], nodes: t.Mapping[str, t.Mapping[str,
     for claim in claims:
         why = "" if claim.given or not claim.name else _objection(claim, owners.get(claim.name), said, nodes)
         if why:
-            found[claim.host] = f"the machine says that its name is {claim.name}, but {why}; {_REMEDY}"
+            found[claim.host] = f"the machine reports the name {claim.name}, but {why}; {_REMEDY}"
     return found
 
 
@@ -62,7 +62,7 @@ def _objection(
     if owner is not None and owner != claim.host:
         return f"that is the name of the inventory's host {owner}"
     if said[claim.name] > 1:
-        return "another host says the same"
+        return "another host reports the same"
     if node is None:
         return ""
     if node.get("os") not in ("windows", "", None):

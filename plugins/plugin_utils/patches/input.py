@@ -78,11 +78,11 @@ def _patch(where: str, entry: t.Any, source: str, find: Find) -> Patch:
     if file is None:
         for key in ("sha256", "requires", "arguments", "test_signed"):
             if entry.get(key) not in (None, "", []):
-                raise ResourceError(f"{where}.{key}", entry[key], f"{kb} has no file; expected file or url beside it")
+                raise ResourceError(f"{where}.{key}", entry[key], f"{kb} has no file; expected file or url with it")
     elif not kb and (match := _KB_IN_NAME.search(file.name)):
         kb = f"KB{match[1]}"
     if file is not None and not (kb or build or package):
-        accepted = "nothing says how to find it on a node; expected kb, build or package, or a KB number in its name"
+        accepted = "it cannot be recognised on a node; expected kb, build or package, or a KB number in its name"
         raise ResourceError(where, file.name, accepted)
     return Patch(
         name=str(entry.get("name") or kb or (file.name if file else "")),
@@ -125,7 +125,7 @@ def _requires(where: str, value: t.Any, file: PatchFile | None, source: str, fin
     if not isinstance(entries, list):
         raise ResourceError(where, value, "expected a list of mappings with file or url, and sha256")
     if entries and (file is None or file.extension != ".msu"):
-        raise ResourceError(where, value, "only a .msu takes other files beside it")
+        raise ResourceError(where, value, "only a .msu can require other files")
     found = []
     for index, entry in enumerate(entries):
         at = f"{where}[{index}]"

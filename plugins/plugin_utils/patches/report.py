@@ -130,7 +130,7 @@ def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
         if any(attempt.test_signing for attempt in record.attempts):
             yield f"{record.patch.name} is test-signed: test signing was turned on; the node loads such files now"
     if node and run.reboots and "file_rename" in node.header.pending_reboot and not node.stack_pending:
-        yield "something beside the update stack still waits for a reboot to rename files (PendingFileRenameOperations)"
+        yield "something other than updates still waits for a reboot to rename files (PendingFileRenameOperations)"
 
 
 def information(node: NodePatches) -> dict[str, t.Any]:

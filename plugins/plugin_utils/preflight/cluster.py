@@ -95,7 +95,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:
-        accepted = f"expected MAJOR.MINOR.PATCH such as 1.37.1; the API server says that it is {server!r}"
+        accepted = f"expected MAJOR.MINOR.PATCH such as 1.37.1; the API server's version is {server!r}"
         return [Problem(_VERSION, node.kubernetes, accepted)]
     skew = skew_problem(kubelet, api)
     if skew is not None:

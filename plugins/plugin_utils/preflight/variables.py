@@ -333,8 +333,8 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
                 Problem(
                     where,
                     name,
-                    f"its first {NETBIOS_LENGTH} characters are those of {seen[short]}, and Windows tells names apart "
-                    "by no more; expected a name that differs there",
+                    f"its first {NETBIOS_LENGTH} characters are those of {seen[short]}, and Windows compares no "
+                    "more; expected a name that differs there",
                 )
             )
         seen.setdefault(short, host)

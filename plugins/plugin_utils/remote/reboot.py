@@ -147,7 +147,7 @@ class Reboot:
             elif seen is not None and not ordered:
                 ordered, error = self._order(message, deadline)
             elif seen is not None:
-                error = "it has been told to reboot, and still runs"
+                error = "a reboot was ordered, but it still runs"
             self.sleep(_PAUSE)
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 

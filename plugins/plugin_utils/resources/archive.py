@@ -89,7 +89,7 @@ class Archive(Resource):
         if self.exclusive and self.members:
             raise ResourceError("members", list(self.members), "expected either members or exclusive")
         if self.allowed_signers and not self.members:
-            raise ResourceError("allowed_signers", list(self.allowed_signers), "expected members beside it")
+            raise ResourceError("allowed_signers", list(self.allowed_signers), "expected members with it")
         signatures.check_signers(self.allowed_signers)
         if not 0 <= self.strip_components < 100:
             raise ResourceError("strip_components", self.strip_components, "expected 0 to 99")
@@ -182,7 +182,7 @@ class Archive(Resource):
         removals = replaced_files.removals(aside)
         if change is not None:
             return dataclasses.replace(change, calls=(*removals, *change.calls))
-        why = "an earlier version lies aside, and nothing runs it any more"
+        why = "an earlier version was kept while it ran, and is no longer used"
         left = update(self, {"aside": aside}, {"aside": []}, removals, why=why)
         return left and dataclasses.replace(left, harmless=True)
 

@@ -49,7 +49,9 @@ class Artifact(Resource):
     upstream_checksum: str | None = dataclasses.field(
         default=None, metadata={"help": "The publisher's checksum file, likewise.", "secret": True}
     )
-    kind: str | None = dataclasses.field(default=None, metadata={"help": "Its kind: a manifest is kept beside it."})
+    kind: str | None = dataclasses.field(
+        default=None, metadata={"help": "Its kind; a manifest is then kept next to the file."}
+    )
     version: str | None = dataclasses.field(default=None, metadata={"help": "Its version, for the manifest."})
     custom: bool = dataclasses.field(
         default=False,
@@ -298,9 +300,7 @@ class Artifact(Resource):
         noted = self._noted(seen)
         if not noted or noted.get("sha256") != here.get("sha256"):
             why = (
-                "its manifest tells another SHA256"
-                if noted
-                else "its manifest is missing, and nothing else verifies it"
+                "its manifest has another SHA256" if noted else "its manifest is missing, and nothing else verifies it"
             )
             before = {"path": self.path, "sha256": here.get("sha256")}
             after = {"path": self.path, "sha256": noted.get("sha256") or "as fetched"}

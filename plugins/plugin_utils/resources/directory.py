@@ -67,7 +67,7 @@ class Directory(Resource):
             raise ResourceError("name", self.name, "expected a folder; a whole drive is not removed")
         for option in ("guard_parents", "move_aside", "open_folders"):
             if getattr(self, option) not in (False, "nothing", ()) and not self._owned:
-                raise ResourceError(option, getattr(self, option), "expected an acl with owner (O:) beside it")
+                raise ResourceError(option, getattr(self, option), "it needs an acl with an owner (O:)")
 
     def joined(self, other: t.Self) -> t.Self | None:
         """Several roles may name the same folder; their access lists must not contradict each other."""

@@ -129,7 +129,7 @@ def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
             raise
     for key, field in fields.items():
         if key not in loaded and not _has_default(field):
-            raise ResourceError(f"{where}.{key}", None, f"it is missing; {describe(hints[key])} is wanted")
+            raise ResourceError(f"{where}.{key}", None, f"it is missing; expected {describe(hints[key])}")
     try:
         return t.cast("object", type_(**loaded))
     except ResourceError as problem:  # __post_init__ of the type checks combinations of properties

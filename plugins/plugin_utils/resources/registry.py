@@ -45,7 +45,7 @@ class Registry(Resource):
                 raise ResourceError("value", None, "it is missing; a value that is present needs its data")
             self._set(value=normal_value(self.value_type, self.value))
         elif self.value is not None and self.value_name is None:
-            raise ResourceError("value", self.value, "it needs value_name beside it")
+            raise ResourceError("value", self.value, "it needs value_name")
 
     def observe(self) -> tuple[Call, ...]:
         wanted = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})

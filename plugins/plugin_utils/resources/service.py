@@ -62,7 +62,7 @@ class Service(Resource):
     display_name: str | None = dataclasses.field(default=None, metadata={"help": "What people see."})
     description: str | None = dataclasses.field(default=None, metadata={"help": "What it is for."})
     start_mode: t.Literal["auto", "delayed-auto", "demand", "disabled"] | None = dataclasses.field(
-        default=None, metadata={"help": "When it starts. A new service gets `demand` unless told."}
+        default=None, metadata={"help": "When it starts. The default for a new service is `demand`."}
     )
     dependencies: tuple[str, ...] | None = dataclasses.field(
         default=None, metadata={"help": "Services that must run first; an empty list removes all."}
@@ -83,7 +83,7 @@ class Service(Resource):
         default=None, metadata={"help": "Whether it runs or exists; left out, whether it runs is left alone."}
     )
     if_exists: bool = dataclasses.field(
-        default=False, metadata={"help": "Where there is no such service, nothing is wanted."}
+        default=False, metadata={"help": "If the service does not exist, nothing is done."}
     )
     cuts_connection: bool = dataclasses.field(
         default=False,
@@ -104,7 +104,7 @@ class Service(Resource):
         if not re.fullmatch(r"[^\\/*?\[\]]{1,256}", self.name):
             raise ResourceError("name", self.name, r"expected a service's name, without \ / * ? [ or ]")
         if self.path is None and (self.arguments or self.arguments_from_file):
-            raise ResourceError("arguments", self.arguments, "they need path beside them")
+            raise ResourceError("arguments", self.arguments, "they need path")
         if self.arguments_for_kubelet is not None:
             try:
                 Version.parse(self.arguments_for_kubelet)

@@ -27,7 +27,7 @@ class W32Time(Resource):
     type: t.ClassVar[str] = "W32Time"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
     peers: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Time servers; flags may follow (`host,0x9`), `0x8` (client) unless told."}
+        default=(), metadata={"help": "Time servers; flags may follow (`host,0x9`); the default is `0x8` (client)."}
     )
     sync_type: t.Literal["manual", "domain", "all"] = dataclasses.field(
         default="manual", metadata={"help": "From the peers, from the domain, or both."}

@@ -36,7 +36,7 @@ class WinHttpProxy(Resource):
         default=(),
         metadata={
             "help": "What is reached without it. As in `no_proxy`, `.example.org` is a domain and a CIDR a network;"
-            " networks of IPv6 cannot be said there and are left out."
+            " networks of IPv6 cannot be written there and are left out."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(

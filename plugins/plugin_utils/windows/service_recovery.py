@@ -42,7 +42,7 @@ class Recovery:
     """The failure actions of a service: one for each failure in order; the last one repeats."""
 
     reset_seconds: int = dataclasses.field(
-        default=86400, metadata={"help": "After this time without a failure the count starts anew."}
+        default=86400, metadata={"help": "After this time without a failure the count starts again at zero."}
     )
     actions: tuple[FailureAction, ...] = dataclasses.field(
         metadata={"help": "For the first, second, … failure; the last one repeats. Empty: nothing happens."}

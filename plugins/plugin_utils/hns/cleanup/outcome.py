@@ -104,7 +104,7 @@ class CleanupOutcome:
 
     def without_news(self, removes: bool) -> str:
         """Return the last known progress of a batch after the connection was lost; networks are removed last."""
-        said = "it has not told how far it came"
+        said = "it has not reported its progress"
         if not removes or not any(network.external for network in self.plan.networks):
             return said
         before = [item for item in self.planned if item.type not in ("HnsNetwork", "File", "Route")]

@@ -49,7 +49,7 @@ def plan_stale(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
         policies=policies,
         endpoints=endpoints,
         namespaces=namespaces,
-        items=items_of(policies, endpoints, namespaces, (), owners[-1], "nobody uses it"),
+        items=items_of(policies, endpoints, namespaces, (), owners[-1], "it is not used"),
         kept=tuple(
             KeptObject(
                 type="HnsEndpoint",

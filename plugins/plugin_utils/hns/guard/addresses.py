@@ -153,7 +153,8 @@ def replaced(seen: t.Mapping[str, CallResult]) -> bool:
 def failures(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> tuple[str, ...]:
     """Return the settings that could not be restored, as text."""
     return tuple(
-        f"{one.alias} does not have its static address {one.addresses[0][0]}; {NOTE} on the node says what it had"
+        f"{one.alias} does not have its static address {one.addresses[0][0]}; "
+        f"{NOTE} on the node has its former settings"
         for number, one in enumerate(uplinks)
         if not (check := seen.get(f"second.{number}.check")) or not check.ok
     )

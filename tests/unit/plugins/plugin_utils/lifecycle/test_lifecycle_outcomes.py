@@ -201,6 +201,4 @@ def test_machines_that_cannot_join_are_told_why() -> None:
 def test_a_name_that_is_taken_is_refused_in_full(node: dict[str, Any], why: str) -> None:
     claim = NameClaim(host="image-1", name="win-x", address="192.0.2.1")
     remedy = "set kubernetes_node_hostname of this host"
-    assert problems([claim], {"win-x": node}) == {
-        "image-1": f"the machine says that its name is win-x, but {why}; {remedy}"
-    }
+    assert problems([claim], {"win-x": node}) == {"image-1": f"the machine reports the name win-x, but {why}; {remedy}"}

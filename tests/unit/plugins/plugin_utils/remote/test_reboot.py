@@ -132,7 +132,7 @@ def test_the_question_waits_on_the_node() -> None:
     ("steps", "expected"),
     [
         ([REFUSED], r"shutdown.exe ended with 5: Access is denied.\(5\)$"),
-        ([ORDERED, RUNS], "back within 600 seconds; last seen: it has been told to reboot, and still runs"),
+        ([ORDERED, RUNS], "back within 600 seconds; last seen: a reboot was ordered, but it still runs"),
         ([ORDERED, LostError("refused")], "back within 600 seconds; last seen: refused"),
         ([ORDERED, said(logon=False)], "it has booted, and its logon screen is not up yet"),
         ([None], "the order was not answered"),

@@ -43,7 +43,7 @@ SERVICE = {"type": "Service", "name": "kubelet"}
             "automatic",
             "auto, delayed-auto, demand",
         ),
-        ({"type": "Service"}, "resources[0] (Service).name", None, "text is wanted"),
+        ({"type": "Service"}, "resources[0] (Service).name", None, "expected text"),
         ({**SERVICE, "dependencies": [["a"]]}, "(Service kubelet).dependencies[0]", None, "expected text"),
         ({**SERVICE, "environment": {"A": True}}, "(Service kubelet).environment.A", True, "put it in quotes"),
         ({**SERVICE, "environment": ["A=1"]}, "(Service kubelet).environment", None, "mapping"),
