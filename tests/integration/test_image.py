@@ -108,8 +108,8 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    # As many as before it has patches and builds images, and what these take.
-    assert site.counters(BUILDER)["remote_commands"] <= 25
+    # 24, and up to four polls more: two reboots and the shutdown take as long as they take on a busy machine.
+    assert site.counters(BUILDER)["remote_commands"] <= 28
 
 
 def test_the_image_knows_nobody_who_could_log_on(site: Site, built: PlayRun) -> None:
