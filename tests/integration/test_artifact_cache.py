@@ -216,7 +216,7 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
     ("kind", "words"),
     [
         ("html", "a page of HTML"),
-        ("wrong", "not of the form that its name says"),
+        ("wrong", "not have the format of its name"),
         ("truncated", "no whole archive"),
         ("unsafe", "names that lead out of its folder: ../"),
     ],

@@ -39,7 +39,7 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
         found.append((node, "cleanup", "", "", "", "interrupted", "the next hns_cleanup repairs what it left"))
     runtime = facts["runtime"]
     asked = "asked" if runtime["asked"] else "in doubt"
-    why = _UNNAMED.sub("namespaces that were not listed: ", runtime["problem"])
+    why = _UNNAMED.sub("namespaces not listed: ", runtime["problem"])
     found.append((node, "runtime", ", ".join(runtime["names"]), "", "", asked, why))
     found += [
         (node, "service", item["name"], "", "", item["status"].lower(), item["start_mode"])

@@ -224,7 +224,7 @@ def test_unverified_downloads_are_warned_of(node: Node) -> None:
     own = {"kubernetes": [{"version": "1.34.1", "url": url}]}
     (warning,) = cached(node, artifacts=own)["warnings"]
     assert warning == (
-        "kubernetes 1.34.1 (custom) is accepted unverified: a URL of one's own comes without a checksum; sha256 beside "
+        "kubernetes 1.34.1 (custom) is accepted unverified: a URL of one's own comes without a checksum; a sha256 with "
         "its version verifies it"
     )
     assert "verify" in cached(node, artifacts=own, verify="strict")["msg"]

@@ -154,7 +154,7 @@ def test_hns_of_all_hosts_is_one_table(shown: list[str]) -> None:
         "a static Ethernet 192.0.2.1/24, 192.0.2.9/24",
         "b hns no answer HNS did not answer Get-HnsEndpoint",
         "b cleanup interrupted the next hns_cleanup repairs what it left",
-        "b runtime in doubt namespaces that were not listed: team",
+        "b runtime in doubt namespaces not listed: team",
         "off error no route",
         "x error an earlier step failed; see the run's output",
     ]

@@ -85,7 +85,7 @@ def test_a_namespace_that_nobody_named_is_told_in_full_however_wide_the_table_is
     (row,) = [row for row in rows if row[1] == "runtime"]
     filler = ("", "", "n" * 40, "a" * 30, "w" * 20, "s" * 12, "")
     (line,) = [line for line in hns.table([*rows, filler]) if "containerd_namespaces" in line]
-    assert line.endswith("  in doubt      namespaces that were not listed: team (containerd_namespaces)")
+    assert line.endswith("  in doubt      namespaces not listed: team (containerd_namespaces)")
     assert row[5] == "in doubt"
     assert hns.totals({wide: found}).endswith(f"runtime in doubt: {wide}")
 
