@@ -47,10 +47,10 @@ class ActionModule(NodeAction):
             raise NodeError(f"{session.name}: no node was touched: {error}") from error
         answers = Answers()
         result, outcome = self.converged(session, resources, options, answers)
-        seen = answers.to_first(store.look())
+        seen = answers.to_first(store.list_calls())
         before = after = store.read(seen) if seen else {}
         if outcome.changes and not self._task.check_mode and not result.get("unreachable"):
-            after = store.read(session.node.observe(store.look(), step="look at the store").calls)
+            after = store.read(session.node.observe(store.list_calls(), step="look at the store").calls)
         images = [resource for resource in resources if isinstance(resource, ContainerImage)]
         version = outcome.windows.version if outcome.windows else None
         shown = listing.results(images, before, after, outcome, version)

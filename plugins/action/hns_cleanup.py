@@ -26,7 +26,7 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         node = session.node
         try:
-            wish = hns_options.wish(options)
+            wish = hns_options.cleanup_request(options)
         except ScopeError as error:
             raise NodeError(f"{node.name}: hns_cleanup: {error}") from error
         # The connection may be lost for as long as the work takes. The first poll is short, so that the progress is

@@ -38,7 +38,7 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         node = session.node
-        machine, removals = self._look(session, options)
+        machine, removals = self._inspect(session, options)
         if self._task.check_mode:
             return session.report(changed=True)
         unattend = options["unattend"]
@@ -117,7 +117,7 @@ class ActionModule(NodeAction):
         return files
 
     @staticmethod
-    def _look(
+    def _inspect(
         session: NodeSession[Node], options: t.Mapping[str, t.Any]
     ) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
         """Observe the machine, and return the calls that remove passwords of proxies.
@@ -128,7 +128,7 @@ class ActionModule(NodeAction):
                 contain the password of a proxy.
         """
         asked = image_proxies.calls(options["docker_configuration_file"])
-        calls = (*join_state.calls(), *sysprep.look_calls(), *asked)
+        calls = (*join_state.calls(), *sysprep.inspection_calls(), *asked)
         node, step = session.node, "look what it is"
         seen = node.observe(calls, step=step, private=True)
         session.read_windows(seen.calls, step=step)
@@ -137,4 +137,4 @@ class ActionModule(NodeAction):
         found = image_proxies.findings(seen) if options["proxy_credentials"] != "keep" else []
         if found and options["proxy_credentials"] == "refuse":
             raise NodeError(f"{node.name}: sysprep: {image_proxies.refusal(found)}")
-        return sysprep.look(seen), tuple(finding.removal for finding in found)
+        return sysprep.read_machine(seen), tuple(finding.removal for finding in found)

@@ -37,7 +37,7 @@ class ActionModule(NodeAction):
 
     def _start(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         node = session.node
-        seen = node.observe(addresses.look(), step="look for static addresses").calls
+        seen = node.observe(addresses.inspection_calls(), step="look for static addresses").calls
         at_risk = uplink.read(seen).at_risk
         if not at_risk or self._task.check_mode:
             return {}
@@ -93,7 +93,9 @@ class ActionModule(NodeAction):
     def _again(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         """Report that a guard has ended early, and start another one if the network does not exist yet."""
         node = session.node
-        at_risk = uplink.read(node.observe(addresses.look(), step="look for static addresses").calls).at_risk
+        at_risk = uplink.read(
+            node.observe(addresses.inspection_calls(), step="look for static addresses").calls
+        ).at_risk
         ended = (
             "the guard of the static address ended before its time, by a reboot perhaps; "
             f"{addresses.NOTE} on the node has the adapter's former settings"

@@ -45,7 +45,7 @@ class ActionModule(NodeAction):
         now = datetime.datetime.now(datetime.UTC)
         renewer = Renewer(session.node, settings, pathlib.Path(path), now)
         try:
-            listener = renewer.look()
+            listener = renewer.read_listener()
             due = renewer.is_due(listener, policy)
             if self._task.check_mode:
                 done = Renewal(certificate=listener.certificate, renewed=due)

@@ -10,9 +10,9 @@ from ..plugin_utils.bundle import use
 from ..plugin_utils.values.ansible_data import plain
 
 
-def bundled_patches(patches: list[t.Any], found: t.Mapping[str, str]) -> list[t.Any]:
+def bundled_patches(patches: list[t.Any], locations: t.Mapping[str, str]) -> list[t.Any]:
     """Return the list of patches with their files taken from a bundle where it has them."""
-    return use.bundled_patches(plain(patches), plain(found))
+    return use.bundled_patches(plain(patches), plain(locations))
 
 
 class FilterModule:

@@ -121,7 +121,7 @@ class Approver:
         self.registered: list[str] = []
         self.refused: dict[str, str] = {}
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Poll once, and approve the requests that may be approved.
 
         Returns:
@@ -186,7 +186,7 @@ def wait(approver: Approver, timeout: float, clock: t.Callable[[], float], sleep
     end = clock() + timeout
     while True:
         try:
-            if not approver.look() or clock() >= end:
+            if not approver.poll() or clock() >= end:
                 return
         except ApiError as error:
             if not error.passing or clock() >= end:

@@ -147,7 +147,7 @@ def there(state: t.Mapping[str, t.Any], condition: str, pod_cidr: bool) -> bool:
     )
 
 
-def look(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
+def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
     """Describe every node as it is now.
 
     Raises:
@@ -173,7 +173,7 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
     nodes: dict[str, dict[str, t.Any]] = {}
     while True:
         try:
-            nodes = look(params, api)
+            nodes = describe_nodes(params, api)
         except ApiError as error:
             # An API server may be unavailable for a while, as in an upgrade. One that has never answered is an error.
             patience = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)

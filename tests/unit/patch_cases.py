@@ -97,7 +97,7 @@ def record(wanted: Patch, *outcomes: str, seen: NodePatches | None = None) -> Pa
     """A record whose attempts were made before any reboot but the last, which came after all of them."""
     found = PatchRecord(patch=wanted)
     found.attempts = [Attempt(outcome=t.cast("t.Any", outcome), why=outcome) for outcome in outcomes]
-    found.look(judge(wanted, seen or node()), 1)
+    found.record_state(judge(wanted, seen or node()), 1)
     return found
 
 

@@ -179,7 +179,7 @@ def _entry(
     elif FETCHED in applied:
         status, said = "failed", artifact.failure(applied)
     elif seen:
-        facts = artifact.held(seen)
+        facts = artifact.file_facts(seen)
         status = "cached" if facts else "missing"
     return CacheEntry(
         kind=artifact.kind or "",

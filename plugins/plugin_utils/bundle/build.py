@@ -262,7 +262,7 @@ class Builder:
             if path in kept:
                 entries.append(dataclasses.replace(kept[path], windows=tuple(fit)))
                 continue
-            self._tell(f"{image.name} for Windows Server {', '.join(fit)}")
+            self._report_progress(f"{image.name} for Windows Server {', '.join(fit)}")
             fetched = self._archive(image.name, found, found.manifests[fit[0]], registry, path)
             entry = IndexEntry(
                 path=path,
@@ -318,7 +318,7 @@ class Builder:
     def _entry(self, file: BundleFile, path: str, kind: str, source: str, fetched: Fetched) -> IndexEntry:
         self._note(path)
         if kind != "checksum":
-            self._tell(f"{file.name}: {fetched.size / 1e6:.1f} MB")
+            self._report_progress(f"{file.name}: {fetched.size / 1e6:.1f} MB")
         return IndexEntry(
             path=path,
             kind=kind,
@@ -377,6 +377,6 @@ class Builder:
     def _note(self, what: str) -> None:
         self.made.fetched.append(what)
 
-    def _tell(self, text: str) -> None:
+    def _report_progress(self, text: str) -> None:
         if self._say is not None:
             self._say(f"bundle: {text}")

@@ -35,7 +35,7 @@ _BLOCK = 1024 * 1024
 _TIMEOUT = (30.0, 60.0)
 """Time limits in seconds: for connecting, and between two pieces of a response."""
 _REDIRECTS = 10
-_TELL = 10.0
+_PROGRESS_INTERVAL = 10.0
 """Seconds between two progress lines of a download."""
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BACKOFF = 1.0
@@ -204,13 +204,13 @@ class Fetcher:
                 for block in self._blocks(source, answer, _BLOCK):
                     file.write(block)
                     have += len(block)
-                    if self._clock() - told > _TELL:
+                    if self._clock() - told > _PROGRESS_INTERVAL:
                         told = self._clock()
-                        self._tell(source.url, have, total)
+                        self._report_progress(source.url, have, total)
                 file.flush()
                 os.fsync(file.fileno())
 
-    def _tell(self, url: str, have: int, total: int) -> None:
+    def _report_progress(self, url: str, have: int, total: int) -> None:
         if self._say is not None:
             of = f" of {total / 1e6:.0f}" if total else ""
             self._say(f"bundle: {bare(url)}: {have / 1e6:.0f}{of} MB")

@@ -88,14 +88,16 @@ class Push:
         targets = {entry.path: use.windows_path(self._folder, entry) for entry in wanted}
         if not targets:
             return
-        seen = self._node.observe(self._look(wanted, targets), step="look for pushed files")
+        seen = self._node.observe(self._inspection_calls(wanted, targets), step="look for pushed files")
         there = {str(item.get("path")).lower(): item.get("sha256") for item in seen["there"].output}
         missing = [entry for entry in wanted if there.get(targets[entry.path].lower()) != entry.sha256]
         self._check_room(missing, seen)
         sizes = {str(item.get("FullName")).lower(): int(item.get("Length") or 0) for item in seen["pieces"].output}
         calls: list[Call] = []
         for number, entry in enumerate(missing):
-            self._session.tell(f"pushing {entry.path} ({number + 1}/{len(missing)}, {entry.size / 1e6:.1f} MB)")
+            self._session.report_progress(
+                f"pushing {entry.path} ({number + 1}/{len(missing)}, {entry.size / 1e6:.1f} MB)"
+            )
             part = self._part(entry)
             count = upload.push(self._node, str(self._bundle.file(entry.path)), part, sizes, f"push {entry.path}")
             calls += upload.join_calls(part, entry.sha256, count, number, targets[entry.path])
@@ -107,7 +109,7 @@ class Push:
         """Return the folder of a file's pieces; its path is short because one command line names all pieces."""
         return f"{self._folder}\\{_PIECES}\\{hashlib.sha256(f'{entry.path} {entry.sha256}'.encode()).hexdigest()[:16]}"
 
-    def _look(self, wanted: t.Sequence[IndexEntry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:
+    def _inspection_calls(self, wanted: t.Sequence[IndexEntry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:
         paths: list[Json] = [targets[entry.path] for entry in wanted]
         pieces = f"{self._folder}\\{_PIECES}"
         return (

@@ -71,24 +71,24 @@ def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
     return {entry.sha256: f"{base}/{quote(entry.path)}" for entry in entries if entry.kind == "patch"}
 
 
-def bundled_patches(entries: t.Sequence[t.Any], found: t.Mapping[str, str]) -> list[t.Any]:
+def bundled_patches(entries: t.Sequence[t.Any], locations: t.Mapping[str, str]) -> list[t.Any]:
     """Return the list of patches with their files taken from a bundle where it has them.
 
     Args:
         entries: entries of `windows_patches_private`.
-        found: result of `patches`.
+        locations: result of `patches`.
     """
-    return [_bundled(entry, found) if isinstance(entry, t.Mapping) else entry for entry in entries]
+    return [_bundled(entry, locations) if isinstance(entry, t.Mapping) else entry for entry in entries]
 
 
-def _bundled(entry: t.Mapping[str, t.Any], found: t.Mapping[str, str]) -> dict[str, t.Any]:
+def _bundled(entry: t.Mapping[str, t.Any], locations: t.Mapping[str, str]) -> dict[str, t.Any]:
     changed = dict(entry)
-    place = found.get(str(entry.get("sha256") or "").strip().lower().removeprefix("sha256:"))
+    place = locations.get(str(entry.get("sha256") or "").strip().lower().removeprefix("sha256:"))
     if place is not None and (entry.get("file") or entry.get("url")):
         changed = {key: value for key, value in changed.items() if key not in ("file", "url")}
         changed["url" if "://" in place else "file"] = place
     if isinstance(entry.get("requires"), list):
-        changed["requires"] = bundled_patches(entry["requires"], found)
+        changed["requires"] = bundled_patches(entry["requires"], locations)
     return changed
 
 

@@ -67,7 +67,7 @@ class Renewer:
         self._pins = pins
         self._now = now
 
-    def look(self) -> HttpsListener:
+    def read_listener(self) -> HttpsListener:
         """Read the listener and its certificate.
 
         Raises:

@@ -40,7 +40,7 @@ def readable(path: str, call_id: str) -> Call:
     return Call(id=call_id, command="tar.exe", arguments=("-tf", path), output_limit=300, long=True)
 
 
-def words(result: CallResult) -> str:
+def describe_failure(result: CallResult) -> str:
     """Return what a failure of `calls` means; empty if it has another cause (no tar.exe)."""
     if result.exit_code != 0:
         return ""

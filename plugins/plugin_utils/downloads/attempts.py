@@ -269,7 +269,7 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
             return about + (_transfer(result, route) if result.exit_code is not None else str(result.error))
     for call_id, result in results.items():
         if call_id.startswith(f"inside-{label}-") and result.error is not None:
-            return archive_members.words(result) or str(result.error)
+            return archive_members.describe_failure(result) or str(result.error)
     form, verify = results.get(f"form-{label}"), results.get(f"verify-{label}")
     download = results.get(f"download-{label}")
     odd = ""

@@ -234,7 +234,7 @@ class Convergence:
 
     def _apply(self, work: PlannedBatch) -> _BatchEnd:
         """Run one batch of changes, and record what was done."""
-        self._node.on_progress = lambda progress: self._progress.tell(progress, work.changes)
+        self._node.on_progress = lambda progress: self._progress.report(progress, work.changes)
         try:
             observation = self._node.run(Batch(calls=work.calls), step="apply", private=self._private)
         except BatchLost:
@@ -326,7 +326,7 @@ class Convergence:
                     "reboot the node and run again"
                 )
             return False
-        self._session.tell("rebooting")
+        self._session.report_progress("rebooting")
         self._node.reboot(step="reboot for changes")
         self.outcome.rebooted = True
         return True

@@ -28,7 +28,7 @@ class ProgressReporter:
         self.sizes: t.Mapping[str, int | None] = {}
         """The total bytes that a change writes, by its resource's title; None: unknown."""
 
-    def tell(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
+    def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
         """Print how far a batch is.
 
         Args:
@@ -40,7 +40,7 @@ class ProgressReporter:
         line = self._files(progress.running, changes) or self._change(progress.id, changes)
         if line is not None and line != self._last:
             self._last = line
-            self._session.tell(line)
+            self._session.report_progress(line)
 
     def _change(self, call_id: str, changes: t.Sequence[Planned]) -> str | None:
         for number, planned in enumerate(changes, start=1):

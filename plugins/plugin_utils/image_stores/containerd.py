@@ -41,7 +41,7 @@ class ContainerdStore(Store):
     """Folder of hosts.toml files for ctr's own requests; containerd has its own setting."""
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def look(self) -> tuple[Call, ...]:
+    def list_calls(self) -> tuple[Call, ...]:
         # `list` has the labels, and `check` shows what is unpacked: an interrupted pull may leave a name.
         return (self._question("images", "images", "list"), self._question("check", "images", "check"))
 

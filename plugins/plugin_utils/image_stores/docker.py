@@ -28,7 +28,7 @@ class DockerStore(Store):
     config_dir: str | None = None
     """Folder of the `config.json` with credentials."""
 
-    def look(self) -> tuple[Call, ...]:
+    def list_calls(self) -> tuple[Call, ...]:
         return (self._question("images", "image", "ls", "--digests", "--no-trunc", "--format", "{{json .}}"),)
 
     def read(self, seen: Results) -> dict[str, StoredImage]:

@@ -62,7 +62,7 @@ class Store(abc.ABC):
     """A folder on the volume that stores the images."""
 
     @abc.abstractmethod
-    def look(self) -> tuple[Call, ...]:
+    def list_calls(self) -> tuple[Call, ...]:
         """Return the calls that list the store; they are the same for all images, so the engine sends them once."""
 
     @abc.abstractmethod

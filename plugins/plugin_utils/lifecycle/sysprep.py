@@ -64,7 +64,7 @@ class PreparedMachine:
     """Start mode of its service before the build; empty if the build did not change it."""
 
 
-def look_calls() -> tuple[Call, ...]:
+def inspection_calls() -> tuple[Call, ...]:
     """Return the observing calls."""
     files: list[Json] = [*_CLOUDBASE_FILES]
     return (
@@ -87,7 +87,7 @@ def look_calls() -> tuple[Call, ...]:
     )
 
 
-def look(seen: Observation) -> PreparedMachine:
+def read_machine(seen: Observation) -> PreparedMachine:
     """Read the results of the observing calls."""
     there = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
     return PreparedMachine(

@@ -107,7 +107,7 @@ class Collection:
         self._redaction = redaction
         self.outcome = CollectionOutcome()
 
-    def look(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:
+    def survey(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:
         """Observe the node in one remote command, and select what to collect.
 
         Raises:
@@ -129,9 +129,9 @@ class Collection:
 
     def preview(self) -> None:
         """Observe, and report how much would be collected; raises as `look`."""
-        dummy, selection = self.look()
+        dummy, selection = self.survey()
         taken = page.size(sum(file.expected for file in selection.files))
-        self._session.tell(
+        self._session.report_progress(
             f"would take {len(selection.files)} files ({taken} at most) and {len(selection.exports)} event logs"
         )
 
@@ -144,11 +144,11 @@ class Collection:
             AnsibleConnectionFailure: the node cannot be reached, or the connection was lost.
         """
         _make(self._directory)
-        survey, selection = self.look()
-        if survey.free < selection.room:
+        survey, selection = self.survey()
+        if survey.free < selection.required_space:
             raise NodeError(
-                f"{self._node.name}: gather logs: {survey.free >> 20} MB are free on C:, {selection.room >> 20} MB are "
-                "needed; collect less (limit_mb, since, sources)"
+                f"{self._node.name}: gather logs: {survey.free >> 20} MB are free on C:, "
+                f"{selection.required_space >> 20} MB are needed; collect less (limit_mb, since, sources)"
             )
         place = gathering.WorkFolder.named(uuid.uuid4().hex)
         try:
@@ -169,7 +169,7 @@ class Collection:
     def _gather(
         self, selection: logs_selection.Selection, survey: logs_survey.Survey, place: gathering.WorkFolder
     ) -> gathering.GatherResult:
-        self._node.on_progress = self._tell
+        self._node.on_progress = self._report_progress
         batch = Batch(calls=gathering.calls(selection, survey, place))
         seen = self._node.run(batch, step="gather logs")
         try:
@@ -182,7 +182,7 @@ class Collection:
 
     def _bring(self, place: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         """Transfer the archive and store it completely or not at all."""
-        self._session.tell(f"bringing {page.size(gathered.size)}")
+        self._session.report_progress(f"bringing {page.size(gathered.size)}")
         try:
             self._keep(place, gathered)
         except (logs_archive.ArchiveError, OSError) as error:
@@ -257,8 +257,8 @@ class Collection:
             "not_texts": list(kept.not_texts),
         }
 
-    def _tell(self, progress: Progress) -> None:
-        self._session.tell(f"gathering, {progress.done}/{progress.total} {progress.id}")
+    def _report_progress(self, progress: Progress) -> None:
+        self._session.report_progress(f"gathering, {progress.done}/{progress.total} {progress.id}")
 
 
 def _make(directory: pathlib.Path) -> None:

@@ -12,7 +12,7 @@ from . import catalogue
 from .survey import EventLog, LogFile, Survey, moment
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._@+=-]")
-_ROOM = 512 * 1024 * 1024
+_SPARE_SPACE = 512 * 1024 * 1024
 """Bytes that must stay free on the node."""
 _MEGABYTE = 1024 * 1024
 _PER_MEMBER = 4096
@@ -66,10 +66,10 @@ class Selection:
     left_out: tuple[SkippedFile, ...]
 
     @property
-    def room(self) -> int:
+    def required_space(self) -> int:
         """Free bytes that the node needs: for copies, for an archive of the same size, and to stay free."""
         files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
-        return 2 * (sum(files) + sum(exports)) + _ROOM
+        return 2 * (sum(files) + sum(exports)) + _SPARE_SPACE
 
     @property
     def most(self) -> int:

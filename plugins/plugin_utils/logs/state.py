@@ -13,7 +13,7 @@ from ..wire.scopes import Scope
 from . import catalogue
 
 _COMMANDS, _FACTS, _HNS = Scope("commands."), Scope("facts."), Scope("hns.")
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 """Time limit of each program and cmdlet in seconds; one that hangs is also a finding."""
 _OUTPUT = 256 * 1024
 """Maximum number of characters of each program's output; the end is kept."""
@@ -42,7 +42,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
                 id=_COMMANDS.id(entry.name),
                 command=entry.command,
                 arguments=entry.arguments,
-                timeout=_PATIENCE,
+                timeout=_TIMEOUT,
                 output_limit=_OUTPUT,
                 on_error="continue",
             )
@@ -55,7 +55,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
                 command=entry.command,
                 parameters=entry.parameters,
                 select=entry.select,
-                timeout=_PATIENCE,
+                timeout=_TIMEOUT,
                 on_error="continue",
             )
             for entry in catalogue.sources().facts

@@ -38,7 +38,7 @@ MEANINGS: t.Mapping[int, Meaning] = {
 }
 """Meanings by exit code or HRESULT (unsigned); any other code is a failure."""
 
-WORDS: t.Mapping[int, str] = {
+CAUSES: t.Mapping[int, str] = {
     2: "the file was not found",
     5: "access denied (a network logon?)",
     13: "the file is not a package of updates",
@@ -95,7 +95,7 @@ def describe(code: int) -> str:
     """Return an exit code or HRESULT as text for messages."""
     number = unsigned(code)
     shown = f"0x{number:08X}" if number > 0xFFFF else str(number)
-    known = WORDS.get(number)
+    known = CAUSES.get(number)
     return f"{known} ({shown})" if known else f"code {shown}"
 
 

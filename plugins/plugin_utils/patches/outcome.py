@@ -43,7 +43,7 @@ class PatchRecord:
     _looked: tuple[int, int] = (0, 0)
     """Number of attempts and reboots before the latest observation."""
 
-    def look(self, verdict: PatchState, boots: int = 0) -> None:
+    def record_state(self, verdict: PatchState, boots: int = 0) -> None:
         """Record an observation of the node after a number of reboots of this run."""
         self.first = self.first or verdict
         self.verdict = verdict

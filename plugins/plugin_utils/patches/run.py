@@ -106,17 +106,17 @@ class PatchRun:
 
     def _look_at_rest(self, *, settle: bool) -> PatchObservation:
         """Observe the node once no work of an earlier run is active."""
-        seen = self._look(settle=settle)
+        seen = self._observe(settle=settle)
         for dummy in range(_LOOKS):
             left = seen.leftovers
             self._node.forget(left.done)
             if self._options.check_mode or not (left.batches or left.jobs):
                 break
             self._wait_for(left)
-            seen = self._look(settle=True)
+            seen = self._observe(settle=True)
         return seen
 
-    def _look(self, *, settle: bool) -> PatchObservation:
+    def _observe(self, *, settle: bool) -> PatchObservation:
         calls = patches_observe.calls([record.patch for record in self.records])
         if settle:
             back = patches_observe.restore_calls(self._restore)
@@ -132,12 +132,12 @@ class PatchRun:
         if not seen.settled:
             self.warnings.append(f"the update stack still worked after {self._options.settle:.0f} s (settle_timeout)")
         for record in self.records:
-            record.look(judge(record.patch, seen.node), self.reboots)
+            record.record_state(judge(record.patch, seen.node), self.reboots)
         return seen
 
     def _wait_for(self, left: Leftovers) -> None:
         """Wait for work of an earlier run that lost its connection or controller."""
-        self._session.tell(
+        self._session.report_progress(
             f"an earlier run is still at work here: waiting for it ({', '.join((*left.batches, *left.jobs))})"
         )
         for key in left.batches:
@@ -163,7 +163,7 @@ class PatchRun:
         return self._options.may_reboot and self.reboots < self._options.max_reboots
 
     def _reboot(self) -> None:
-        self._session.tell("rebooting")
+        self._session.report_progress("rebooting")
         self._node.reboot(step="reboot for patches")
         self.reboots += 1
 
@@ -211,7 +211,7 @@ class PatchRun:
             target = patches_observe.path(record.patch, file)
             if not file.local or have.get(target.lower()) == file.sha256:
                 continue
-            self._session.tell(f"{record.patch.name}: pushing {file.name}")
+            self._session.report_progress(f"{record.patch.name}: pushing {file.name}")
             try:
                 pushed[target] = push(self._node, file.local, target, seen.pieces, f"push {file.name}")
             except NodeError as error:
@@ -239,7 +239,7 @@ class PatchRun:
         if not job and not files:
             return
         self._node.on_progress = lambda progress: self._progress(progress, public, files)
-        self._session.tell(
+        self._session.report_progress(
             f"installing {', '.join(record.patch.name for record in (*(public if job else ()), *files))}"
         )
         try:
@@ -307,11 +307,11 @@ class PatchRun:
         """Print the progress of a batch at each poll."""
         if progress.id.startswith("wu."):
             names = ", ".join(record.patch.name for record in public)
-            self._session.tell(f"Windows Update is at work: {names}")
+            self._session.report_progress(f"Windows Update is at work: {names}")
         elif match := re.fullmatch(r"p(\d+)\.(.+)", progress.id):
             number, what = int(match[1]), match[2]
             doing = "installing" if what == "install" else "bringing and checking"
-            self._session.tell(f"{number + 1}/{len(files)} {files[number].patch.name}: {doing}")
+            self._session.report_progress(f"{number + 1}/{len(files)} {files[number].patch.name}: {doing}")
 
 
 def _status(record: PatchRecord) -> str:

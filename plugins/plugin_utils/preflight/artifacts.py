@@ -104,14 +104,14 @@ def _wanted(lists: object, where: str, sources: t.Mapping[str, t.Any]) -> list[d
 
 
 def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[Problem]:
-    for look in (
+    for check in (
         lambda: sites.parse(sources.get("sites"), mirror),
         lambda: catalogue.kinds(sources.get("kinds")),
         lambda: _check_signers(sources.get("allowed_signers")),
         lambda: verification.check_mode(sources.get("verify", verification.WARN)),
     ):
         try:
-            look()
+            check()
         except ArtifactError as error:
             yield _problem(error)
     rate = sources.get("limit_rate")

@@ -50,7 +50,7 @@ class NodeSession(t.Generic[N]):
         """Whether `tell` prints anything."""
         return self._say is not None
 
-    def tell(self, text: str) -> None:
+    def report_progress(self, text: str) -> None:
         """Print a line of progress with the node's name in front."""
         if self._say is not None:
             self._say(f"{self.name}: {text}")

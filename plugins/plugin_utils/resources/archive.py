@@ -189,7 +189,7 @@ class Archive(Resource):
     def explain(self, call_id: str, result: CallResult) -> str | None:
         if call_id.startswith("signed-"):
             return f"it is not used: its signature is {signatures.signed_by(result)}; allowed_signers accepts others"
-        return archive_members.words(result) or None if call_id.startswith(archive_members.PREFIX) else None
+        return archive_members.describe_failure(result) or None if call_id.startswith(archive_members.PREFIX) else None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:
         if call_id != "unpack" or result.error is None:

@@ -160,7 +160,7 @@ class Artifact(Resource):
         return self.custom and not self._verified
 
     @property
-    def _aside(self) -> str:
+    def _unverified(self) -> str:
         return f"{self.path}.unverified"
 
     @property
@@ -202,7 +202,7 @@ class Artifact(Resource):
         )
 
     def observe(self) -> tuple[Call, ...]:
-        paths: list[Json] = [self.path, f"{self.path}.part", self._aside]
+        paths: list[Json] = [self.path, f"{self.path}.part", self._unverified]
         # Files of interrupted runs are hashed as well, which costs little.
         calls = [Call(id="file", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue")]
         for wanted, call_id, path in (
@@ -213,7 +213,7 @@ class Artifact(Resource):
                 kept: dict[str, Json] = {"paths": [path], "content": True}
                 calls.append(Call(id=call_id, command="@read-file", parameters=kept, on_error="continue"))
         if self.algorithm == "SHA512":  # @read-file supports only SHA-256
-            for call_id, path in (("sha512", self.path), ("sha512-aside", self._aside)):
+            for call_id, path in (("sha512", self.path), ("sha512-aside", self._unverified)):
                 look: dict[str, Json] = {"LiteralPath": path, "Algorithm": "SHA512"}
                 calls.append(
                     Call(id=call_id, command="Get-FileHash", parameters=look, select=("Hash",), on_error="continue")
@@ -232,17 +232,19 @@ class Artifact(Resource):
     def change_for(self, seen: Results) -> Change | None:
         """The change without the disk space that it needs."""
         only(self, seen, "file")
-        here, aside = self._found(seen, self.path), self._found(seen, self._aside)
-        broken = bool(self._found(seen, f"{self.path}.part").get("exists"))
+        here, aside = self._observed_file(seen, self.path), self._observed_file(seen, self._unverified)
+        broken = bool(self._observed_file(seen, f"{self.path}.part").get("exists"))
         offer = curl.offered(seen.get("offer")) or curl.RemoteFile()
         fetch = (*self._write_checksum(), *attempts.calls(self._wanted(seen, offer), broken=broken))
         # Runs only if another file was downloaded.
-        fetch = (*fetch, discard(self._aside, "remove-aside")) if aside.get("exists") or here.get("exists") else fetch
+        fetch = (
+            (*fetch, discard(self._unverified, "remove-aside")) if aside.get("exists") or here.get("exists") else fetch
+        )
         if not here.get("exists"):
             known = self._expected(seen) if self._verified and aside.get("exists") else None
             if known and known == self._actual(seen, aside, "-aside"):
-                back = (*self._write_checksum(), move_path(self._aside, self.path, "back"))
-                return update(self, {"path": self._aside}, {"path": self.path}, back, why="it is verified by now")
+                back = (*self._write_checksum(), move_path(self._unverified, self.path, "back"))
+                return update(self, {"path": self._unverified}, {"path": self.path}, back, why="it is verified by now")
             after = {"path": self.path, "source": curl.redacted(self._places[0].url)}
             return create(self, after, fetch, why="is not on the node")
         if not self._verified:
@@ -262,16 +264,16 @@ class Artifact(Resource):
     def _space(self, seen: Results) -> SpaceRequirement:
         """Return the required disk space; the second source is used only if the first does not report the size."""
         # An unfinished download is resumed only if something verifies the complete file.
-        there = int(self._found(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
+        there = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.space(self._wanted(seen, curl.RemoteFile()), there)
 
-    def held(self, seen: Results) -> dict[str, t.Any]:
+    def file_facts(self, seen: Results) -> dict[str, t.Any]:
         """Return hash, size and source of the present file; empty if it is missing or wrong."""
         change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
-        here = self._found(seen, self.path)
-        here = here if here.get("exists") else self._found(seen, self._aside)
+        here = self._observed_file(seen, self.path)
+        here = here if here.get("exists") else self._observed_file(seen, self._unverified)
         source = self._noted(seen).get("source") if self.kind else None
         return {"sha256": here.get("sha256"), "size": here.get("size"), "source": source}
 
@@ -365,9 +367,9 @@ class Artifact(Resource):
 
     def _set_aside(self) -> Call:
         """Return the call that moves an unverified file aside: it must not be used, but it may be the only copy."""
-        return move_path(self.path, self._aside, "aside")
+        return move_path(self.path, self._unverified, "aside")
 
-    def _found(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
+    def _observed_file(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
         found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
         return found.get(path.casefold(), {})
 

@@ -85,7 +85,7 @@ class BuiltContainerImage(InStore):
         return f"{_LABEL}={self.source}"
 
     def observe(self) -> tuple[Call, ...]:
-        looks = self.store.look()
+        looks = self.store.list_calls()
         if self.runtime == "docker":
             # `docker image ls` does not print labels, but can filter by them.
             (listing,) = looks

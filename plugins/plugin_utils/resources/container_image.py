@@ -161,7 +161,7 @@ class ContainerImage(InStore):
 
     def observe(self) -> tuple[Call, ...]:
         """The same questions for all container images: the engine asks them once."""
-        return self.store.look()
+        return self.store.list_calls()
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         images = self.store.read(seen)

@@ -13,7 +13,7 @@ from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 
-_WORDS = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
+_PROPERTIES = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
 _OFF = "0x800106ba"
 """Errors if Defender's service does not run, because of a policy or another product; no exclusion is needed then."""
 
@@ -36,7 +36,9 @@ class DefenderExclusion(Resource):
             raise ResourceError("paths", [], "expected paths, processes or extensions")
 
     def observe(self) -> tuple[Call, ...]:
-        return (Call(id="preference", command="Get-MpPreference", select=tuple(_WORDS.values()), on_error="continue"),)
+        return (
+            Call(id="preference", command="Get-MpPreference", select=tuple(_PROPERTIES.values()), on_error="continue"),
+        )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         result = seen.get("preference")
@@ -48,7 +50,7 @@ class DefenderExclusion(Resource):
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         differing: dict[str, list[str]] = {}
-        for key, word in _WORDS.items():
+        for key, word in _PROPERTIES.items():
             wanted = getattr(self, key)
             have = {_same(key, str(item)) for item in found.get(word) or ()}
             present = [item for item in wanted if _same(key, item) in have]

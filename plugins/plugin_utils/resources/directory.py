@@ -142,7 +142,7 @@ class Directory(Resource):
         if not sddl.same(acl, str(found.get("sddl") or "")):
             before, after = {**before, "acl": found.get("sddl")}, {**after, "acl": acl}
             calls.append(set_acl(self.name, acl))
-        items = [] if self.move_aside == "nothing" else untrusted_files.found(self.path, self.move_aside, seen)
+        items = [] if self.move_aside == "nothing" else untrusted_files.find(self.path, self.move_aside, seen)
         if not items:
             return update(self, before, after, calls)
         target = untrusted_files.quarantine_folder(self.path, seen)

@@ -14,7 +14,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Input, Json, Results
 
 # property → its name in Get- and New-NetFirewallRule and the filters
-_WORDS = {
+_PARAMETERS = {
     "display_name": "DisplayName",
     "description": "Description",
     "group": "Group",
@@ -119,7 +119,7 @@ class FirewallRule(Resource):
         }
         if self.program:
             found |= only(self, seen, "program")
-        before = {key: _seen(key, found.get(_WORDS[key]), wanted[key]) for key in wanted}
+        before = {key: _seen(key, found.get(_PARAMETERS[key]), wanted[key]) for key in wanted}
         changed = {key: value for key, value in wanted.items() if before[key] != value}
         if "group" in changed:  # -Group selects rules there; a group can be given only to a new rule
             return update(self, before, wanted, [delete, self._write("New-NetFirewallRule", wanted)])
@@ -129,7 +129,7 @@ class FirewallRule(Resource):
         return update(self, before, wanted, [self._write("Set-NetFirewallRule", changed)])
 
     def _wanted(self) -> dict[str, t.Any]:
-        wanted: dict[str, t.Any] = {key: getattr(self, key) for key in _WORDS}
+        wanted: dict[str, t.Any] = {key: getattr(self, key) for key in _PARAMETERS}
         for key in _LISTS:
             wanted[key] = sorted(wanted[key]) or ["Any"]
         wanted["profile"] = ", ".join(sorted(self.profile)) or "Any"
@@ -138,7 +138,7 @@ class FirewallRule(Resource):
     def _write(self, command: str, values: t.Mapping[str, t.Any]) -> Call:
         parameters: dict[str, Json] = {"Name": self.name if command.startswith("New") else [self.name]}
         for key, value in values.items():
-            word = "NewDisplayName" if key == "display_name" and command.startswith("Set") else _WORDS[key]
+            word = "NewDisplayName" if key == "display_name" and command.startswith("Set") else _PARAMETERS[key]
             # -Enabled is an enumeration, not a switch.
             parameters[word] = ("True" if value else "False") if key == "enabled" else value
         if values.get("protocol") not in (None, "TCP", "UDP"):

@@ -77,7 +77,7 @@ class PageFile(Resource):
         }
         wanted = {file.path.casefold(): (file.initial_mb, file.maximum_mb) for file in self.files}
         if not self.automatic:
-            before["files"], after["files"] = _words(found), _words(wanted)
+            before["files"], after["files"] = _sizes(found), _sizes(wanted)
         return update(self, before, after, self._write(automatic, found), reboot="always" if self.reboot else "never")
 
     def _write(self, automatic: bool, found: t.Mapping[str, tuple[int, int]]) -> t.Iterator[Call]:
@@ -123,5 +123,5 @@ def _set(
     )
 
 
-def _words(files: t.Mapping[str, tuple[int, int]]) -> list[str]:
+def _sizes(files: t.Mapping[str, tuple[int, int]]) -> list[str]:
     return sorted(f"{path} {initial}-{maximum} MB" for path, (initial, maximum) in files.items())

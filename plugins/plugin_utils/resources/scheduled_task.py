@@ -50,7 +50,7 @@ class Trigger:
             raise ResourceError("days", list(self.days), "expected days for weekly, and only there")
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """Return the trigger as text: `daily 03:30`, `weekly 03:30 Monday Friday`, `startup`."""
         return " ".join([self.on, *([self.at[:16]] if self.at else []), *(day for day in _DAYS if day in self.days)])
 
@@ -151,13 +151,13 @@ class ScheduledTask(Resource):
             "enabled": self.enabled,
             "execution_time_limit": _limit(self.execution_time_limit_minutes),
             "multiple_instances": self.multiple_instances,
-            "triggers": sorted(trigger.words for trigger in self.triggers),
+            "triggers": sorted(trigger.text for trigger in self.triggers),
         }
         if not found:
             return create(self, wanted, self._register())
-        return update(self, self._found(found[0]), wanted, self._register())
+        return update(self, self._observed(found[0]), wanted, self._register())
 
-    def _found(self, task: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    def _observed(self, task: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         user = str(task.get("Principal.UserId") or "")
         if (user.casefold() in _SYSTEM and self.user.casefold() in _SYSTEM) or _account(user) == _account(self.user):
             user = self.user
@@ -239,7 +239,7 @@ def _minutes(text: str) -> float | None:
 
 
 def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
-    """Return triggers as `Trigger.words` does; the list omits triggers without a time, so order decides."""
+    """Return triggers as `Trigger.text` does; the list omits triggers without a time, so order decides."""
     kinds = [_CLASSES.get(str(name), str(name)) for name in _many(task.get("Triggers.CimClass.CimClassName"))]
     starts = iter(str(start) for start in _many(task.get("Triggers.StartBoundary")))
     masks = iter(_many(task.get("Triggers.DaysOfWeek")))

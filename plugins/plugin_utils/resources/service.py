@@ -178,7 +178,7 @@ class Service(Resource):
             return self._plan_create(seen)
         if self.state == "absent":
             return self._plan_remove(status)
-        before, after = self._found(seen), self._wanted(seen)
+        before, after = self._observed(seen), self._wanted(seen)
         changed = frozenset(key for key in after if before.get(key) != after[key])
         before["state"] = "running" if status in _RUNS else "stopped"
         if self.state is not None:
@@ -195,7 +195,7 @@ class Service(Resource):
         return str(only(self, seen, "service").get("Status"))
 
     def _wanted(self, seen: Results) -> dict[str, t.Any]:
-        """Return the managed properties, in the notation of `_found`."""
+        """Return the managed properties, in the notation of `_observed`."""
         wanted = {
             "command_line": None if self.path is None else self._command_line(seen),
             "start_mode": self.start_mode,
@@ -204,7 +204,7 @@ class Service(Resource):
             "dependencies": None if self.dependencies is None else sorted(self.dependencies, key=str.casefold),
             "account": self.account,
             "environment": None if self.environment is None else dict(sorted(self.environment.items())),
-            "recovery": self.recovery and self.recovery.words,
+            "recovery": self.recovery and self.recovery.text,
             "recovery_on_error_exit": self.recovery and self.recovery.on_error_exit,
         }
         return {key: value for key, value in wanted.items() if value is not None}
@@ -232,7 +232,7 @@ class Service(Resource):
             return kubelet_flags.Flags(flags, [])
         return kubelet_flags.part(flags, self.arguments_for_kubelet)
 
-    def _found(self, seen: Results) -> dict[str, t.Any]:
+    def _observed(self, seen: Results) -> dict[str, t.Any]:
         entry = only(self, seen, "definition")
         if not entry.get("key_exists"):
             raise ObservationError(self.title, "definition", f"the service exists but its key {self.key} does not")

@@ -34,7 +34,7 @@ class UnusedContainerImages(InStore):
                 raise ResourceError("keep", reference, "expected whole references: registry/repository:tag")
 
     def observe(self) -> tuple[Call, ...]:
-        return (*self.store.look(), *self.store.look_for_use())
+        return (*self.store.list_calls(), *self.store.look_for_use())
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         images = self.store.read(seen)

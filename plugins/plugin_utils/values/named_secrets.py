@@ -14,7 +14,7 @@ VALUE_NAMES = frozenset(
 """Keys of the secret itself, in lower case: `{"secret": {"value": …}}`; other keys describe it (secretName)."""
 
 # In lower case.
-_WORDS = re.compile(
+_SECRET_WORDS = re.compile(
     # Not the API's own types, `*v1.Secret: secrets is forbidden`.
     r"passw(?:or)?d|passphrase|pwd|(?<!v1\.)secret|token|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key"
     r"|key-data|certificate-key|credentials?|(?<![a-z])auth(?![\w.-])|(?<![a-z])sig(?![\w.-])"
@@ -80,13 +80,13 @@ class _Span(t.NamedTuple):
 
 def is_secret_name(name: str) -> bool:
     """Return whether the value of this name is a secret."""
-    return bool(_WORDS.search(name.lower())) and _HARMLESS.fullmatch(name) is None
+    return bool(_SECRET_WORDS.search(name.lower())) and _HARMLESS.fullmatch(name) is None
 
 
 def is_open(text: str) -> bool:
     """Return whether the value of a name in the last three lines may follow in the next lines."""
     lines = text.splitlines()[-3:]
-    return any(_WORDS.search(_lower(line)) for line in lines)
+    return any(_SECRET_WORDS.search(_lower(line)) for line in lines)
 
 
 def without_named(text: str) -> str:
@@ -94,7 +94,7 @@ def without_named(text: str) -> str:
     parts: list[str] = []
     last = 0
     lower = _lower(text)
-    for word in _WORDS.finditer(lower):
+    for word in _SECRET_WORDS.finditer(lower):
         if word.start() < last:
             continue
         for span in _values(text, lower, word):

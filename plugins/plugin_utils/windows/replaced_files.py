@@ -14,7 +14,7 @@ import typing as t
 from ..wire.messages import Call, Json, Results
 from .path_calls import discard
 
-_ASIDE = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
+_MOVED_NAME = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 
 def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
@@ -60,7 +60,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     for call in sorted(name for name in seen if name.startswith("aside-")):
         for item in _objects(seen, call):
             path = str(item.get("FullName"))
-            aside = _ASIDE.fullmatch(path)
+            aside = _MOVED_NAME.fullmatch(path)
             if aside and aside[1].casefold() in wanted:
                 held = any(start <= aside[2] for start in began.get(wanted[aside[1].casefold()], ()))
                 found += [] if held else [path]

@@ -56,9 +56,9 @@ class Recovery:
             raise ResourceError("reset_seconds", self.reset_seconds, "expected 0 to 4294967295")
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """Return text such as `restart after 5 s, none; reset after 86400 s`."""
-        return words(self.reset_seconds, [(each.action, each.milliseconds) for each in self.actions])
+        return actions_text(self.reset_seconds, [(each.action, each.milliseconds) for each in self.actions])
 
     @property
     def sc_actions(self) -> str:
@@ -66,7 +66,7 @@ class Recovery:
         return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
 
 
-def words(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
+def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
     """Return failure actions as text, for messages and comparison."""
     listed = [f"{action} after {delay / 1000:g} s" if action != "none" else "none" for action, delay in actions]
     if not listed:
@@ -84,4 +84,4 @@ def parse(value: t.Sequence[int] | None) -> str:
     for index in range(min(count, (len(data) - _HEAD.size) // _ACTION.size)):
         kind, delay = _ACTION.unpack_from(data, _HEAD.size + index * _ACTION.size)
         actions.append((_TYPES[kind] if kind < len(_TYPES) else f"action {kind}", delay))
-    return words(reset, actions)
+    return actions_text(reset, actions)

@@ -23,7 +23,7 @@ Which = t.Literal["nothing", "foreign", "writable"]
 
 STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 
-ASIDE = ".untrusted-"
+MOVED_PREFIX = ".untrusted-"
 """Prefix of the target folder's name."""
 _DEPTH = 5
 """Number of levels to check; the files of the cache are at the third."""
@@ -70,7 +70,7 @@ def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
     )
 
 
-def found(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
+def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
     """Return the outermost files and folders that others own or can write.
 
     Content that cannot be checked counts as such, because administrators can check all of their own files.
@@ -117,13 +117,13 @@ def _path(item: t.Mapping[str, t.Any]) -> str:
 
 
 def _is_aside(folder: str, path: str) -> bool:
-    return path.casefold().startswith(f"{folder.casefold()}\\{ASIDE}")
+    return path.casefold().startswith(f"{folder.casefold()}\\{MOVED_PREFIX}")
 
 
 def quarantine_folder(folder: str, seen: Results) -> str:
     """Return the target folder, which is new each time, so that no other user can have created it."""
     now = seen.get("now")
-    return f"{folder}\\{ASIDE}{re.sub('[^0-9]', '', str(now.first if now else ''))}"
+    return f"{folder}\\{MOVED_PREFIX}{re.sub('[^0-9]', '', str(now.first if now else ''))}"
 
 
 def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:

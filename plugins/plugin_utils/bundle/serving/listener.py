@@ -20,7 +20,7 @@ from .files import Files
 from .handler import Handler
 from .nodes import Nodes
 
-_LOOK = 0.5
+_CHECK_INTERVAL = 0.5
 """Seconds between two checks for late connections."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
 """Maximum size of a request's head in bytes, and its time limit in seconds."""
@@ -92,7 +92,7 @@ class RequestListener:
     def serve(self) -> None:
         """Serve forever."""
         while True:
-            for key, dummy in self._selector.select(_LOOK):
+            for key, dummy in self._selector.select(_CHECK_INTERVAL):
                 if key.fileobj is self._listener:
                     self._accept()
                 elif key.fileobj is self._woken:
@@ -158,7 +158,7 @@ class RequestListener:
         return connection in self._waiting.get(connection.address, ())
 
     def _expire(self, now: float) -> None:
-        if now - self._looked < _LOOK:
+        if now - self._looked < _CHECK_INTERVAL:
             return
         self._looked = now
         late = [one for own in self._waiting.values() for one in own if one.until < now]

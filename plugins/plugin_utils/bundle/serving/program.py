@@ -25,7 +25,7 @@ from .listener import RequestListener
 from .nodes import Nodes
 from .watched import lives
 
-_LOOK = 0.5
+_CHECK_INTERVAL = 0.5
 """Seconds between two checks of the watched process."""
 _DESCRIPTORS = 65_536
 
@@ -61,7 +61,7 @@ def _serve(settings: t.Mapping[str, t.Any]) -> None:
     print(json.dumps({"port": server.port}), flush=True)
     # The parent reads one line; later output must not keep its pipe open.
     sys.stdout.close()
-    while not ended.wait(_LOOK) and lives(pid, born) and serving.is_alive():
+    while not ended.wait(_CHECK_INTERVAL) and lives(pid, born) and serving.is_alive():
         nodes.revoke(_revoked(settings.get("revoked") or ""))
     _remove(settings.get("revoked") or "")
 

@@ -62,7 +62,7 @@ class Cleanup:
         self._session, self._node = session, session.node
         self._wish, self._options, self._check_mode = wish, options, check_mode
         self._restarted = self._rebooted = self._waited = False
-        self.outcome = CleanupOutcome(scope=wish.scope, say=self._session.tell)
+        self.outcome = CleanupOutcome(scope=wish.scope, say=self._session.report_progress)
 
     def run(self) -> CleanupOutcome:
         """Run the cleanup.
@@ -72,7 +72,7 @@ class Cleanup:
             AnsibleConnectionFailure: the node did not come back.
         """
         for dummy in range(_ROUNDS):
-            facts = self._look()
+            facts = self._observe()
             if facts.hang:
                 self._hang(facts.hang, facts)
                 continue
@@ -90,7 +90,7 @@ class Cleanup:
                 self._hang(done.hang, facts)
         raise NodeError(f"{self._node.name}: hns_cleanup: HNS is not clean after {_ROUNDS} attempts")
 
-    def _look(self) -> HnsFacts:
+    def _observe(self) -> HnsFacts:
         """Observe all facts, after waiting for an earlier cleanup that still runs."""
         facts = read_facts(self._node.observe(facts_calls(self._options.facts), step="look at HNS"))
         journal = facts.journal
@@ -102,7 +102,7 @@ class Cleanup:
         if answer.state == "unknown":
             # No cleanup runs, so the observation is current.
             return facts
-        return self._look()
+        return self._observe()
 
     def _plan(self, facts: HnsFacts) -> CleanupPlan:
         if facts.problem:
@@ -138,11 +138,11 @@ class Cleanup:
         """Run a batch; if the node does not come back, report the progress."""
         last: list[Progress] = []
 
-        def tell(progress: Progress) -> None:
+        def report(progress: Progress) -> None:
             last.append(progress)
-            self._session.tell(f"{step}{_where(progress)}")
+            self._session.report_progress(f"{step}{_where(progress)}")
 
-        self._node.on_progress = tell
+        self._node.on_progress = report
         try:
             return self._node.run(batch, step=step)
         except AnsibleConnectionFailure as error:

@@ -60,7 +60,7 @@ def facts_options(options: t.Mapping[str, t.Any], grace: float = 0.0) -> FactsOp
     )
 
 
-def wish(options: t.Mapping[str, t.Any]) -> CleanupRequest:
+def cleanup_request(options: t.Mapping[str, t.Any]) -> CleanupRequest:
     """Return the request of hns_cleanup.
 
     Raises:

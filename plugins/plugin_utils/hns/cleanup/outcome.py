@@ -20,7 +20,7 @@ _COUNTS = {
     "File": "files",
     "Route": "routes",
 }
-_WORDS = {name: count.replace("_", " ") for name, count in _COUNTS.items()}
+_COUNT_NAMES = {name: count.replace("_", " ") for name, count in _COUNTS.items()}
 
 
 def silent(dummy: str) -> None:
@@ -117,7 +117,9 @@ class CleanupOutcome:
         counts: dict[str, int] = {}
         for item in items:
             counts[item.type] = counts.get(item.type, 0) + 1
-        said = (f"{count} {_WORDS[name] if count > 1 else _WORDS[name][:-1]}" for name, count in counts.items())
+        said = (
+            f"{count} {_COUNT_NAMES[name] if count > 1 else _COUNT_NAMES[name][:-1]}" for name, count in counts.items()
+        )
         return before * bool(counts) + ", ".join(said)
 
     def to_result(self, *, name: str, diff: bool, check_mode: bool, remote_commands: int) -> dict[str, t.Any]:

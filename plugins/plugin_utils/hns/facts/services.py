@@ -35,7 +35,7 @@ _KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
 _START_MODES = {2: "automatic", 3: "manual", 4: "disabled"}
 _START_DELAY = 3.0
 """Seconds between attempts to start a service."""
-_PATIENCE = 120.0
+_SERVICE_TIMEOUT = 120.0
 """Time limit for a service to stop or start, in seconds."""
 
 
@@ -126,7 +126,7 @@ def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
             command="Stop-Service",
             parameters={"Name": name, "Force": True},
             select=(),
-            timeout=_PATIENCE,
+            timeout=_SERVICE_TIMEOUT,
         )
         for name in names
     )
@@ -144,7 +144,7 @@ def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
             always=True,
             retries=3,
             delay=_START_DELAY,
-            timeout=_PATIENCE,
+            timeout=_SERVICE_TIMEOUT,
         )
         for name in names
     )

@@ -79,7 +79,7 @@ def seconds(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float)
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 
 
-def look() -> tuple[Call, ...]:
+def inspection_calls() -> tuple[Call, ...]:
     """Return the calls that read the adapters and the record of an earlier guard."""
     note = Call(id="note", command="@read-file", parameters={"paths": [NOTE], "content": True}, on_error="continue")
     return (*adapters.calls(), note)

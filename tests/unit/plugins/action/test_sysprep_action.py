@@ -57,9 +57,9 @@ def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> Non
     session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", DirectNode(machine)))
     if joined:
         with pytest.raises(NodeError, match="node-1: a cluster node is not generalized"):
-            action.ActionModule._look(session, OPTIONS)
+            action.ActionModule._inspect(session, OPTIONS)
     else:
-        assert action.ActionModule._look(session, OPTIONS)[0].cloudbase_init is False
+        assert action.ActionModule._inspect(session, OPTIONS)[0].cloudbase_init is False
 
 
 @dataclasses.dataclass
@@ -89,7 +89,7 @@ class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no 
         self._connection = types.SimpleNamespace(get_option=options.get)
 
     @staticmethod
-    def _look(*dummy: t.Any) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
+    def _inspect(*dummy: t.Any) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
         return sysprep.PreparedMachine(), ()
 
 

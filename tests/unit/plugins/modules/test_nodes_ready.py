@@ -9,7 +9,7 @@ import typing as t
 import pytest
 
 from ansible_collections.winkube.node.plugins.modules import nodes_ready
-from ansible_collections.winkube.node.plugins.modules.nodes_ready import describe, look
+from ansible_collections.winkube.node.plugins.modules.nodes_ready import describe, describe_nodes
 
 
 class Api:
@@ -41,7 +41,7 @@ BEFORE = {"n": {"boot_id": "1", "host_process": {"kube-flannel/flannel": ["conta
 
 
 def state(api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] = BEFORE) -> dict[str, t.Any]:
-    return look({"nodes": ["n"], "host_process": host_process, "before": before}, t.cast("t.Any", api))["n"]
+    return describe_nodes({"nodes": ["n"], "host_process": host_process, "before": before}, t.cast("t.Any", api))["n"]
 
 
 def test_a_node_that_came_back() -> None:

@@ -167,7 +167,7 @@ def test_a_request_that_takes_too_long_or_too_much_is_given_up(served: Served, m
         with contextlib.suppress(OSError):
             long.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000)
         assert is_closed(long)
-    monkeypatch.setattr(listener, "_LOOK", 0.0)
+    monkeypatch.setattr(listener, "_CHECK_INTERVAL", 0.0)
     monkeypatch.setattr(listener, "_HEAD_TIME", 0.05)
     monkeypatch.setattr(listener, "_IDLE", 0.05)
     with served.connect() as silent, served.connect() as idle:
@@ -243,7 +243,7 @@ class Program:
         monkeypatch.setattr(sys, "stdout", self.output)
         monkeypatch.setattr(signal, "signal", self._signal)
         monkeypatch.setattr(os, "setsid", self._setsid)
-        monkeypatch.setattr(program, "_LOOK", 0.02)
+        monkeypatch.setattr(program, "_CHECK_INTERVAL", 0.02)
         monkeypatch.setattr(program, "raised_limit", lambda: 1024)
 
     def _signal(self, number: int, handler: t.Callable[..., None]) -> None:

@@ -61,13 +61,13 @@ class Site:
         return {certificate_store.thumbprint(each) for each in read_pins(self.pins)}
 
     def stored(self) -> set[str]:
-        listener = self.renewer.look()
+        listener = self.renewer.read_listener()
         return {each.thumbprint for each in (listener.certificate, *listener.others)}
 
     def leave_behind(self, days: int) -> str:
         """What an interrupted run made, and did not use."""
         policy = renewal.RenewalPolicy(days=0, valid_days=days)
-        return self.renewer._make(self.renewer.look(), policy).thumbprint
+        return self.renewer._make(self.renewer.read_listener(), policy).thumbprint
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def site(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S
 
 
 def test_a_certificate_that_ends_soon_is_replaced(site: Site) -> None:
-    before = site.renewer.look()
+    before = site.renewer.read_listener()
     assert site.renewer.is_due(before, POLICY)
     update_pins(site.pins, add=[before.certificate.x509])
     done = site.renewer.renew(before, POLICY)
@@ -91,12 +91,12 @@ def test_a_certificate_that_ends_soon_is_replaced(site: Site) -> None:
     assert names.get_values_for_type(x509.DNSName) == ["win.example"]
     assert [str(one) for one in names.get_values_for_type(x509.IPAddress)] == ["192.0.2.1"]
     assert (done.certificate.expires - NOW).days in (364, 365)
-    assert not site.renewer.is_due(site.renewer.look(), POLICY)
+    assert not site.renewer.is_due(site.renewer.read_listener(), POLICY)
 
 
 def test_what_an_interrupted_run_made_is_used_and_kept(site: Site) -> None:
     spent, made = site.leave_behind(10), site.leave_behind(365)
-    before = site.renewer.look()
+    before = site.renewer.read_listener()
     done = site.renewer.renew(before, POLICY)
     assert done.certificate.thumbprint == made
     assert set(done.removed) == {before.certificate.thumbprint, spent}
@@ -104,16 +104,16 @@ def test_what_an_interrupted_run_made_is_used_and_kept(site: Site) -> None:
 
 
 def test_a_certificate_that_is_good_is_pinned_and_what_is_left_over_deleted(site: Site) -> None:
-    left, before = site.leave_behind(365), site.renewer.look()
+    left, before = site.leave_behind(365), site.renewer.read_listener()
     done = site.renewer.keep(before)
     assert (done.renewed, done.pinned, done.removed) == (False, True, (left,))
     assert site.pinned() == site.stored() == {before.certificate.thumbprint}
-    again = site.renewer.keep(site.renewer.look())
+    again = site.renewer.keep(site.renewer.read_listener())
     assert (again.pinned, again.removed) == (False, ())
 
 
 def test_a_certificate_that_the_controller_would_not_trust_is_taken_back(site: Site) -> None:
-    before = site.renewer.look()
+    before = site.renewer.read_listener()
     site.answers = ["self-signed certificate"]
     with pytest.raises(
         certificates.CertificateError, match=r"would not trust .* self-signed certificate; the listener"
@@ -125,12 +125,12 @@ def test_a_certificate_that_the_controller_would_not_trust_is_taken_back(site: S
 
 def test_a_controller_that_cannot_look_warns_and_goes_on(site: Site) -> None:
     site.answers = [OSError("no route to host")]
-    done = site.renewer.renew(site.renewer.look(), POLICY)
+    done = site.renewer.renew(site.renewer.read_listener(), POLICY)
     assert done.warnings == ("192.0.2.1:5986 could not be checked from the controller: no route to host",)
     assert site.stored() == {done.certificate.thumbprint}
 
 
 def test_a_certificate_may_be_replaced_at_any_time(site: Site) -> None:
-    site.renewer.renew(site.renewer.look(), POLICY)
+    site.renewer.renew(site.renewer.read_listener(), POLICY)
     forced = renewal.RenewalPolicy(days=30, valid_days=365, force=True)
-    assert site.renewer.is_due(site.renewer.look(), forced)
+    assert site.renewer.is_due(site.renewer.read_listener(), forced)

@@ -280,9 +280,9 @@ def test_the_checks_of_an_archive() -> None:
     inside = archive_members.calls("C:\\x.zip")
     whole = archive_members.readable("C:\\x.zip", "whole")
     outcomes.check("downloads/archive_checks", {"inside": outcomes.calls(inside), "whole": outcomes.calls([whole])})
-    assert archive_members.words(ended(2, "x")) == ""
+    assert archive_members.describe_failure(ended(2, "x")) == ""
     names = "../a\r\n../b\n../c\n../d\n"
-    assert archive_members.words(ended(0, names)) == (
+    assert archive_members.describe_failure(ended(0, names)) == (
         "the archive holds names that lead out of its folder: ../a, ../b, ../c"
     )
 

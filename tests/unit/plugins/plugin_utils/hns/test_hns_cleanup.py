@@ -160,7 +160,7 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
 )
 def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], said: str) -> None:
     with pytest.raises(ScopeError) as error:
-        hns_options.wish({**DEFAULTS, **options})
+        hns_options.cleanup_request({**DEFAULTS, **options})
     assert str(error.value).startswith(said)
 
 

@@ -50,7 +50,7 @@ def test_every_call_that_asks() -> None:
         "no services afterwards": services.after_calls(()),
         "restart HNS": services.restart_hns_calls(90.0, 30.0),
         "guard": addresses.calls([CARD, SECOND], "key", network_timeout=61, settle=1.5),
-        "look at the guard": addresses.look(),
+        "look at the guard": addresses.inspection_calls(),
         "give a card its settings back": uplink.restore_calls(CARD, "p.", patience=7),
         "write the journal": (journal.Journal(key="key", services=("kubelet",), uplinks=(CARD,)).write_call(),),
         "remove the journal": (journal.remove_call(("a", "b")),),

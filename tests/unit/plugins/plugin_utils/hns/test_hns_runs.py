@@ -225,10 +225,10 @@ def test_options_of_the_module_are_passed_on() -> None:
     found: dict[str, Any] = {"specification": {name: str(spec) for name, spec in hns_options.CLEANUP_OPTIONS.items()}}
     for scope in ("stale", "all"):
         found[f"{scope} by default"] = hns_options.cleanup_options({**defaults, "scope": scope})
-        found[f"{scope} wished by default"] = hns_options.wish({**defaults, "scope": scope})
+        found[f"{scope} wished by default"] = hns_options.cleanup_request({**defaults, "scope": scope})
     for scope in ("stale", "networks"):
         found[f"{scope} changed"] = hns_options.cleanup_options({**changed, "scope": scope})
-    found["changed wish"] = hns_options.wish({**defaults, **changed, "scope": "networks"})
+    found["changed wish"] = hns_options.cleanup_request({**defaults, **changed, "scope": "networks"})
     # The defaults are the same for whoever does not come from the module.
     assert hns_options.facts_options(defaults) == FactsOptions()
     plain = CleanupOptions(facts=FactsOptions(), batch=BatchOptions())

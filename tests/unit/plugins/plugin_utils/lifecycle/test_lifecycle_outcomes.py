@@ -29,7 +29,7 @@ def ok(*output: Any) -> CallResult:
 def test_every_call_of_an_image() -> None:
     removal = image_proxies.findings(proxies({"HTTP_PROXY": SECRET}))[0].removal
     found = {
-        "look": sysprep.look_calls(),
+        "look": sysprep.inspection_calls(),
         "registries": sysprep.registry_calls(node_paths.CONTAINERD_REGISTRIES),
         "contents": (sysprep.content_call(["C:\\a", "C:\\b"]),),
         "sysprep": sysprep.sysprep_calls(["C:\\Windows\\Temp\\*"], None, 1800.0),

@@ -95,8 +95,8 @@ def test_what_is_seen_of_a_machine(
         "cloudbase-note": {"ok": True, "output": [{"exists": note is not None, "value": note}]},
         "cloudbase-files": {"ok": True, "output": there},
     }
-    assert set(calls) == {call.id for call in sysprep.look_calls()}
-    machine = sysprep.look(Observation.from_wire({"state": "finished", "calls": calls}))
+    assert set(calls) == {call.id for call in sysprep.inspection_calls()}
+    machine = sysprep.read_machine(Observation.from_wire({"state": "finished", "calls": calls}))
     assert machine.listeners == (sysprep.WinRmListener("*", "ab12"),)
     assert machine.cloudbase_init is service
     assert (machine.cloudbase_unattend, machine.cloudbase_start_mode) == expected

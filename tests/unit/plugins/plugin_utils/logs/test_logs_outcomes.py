@@ -179,7 +179,7 @@ def test_what_is_taken_and_what_is_not() -> None:
     for case, (what, request) in cases.items():
         chosen = selection.select(what, request)
         found[case] = chosen
-        found[f"{case}: limits"] = [chosen.room, chosen.most]
+        found[f"{case}: limits"] = [chosen.required_space, chosen.most]
     chosen = selection.select(look(*many), wanted(sources=["hns"]))
     found["too many"] = [len(chosen.files), *chosen.left_out]
     outcomes.check("logs/selection", found)

@@ -133,5 +133,5 @@ def test_every_answer_of_an_installer_says_why() -> None:
 
 
 def test_every_code_has_a_meaning_and_words() -> None:
-    known = sorted({*codes.MEANINGS, *codes.WORDS, 0xFFFF, 0x10000, 0x8024FFFF})
+    known = sorted({*codes.MEANINGS, *codes.CAUSES, 0xFFFF, 0x10000, 0x8024FFFF})
     outcomes.check("patches/codes", {hex(code): f"{codes.meaning(code)}: {codes.describe(code)}" for code in known})

@@ -314,7 +314,7 @@ def test_what_the_registry_would_keep_is_read_as_what_was_wanted(
     data = struct.pack("<5I", reset, 0, 0, len(actions), 20)
     kinds = ("none", "restart", "reboot")
     data += b"".join(struct.pack("<2I", kinds.index(each.action), each.milliseconds) for each in actions)
-    assert service_recovery.parse(list(data)) == recovery.words
+    assert service_recovery.parse(list(data)) == recovery.text
     # sc.exe reads pairs of action and milliseconds.
     words = recovery.sc_actions.split("/") if actions else []
     assert words[::2] == ["" if action.action == "none" else action.action for action in actions]

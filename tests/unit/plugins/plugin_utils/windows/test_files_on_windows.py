@@ -54,7 +54,7 @@ LISTINGS: dict[str, dict[str, CallResult]] = {
 def test_content_of_others_is_found() -> None:
     found: dict[str, object] = {}
     for case, seen in LISTINGS.items():
-        found[case] = {which: untrusted_files.found("C:\\k", which, seen) for which in ("foreign", "writable")}
+        found[case] = {which: untrusted_files.find("C:\\k", which, seen) for which in ("foreign", "writable")}
     outcomes.check("windows/untrusted", found)
     assert untrusted_files.quarantine_folder("C:\\k", LISTINGS["ours"]) == "C:\\k\\.untrusted-20260102030405"
     assert untrusted_files.quarantine_folder("C:\\k", {}) == "C:\\k\\.untrusted-"

@@ -263,12 +263,12 @@ def stored(reset: int, *actions: int, count: int | None = None) -> Sequence[int]
 
 def test_failure_actions_are_read_and_written() -> None:
     restart = recovery(("restart", 5), ("reboot", 1.25), ("none", 0))
-    assert (restart.words, restart.sc_actions) == (
+    assert (restart.text, restart.sc_actions) == (
         "restart after 5 s, reboot after 1.25 s, none; reset after 86400 s",
         "restart/5000/reboot/1250//0",
     )
-    assert recovery(("restart", 0), reset=service_recovery.INFINITE).words == "restart after 0 s; reset after never"
-    assert (recovery().words, recovery().sc_actions) == ("nothing", "")
+    assert recovery(("restart", 0), reset=service_recovery.INFINITE).text == "restart after 0 s; reset after never"
+    assert (recovery().text, recovery().sc_actions) == ("nothing", "")
     assert service_recovery.parse(None) == service_recovery.parse([1] * 19) == "nothing"
     assert service_recovery.parse(stored(60, 1, 5000, 0, 0, 3, 10, 7, 20)) == (
         "restart after 5 s, none, run after 0.01 s, action 7 after 0.02 s; reset after 60 s"

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Names in plugins: one class, one name; and names that a reader would search for."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+PLUGINS = Path(__file__).parents[2] / "plugins"
+ROLES = PLUGINS.parent / "roles"
+RIDDLES = frozenset(
+    "aside found held look patience pushes room tell teller told weaving wish words".split()  # noqa: SIM905
+)
+"""Names that do not say what they are; `_look` and `Look` count too."""
+ANSIBLE = frozenset({"ActionModule", "FilterModule", "LookupModule", "CallbackModule", "ModuleDocFragment"})
+"""Names under which Ansible loads plugins."""
+
+
+def definitions(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of classes, functions and fields, and of what a module or a class assigns."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.name
+        for child in node.body if isinstance(node, (ast.Module, ast.ClassDef)) else ():
+            targets = child.targets if isinstance(child, ast.Assign) else [getattr(child, "target", None)]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def options(document: object) -> Iterator[str]:
+    """Yield the names of the options in a plugin's documentation or a role's argument specification."""
+    if isinstance(document, list):
+        document = dict(enumerate(document))
+    if isinstance(document, dict):
+        for key, value in document.items():
+            if key in ("options", "suboptions") and isinstance(value, dict):
+                yield from map(str, value)
+            yield from options(value)
+
+
+def riddles(names: Iterator[str]) -> list[str]:
+    """Return the names that are a riddle."""
+    return [name for name in names if name.strip("_").lower() in RIDDLES]
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    """Yield all Python files of plugins."""
+    for path in sorted(PLUGINS.rglob("*.py")):
+        yield path.relative_to(PLUGINS), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_every_class_has_its_own_name() -> None:
+    names = Counter(node.name for dummy, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1 and name not in ANSIBLE] == []
+
+
+def test_names_in_python_are_no_riddles() -> None:
+    wrong = [f"{path}: {name}" for path, tree in trees() for name in riddles(iter((path.stem, *definitions(tree))))]
+    assert wrong == []
+
+
+def test_names_of_options_are_no_riddles() -> None:
+    files = [*PLUGINS.rglob("*.yml"), *ROLES.glob("*/meta/argument_specs.yml")]
+    documents = [(path, yaml.safe_load(path.read_text(encoding="utf-8"))) for path in files]
+    for path, tree in trees():
+        if path.parts[0] in ("modules", "doc_fragments"):
+            documents += [
+                (PLUGINS / path, yaml.safe_load(node.value.value))
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+                if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "DOCUMENTATION"
+            ]
+    assert len(documents) > 50
+    assert [f"{path.name}: {name}" for path, document in documents for name in riddles(options(document))] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["class Wish: ...", "def _look(): ...", "class A:\n  room: int", "_WORDS = 1", "async def told(): ..."]
+)
+def test_a_riddle_is_found(text: str) -> None:
+    assert len(riddles(definitions(ast.parse(text)))) == 1
+
+
+def test_a_riddle_among_options_is_found() -> None:
+    specification = {"options": {"a": {"options": {"found": {}}}, "held_items": {}}}
+    assert riddles(options(specification)) == ["found"]
+    assert riddles(options([specification])) == ["found"]
