@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images in a bundle: references, index entries that match a Windows build, archives (no I/O).
+"""Container images in a bundle: index entries that match a Windows build, archives (no I/O).
 
 Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
 """
@@ -13,6 +13,8 @@ import json
 import re
 import typing as t
 
+from ..values.errors import ResourceError
+from ..values.image_reference import DIGEST, ImageReference
 from ..windows import windows_versions
 from .index import BundleError
 
@@ -24,40 +26,19 @@ MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_REFERENCE = re.compile(
-    r"(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)/(?P<path>[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
-    r"(?::(?P<tag>[A-Za-z0-9_][\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
-    re.ASCII,
-)
 _LARGEST = 2**50
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Reference:
-    """A reference to a container image."""
-
-    host: str
-    path: str
-    tag: str = ""
-    digest: str = ""
-
-    @property
-    def wanted(self) -> str:
-        """What a registry is asked for: the digest or the tag."""
-        return self.digest or self.tag
-
-
-def reference(text: str) -> Reference:
-    """Parse a full reference: registry/repository:tag, or …@sha256:….
+def reference(text: str) -> ImageReference:
+    """Parse the reference of a container image.
 
     Raises:
-        BundleError: it is none.
+        BundleError: the text is not a whole reference.
     """
-    match = _REFERENCE.fullmatch(text)
-    if match is None or not (match["tag"] or match["digest"]):
-        raise BundleError(f"container image {text!r} is not accepted; expected registry/repository:tag")
-    return Reference(host=match["host"], path=match["path"], tag=match["tag"] or "", digest=match["digest"] or "")
+    try:
+        return ImageReference.parse(text)
+    except ResourceError as error:
+        raise BundleError(str(error)) from None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -121,7 +102,7 @@ def descriptor(found: object, what: str) -> Descriptor:
         raise BundleError(f"{what}: the registry's answer has an invalid descriptor")
     digest, size = found.get("digest"), found.get("size")
     urls, platform = found.get("urls") or [], found.get("platform") or {}
-    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+    if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
         raise BundleError(f"{what}: the registry's answer has an invalid digest (only sha256 is accepted)")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < _LARGEST:
         raise BundleError(f"{what}: the registry's answer has an invalid size")

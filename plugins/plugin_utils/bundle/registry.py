@@ -16,9 +16,10 @@ import threading
 import typing as t
 import urllib.parse
 
+from ..values.image_reference import ImageReference
 from . import images
 from .fetch import Checksum, Fetcher, FetchError, FetchSource
-from .images import Descriptor, Manifest, Reference
+from .images import Descriptor, Manifest
 from .index import BundleError
 
 _ACCEPT = ", ".join((*images.INDEXES, *images.MANIFESTS))
@@ -90,7 +91,7 @@ class RegistryClient:
         """
         ref = images.reference(name)
         documents: dict[str, bytes] = {}
-        top, found = self._document(ref, digest or ref.wanted, name, documents)
+        top, found = self._document(ref, digest or ref.version, name, documents)
         if not images.is_index(found):
             one = self._own_platform(ref, images.manifest(top, found, name), name)
             alone: dict[str, tuple[Manifest, ...]] = {}
@@ -149,7 +150,7 @@ class RegistryClient:
         raise BundleError(f"{name}: layer {blob.digest}: {'; '.join(problems)}")
 
     def _document(
-        self, ref: Reference, wanted: str, name: str, documents: dict[str, bytes]
+        self, ref: ImageReference, wanted: str, name: str, documents: dict[str, bytes]
     ) -> tuple[Descriptor, dict[str, t.Any]]:
         """Download a manifest or index, and return it with its descriptor."""
         data, headers = self._first(ref, "manifests", wanted, self._fetcher.document)
@@ -161,7 +162,7 @@ class RegistryClient:
         documents[digest] = data
         return Descriptor(digest=digest, size=len(data), media_type=kind), found
 
-    def _own_platform(self, ref: Reference, one: Manifest, name: str) -> Manifest:
+    def _own_platform(self, ref: ImageReference, one: Manifest, name: str) -> Manifest:
         """Return a manifest without an index, with the platform that its configuration names."""
         data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
         if images.digest_of(data) != one.config.digest:
@@ -172,7 +173,7 @@ class RegistryClient:
         }
         return dataclasses.replace(one, own=dataclasses.replace(one.own, platform=platform))
 
-    def _first(self, ref: Reference, kind: str, wanted: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
+    def _first(self, ref: ImageReference, kind: str, wanted: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
         """Try the endpoints in order."""
         problems = []
         for endpoint in self._endpoints:
@@ -183,7 +184,12 @@ class RegistryClient:
         raise BundleError("; ".join(problems))
 
     def _authorised(
-        self, endpoint: RegistryEndpoint, ref: Reference, kind: str, wanted: str, use: t.Callable[[FetchSource], t.Any]
+        self,
+        endpoint: RegistryEndpoint,
+        ref: ImageReference,
+        kind: str,
+        wanted: str,
+        use: t.Callable[[FetchSource], t.Any],
     ) -> t.Any:
         source = self._source(endpoint, ref, kind, wanted)
         key = (endpoint.url, ref.path)
@@ -201,7 +207,7 @@ class RegistryClient:
             self._answers[key] = known
         return use(_with(source, known))
 
-    def _source(self, endpoint: RegistryEndpoint, ref: Reference, kind: str, wanted: str) -> FetchSource:
+    def _source(self, endpoint: RegistryEndpoint, ref: ImageReference, kind: str, wanted: str) -> FetchSource:
         base = endpoint.url.rstrip("/")
         if not endpoint.override_path and not base.endswith("/v2"):
             base += "/v2"
@@ -218,7 +224,7 @@ class RegistryClient:
             verify=endpoint.verify,
         )
 
-    def _answer(self, endpoint: RegistryEndpoint, ref: Reference, challenge: str, asked: FetchSource) -> str:
+    def _answer(self, endpoint: RegistryEndpoint, ref: ImageReference, challenge: str, asked: FetchSource) -> str:
         """Return the header that authenticates to a registry.
 
         Raises:

@@ -11,11 +11,12 @@ import typing as t
 
 from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
-from ..image_stores.store import Store, StoredImage, repository
+from ..image_stores.store import Store, StoredImage
 from ..node_config import registries
 from ..resources.container_image import ContainerImage
 from ..resources.load import load
 from ..values.errors import ResourceError
+from ..values.image_reference import ImageReference, is_whole
 from ..values.shown import shown
 from ..values.versions import DATA
 from ..windows.node_paths import CONTAINERD_REGISTRIES
@@ -82,7 +83,7 @@ def resources(
 
 def _likely(name: str) -> dict[str, int]:
     """Approximate download size of an image that every node needs, so that the first run need not measure it."""
-    size = _data()["likely_sizes"].get(repository(name))
+    size = _data()["likely_sizes"].get(ImageReference.parse(name).repository) if is_whole(name) else None
     return {} if size is None else {"likely_size": size}
 
 

@@ -15,8 +15,9 @@ import json
 import re
 import typing as t
 
+from ..values.image_reference import DIGEST
 from ..wire.messages import Call, CallResult, Results
-from .store import DIGEST, LISTING, Store, StoredImage, TransferOptions, size_of
+from .store import LISTING, Store, StoredImage, TransferOptions, size_of
 
 PINNED = "io.cri-containerd.pinned=pinned"
 """Label that protects an image from the kubelet's garbage collection (containerd internal/cri/labels)."""

@@ -13,8 +13,9 @@ import json
 import re
 import typing as t
 
+from ..values.image_reference import DIGEST, with_registry
 from ..wire.messages import Call, CallResult, Results
-from .store import DIGEST, LISTING, Store, StoredImage, TransferOptions, size_of
+from .store import LISTING, Store, StoredImage, TransferOptions, size_of
 
 _NONE = "<none>"
 
@@ -44,7 +45,7 @@ class DockerStore(Store):
                 digests=frozenset(found for found in digests[identity] if DIGEST.fullmatch(found)),
                 size=_size(str(row.get("Size") or "")),
             )
-            whole = _whole(repository)
+            whole = with_registry(repository)
             if row.get("Tag", _NONE) != _NONE:
                 images[f"{whole}:{row['Tag']}"] = held
             if DIGEST.fullmatch(digest):
@@ -59,7 +60,7 @@ class DockerStore(Store):
         if rows is None:
             return None
         names = {str(row.get("Image")) for row in rows}
-        names |= {_whole(name) for name in names} | {f"{_whole(name)}:latest" for name in names}
+        names |= {with_registry(name) for name in names} | {f"{with_registry(name)}:latest" for name in names}
         return frozenset(
             held.identity for name, held in images.items() if names & {name, held.identity, held.identity[7:]}
         )
@@ -152,14 +153,6 @@ def _rows(result: CallResult | None) -> list[dict[str, t.Any]] | None:
         if isinstance(row, dict):
             rows.append(row)
     return rows
-
-
-def _whole(repository: str) -> str:
-    """Return the full name. Docker omits its own registry: `nginx` is `docker.io/library/nginx`."""
-    host, slash, dummy = repository.partition("/")
-    if not slash:
-        return f"docker.io/library/{repository}"
-    return repository if "." in host or ":" in host or host == "localhost" else f"docker.io/{repository}"
 
 
 def _size(text: str) -> int | None:

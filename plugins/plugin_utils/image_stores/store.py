@@ -14,10 +14,6 @@ import typing as t
 
 from ..wire.messages import Call, CallResult, Results
 
-REFERENCE = re.compile(
-    r"(?P<name>[a-z0-9][a-z0-9.-]*(?::[0-9]+)?(?:/[a-z0-9._-]+)+)(?::(?P<tag>[\w][\w.-]{0,127}))?(?P<digest>@sha256:[0-9a-f]{64})?"
-)
-DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 LISTING = 4_000_000
 """Maximum length of a listing in characters, large enough that none is truncated."""
 
@@ -125,19 +121,6 @@ class Store(abc.ABC):
 def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
     """Return all names of an image."""
     return sorted(name for name, held in images.items() if held.identity == identity)
-
-
-def is_whole(reference: str) -> bool:
-    """Return whether a text is a reference with registry, repository, and tag or digest."""
-    match = REFERENCE.fullmatch(reference)
-    host = reference.partition("/")[0]
-    return bool(match and (match["tag"] or match["digest"]) and ("." in host or ":" in host or host == "localhost"))
-
-
-def repository(reference: str) -> str:
-    """Return a reference without tag and digest."""
-    match = REFERENCE.fullmatch(reference)
-    return match["name"] if match else reference
 
 
 def size_of(number: str, unit: str) -> int | None:

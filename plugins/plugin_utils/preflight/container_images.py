@@ -12,16 +12,15 @@ import dataclasses
 import typing as t
 
 from ..container_images import listing
-from ..image_stores.store import is_whole
 from ..node_config import registries
 from ..resources.load import load
 from ..values.errors import ResourceError
+from ..values.image_reference import EXPECTED, is_whole
 from ..windows.node_paths import CONTAINERD_REGISTRIES
 from .variables import Problem
 
 _LISTS = ("image_cache_base_images", "image_cache_container_tags", "image_cache_images")
 _REFERENCES = ("container_runtime_sandbox_image", "image_cache_nano_server_name", "image_cache_pause_source")
-_REFERENCE = "expected a whole reference: registry/repository:tag"
 _REGISTRIES = "container_runtime_registries"
 _DOCKER = ("docker", "moby")
 
@@ -56,7 +55,7 @@ def _reference_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
     for name in _REFERENCES:
         given = values.get(name)
         if given and not is_whole(str(given)):
-            yield Problem(name, given, _REFERENCE)
+            yield Problem(name, given, EXPECTED)
 
 
 def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]:

@@ -20,8 +20,9 @@ import typing as t
 from ..engine.changes import create, update
 from ..engine.resource import Change
 from ..image_stores.containerd import PINNED
-from ..image_stores.store import StoredImage, is_whole
+from ..image_stores.store import StoredImage
 from ..values.errors import ResourceError
+from ..values.image_reference import ImageReference
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.path_calls import remove_path
 from ..windows.registry_calls import make_key, remove_value, set_value
@@ -62,8 +63,8 @@ class BuiltContainerImage(InStore):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_whole(self.name) or "@" in self.name:
-            raise ResourceError("name", self.name, "expected a whole reference with a tag: registry/repository:tag")
+        if ImageReference.parse(self.name, "name").digest:
+            raise ResourceError("name", self.name, "expected a tag without a digest: registry/repository:tag")
         if not re.search(r"^\s*FROM\s", self.dockerfile, re.IGNORECASE | re.MULTILINE):
             raise ResourceError("dockerfile", self.dockerfile[:60], "expected the text of a Dockerfile: it has no FROM")
         for key in self.build_args:

@@ -14,17 +14,15 @@ from ..image_stores.archives import ImageArchive
 from ..image_stores.containerd import PINNED, ContainerdStore
 from ..image_stores.docker import DockerStore
 from ..image_stores.store import (
-    DIGEST,
     UNPACKED,
     Store,
     StoredImage,
     TransferOptions,
-    is_whole,
     meaning,
     names_of,
-    repository,
 )
 from ..values.errors import ResourceError
+from ..values.image_reference import DIGEST, ImageReference
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
@@ -138,10 +136,9 @@ class ContainerImage(InStore):
     def __post_init__(self) -> None:
         super().__post_init__()
         for place, reference in (("name", self.name), *(("aliases", alias) for alias in self.aliases)):
-            if not is_whole(reference):
-                raise ResourceError(place, reference, "expected a whole reference: registry/repository:tag")
-        if any("@" in alias for alias in self.aliases):
-            raise ResourceError("aliases", self.aliases, "expected tags: a digest is no alias")
+            named = ImageReference.parse(reference, place)
+            if place == "aliases" and named.digest:
+                raise ResourceError("aliases", self.aliases, "expected tags: a digest is no alias")
         if self.digest is not None and not DIGEST.fullmatch(self.digest):
             raise ResourceError("digest", self.digest, "expected sha256: and 64 hexadecimal digits")
         if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
@@ -206,7 +203,7 @@ class ContainerImage(InStore):
     def _wanted(self) -> str:
         if self.digest is None or "@" in self.name:
             return self.name
-        return f"{repository(self.name)}@{self.digest}"
+        return f"{ImageReference.parse(self.name).repository}@{self.digest}"
 
     def _named(self) -> t.Iterator[Call]:
         if self.aliases:

@@ -10,8 +10,8 @@ import typing as t
 from ..engine.changes import remove
 from ..engine.resource import Change
 from ..image_stores.containerd import PINNED
-from ..image_stores.store import is_whole
 from ..values.errors import ResourceError
+from ..values.image_reference import ImageReference
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
 from .container_image import InStore
@@ -30,8 +30,7 @@ class UnusedContainerImages(InStore):
     def __post_init__(self) -> None:
         super().__post_init__()
         for reference in self.keep:
-            if not is_whole(reference):
-                raise ResourceError("keep", reference, "expected whole references: registry/repository:tag")
+            ImageReference.parse(reference, "keep")
 
     def observe(self) -> tuple[Call, ...]:
         return (*self.store.list_calls(), *self.store.look_for_use())

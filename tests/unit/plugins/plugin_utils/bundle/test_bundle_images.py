@@ -149,7 +149,7 @@ def test_the_newer_revision_comes_first() -> None:
     ],
 )
 def test_references_that_are_none(text: str) -> None:
-    with pytest.raises(BundleError, match="is not accepted; expected registry/repository:tag"):
+    with pytest.raises(BundleError, match="expected a whole reference: registry/repository:tag"):
         images.reference(text)
 
 

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Parse references to container images (no I/O).
+
+Grammar: github.com/distribution/reference (regexp.go, normalize.go).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from .errors import ResourceError
+
+# Without a dot or a port, the first part of a name belongs to the repository.
+_HOST = r"(?:localhost|(?=[^/]*[.:])[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::[0-9]+)?"
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+EXPECTED = "expected a whole reference: registry/repository:tag"
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?P<host>{_HOST})/(?P<path>{_PART}(?:/{_PART})*)"
+    rf"(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>{DIGEST.pattern}))?",
+    re.ASCII,
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImageReference:
+    """A whole reference to a container image: registry, repository, and a tag or a digest or both."""
+
+    host: str
+    path: str
+    tag: str = ""
+    digest: str = ""
+
+    @classmethod
+    def parse(cls, text: str, where: str = "container image") -> t.Self:
+        """Parse a reference.
+
+        Args:
+            text: registry/repository:tag, or …@sha256:….
+            where: the place of the text, for the message.
+
+        Raises:
+            ResourceError: the text is not a whole reference.
+        """
+        match = _REFERENCE.fullmatch(text)
+        if match is None or not (match["tag"] or match["digest"]):
+            raise ResourceError(where, text, EXPECTED)
+        return cls(**{name: value or "" for name, value in match.groupdict().items()})
+
+    @property
+    def repository(self) -> str:
+        """Registry and repository, without tag and digest."""
+        return f"{self.host}/{self.path}"
+
+    @property
+    def version(self) -> str:
+        """What a registry is asked for: the digest or the tag."""
+        return self.digest or self.tag
+
+    def __str__(self) -> str:
+        tag, digest = self.tag and f":{self.tag}", self.digest and f"@{self.digest}"
+        return f"{self.repository}{tag}{digest}"
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is a reference with registry, repository, and tag or digest."""
+    try:
+        ImageReference.parse(text)
+    except ResourceError:
+        return False
+    return True
+
+
+def with_registry(name: str) -> str:
+    """Return a name with its registry. Docker omits its own: `nginx` is `docker.io/library/nginx`.
+
+    Args:
+        name: a repository, perhaps with a tag or digest.
+    """
+    first, slash, dummy = name.partition("/")
+    if not slash:
+        return f"docker.io/library/{name}"
+    return name if "." in first or ":" in first or first == "localhost" else f"docker.io/{name}"
