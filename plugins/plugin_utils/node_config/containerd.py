@@ -5,11 +5,9 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
-import jinja2
-
-from ..values.versions import DATA, Version, containerd_line
+from ..values.versions import Version, containerd_line
+from . import toml
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,20 +26,6 @@ class ContainerdConfig:
     """Drop compressed layers once they are unpacked, which saves gigabytes in an image."""
 
 
-_NOT_LITERAL = re.compile(r"['\x00-\x1f\x7f\ud800-\udfff]")
-
-
-def literal(value: str) -> str:
-    """Return a TOML literal string.
-
-    Raises:
-        ValueError: it contains a quote or a control character, which literal strings cannot (toml.io, v1.0.0: String).
-    """
-    if _NOT_LITERAL.search(value):
-        raise ValueError(f"{value!r} cannot stand in containerd's configuration: no quotes or control characters")
-    return f"'{value}'"
-
-
 def render(version: str, settings: ContainerdConfig) -> str:
     """Return containerd's `config.toml`.
 
@@ -56,11 +40,8 @@ def render(version: str, settings: ContainerdConfig) -> str:
     line = containerd_line(parsed)
     if line is None:
         raise ValueError(f"containerd {version} is not supported")
-    environment = jinja2.Environment(  # noqa: S701 - the result is TOML, not HTML
-        loader=jinja2.FileSystemLoader(DATA), trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters["literal"] = literal
-    return environment.get_template("containerd-config.toml.j2").render(
+    return toml.render(
+        "containerd-config.toml.j2",
         version=str(parsed),
         minor=parsed.minor_version,
         config_version=line["config_version"],

@@ -20,9 +20,8 @@ import urllib.parse
 from ..values.shown import shown
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
-from .containerd import literal
+from . import toml
 
-"""Access for SYSTEM and Administrators only; the runtimes run as SYSTEM."""
 DOCKER_CERTS = "C:\\ProgramData\\docker\\certs.d"
 DOCKER_CONFIG = f"{node_paths.PROGRAM_DATA}\\docker"
 BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
@@ -90,20 +89,17 @@ def hosts_toml(registry: RegistryConfig) -> str:
         RegistryError: a value cannot be written.
     """
     try:
-        # Without a server, containerd falls back to each registry's own address (docs/hosts.md).
-        own = [] if registry.server.url == _ANY else [f"server = {literal(registry.server.url)}"]
-        lines = [*own, *_settings(registry.server)]
-        if registry.server.headers:
-            lines += ["", "[header]", *_headers(registry.server)]
-        for mirror in registry.mirrors:
-            table = f"host.{literal(mirror.url)}"
-            lines += ["", f"[{table}]", *(f"  {line}" for line in _settings(mirror))]
-            if mirror.headers:
-                lines += [f"[{table}.header]", *_headers(mirror)]
+        return toml.render(
+            "hosts.toml.j2",
+            server=registry.server,
+            mirrors=registry.mirrors,
+            any_registry=_ANY,
+            # Next to hosts.toml, or at the given path on the node.
+            ca_paths=lambda place: [_ca_name(text) if _PEM in text else text for text in place.ca],
+        )
     except ValueError:
         # Without its cause, which contains the value: ansible-core 2.19 appends causes to messages.
         raise RegistryError(f"registries.{registry.host}: a value has a quote or a control character") from None
-    return "\n".join(lines) + "\n"
 
 
 def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
@@ -114,8 +110,8 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
         for text in dict.fromkeys(text for found in (registry.server, *registry.mirrors) for text in found.ca):
             if _PEM in text:
                 files.append({"type": "File", "name": f"{place}\\{_ca_name(text)}", "content": text})
-        toml = {"type": "File", "name": f"{place}\\hosts.toml", "content": hosts_toml(registry)}
-        files.append({**toml, "acl": ADMINISTRATORS_ONLY_FILE, "no_log": True} if registry.secret else toml)
+        hosts = {"type": "File", "name": f"{place}\\hosts.toml", "content": hosts_toml(registry)}
+        files.append({**hosts, "acl": ADMINISTRATORS_ONLY_FILE, "no_log": True} if registry.secret else hosts)
     return files
 
 
@@ -157,39 +153,39 @@ def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_d
         config_dir: folder of Docker's config.json, which buildctl reads (DOCKER_CONFIG).
     """
     try:
-        text = _buildkitd_toml(registries, folder)
+        text = toml.render("buildkitd.toml.j2", registries=_buildkit_registries(registries, folder))
     except ValueError:
         raise RegistryError("registries: a value has a quote or a control character") from None
-    toml = {"type": "File", "name": BUILDKIT_CONFIG, "content": text, "restarts": ["buildkitd"]}
-    return [toml, *_logins(registries, config_dir)]
+    config = {"type": "File", "name": BUILDKIT_CONFIG, "content": text, "restarts": ["buildkitd"]}
+    return [config, *_logins(registries, config_dir)]
 
 
-def _buildkitd_toml(registries: t.Sequence[RegistryConfig], folder: str) -> str:
-    # Built images must be in the kubelet's namespace.
-    lines = ["[worker.containerd]", "  namespace = 'k8s.io'"]
-    tables: dict[str, list[str]] = {}
+@dataclasses.dataclass
+class _BuildkitRegistry:
+    """A table of buildkitd.toml."""
+
+    mirrors: list[str] = dataclasses.field(default_factory=list)
+    http: bool = False
+    insecure: bool = False
+    ca: list[str] = dataclasses.field(default_factory=list)
+
+
+def _buildkit_registries(registries: t.Sequence[RegistryConfig], folder: str) -> dict[str, _BuildkitRegistry]:
+    """Return BuildKit's settings by host; a host can be a registry itself and the mirror of others."""
+    tables: dict[str, _BuildkitRegistry] = {}
     for registry in registries:
         if registry.host == "_default":
             continue
-        own = tables.setdefault(registry.host, [])
-        if registry.mirrors:
-            own.append(f"  mirrors = [{', '.join(literal(_bare(mirror.url)) for mirror in registry.mirrors)}]")
-        for name, place in (
-            (registry.host, registry.server),
-            *((_bare(mirror.url), mirror) for mirror in registry.mirrors),
-        ):
-            table = tables.setdefault(name.partition("/")[0], [])
-            more = ["  http = true"] if place.url.startswith("http://") else []
-            more += ["  insecure = true"] if place.skip_verify else []
-            if place.ca:
-                base = f"{folder}\\{_folder(registry.host)}"
-                paths = [f"{base}\\{_ca_name(text)}" if _PEM in text else text for text in place.ca]
-                more.append(f"  ca = [{', '.join(literal(path) for path in paths)}]")
-            table += [line for line in more if line not in table]
-    for name, settings in tables.items():
-        if settings:
-            lines += ["", f"[registry.{literal(name)}]", *settings]
-    return "\n".join(lines) + "\n"
+        base = f"{folder}\\{_folder(registry.host)}"
+        mirrors = [(_bare(mirror.url), mirror) for mirror in registry.mirrors]
+        tables.setdefault(registry.host, _BuildkitRegistry()).mirrors += [name for name, dummy in mirrors]
+        for name, place in ((registry.host, registry.server), *mirrors):
+            table = tables.setdefault(name.partition("/")[0], _BuildkitRegistry())
+            table.http |= place.url.startswith("http://")
+            table.insecure |= place.skip_verify
+            paths = (f"{base}\\{_ca_name(text)}" if _PEM in text else text for text in place.ca)
+            table.ca += [path for path in paths if path not in table.ca]
+    return {name: table for name, table in tables.items() if table != _BuildkitRegistry()}
 
 
 def _bare(url: str) -> str:
@@ -361,22 +357,6 @@ def _flag(where: str, given: t.Any) -> bool:
     if str(given).casefold() in ("true", "yes", "false", "no"):
         return str(given).casefold() in ("true", "yes")
     raise RegistryError(f"{where}: {shown(given)} is not accepted; expected true or false")
-
-
-def _settings(place: RegistryServer) -> list[str]:
-    lines = (
-        [f"capabilities = [{', '.join(literal(name) for name in place.capabilities)}]"] if place.capabilities else []
-    )
-    if place.ca:
-        # Next to hosts.toml, or at the given path on the node.
-        names = [_ca_name(text) if _PEM in text else text for text in place.ca]
-        lines.append(f"ca = [{', '.join(literal(name) for name in names)}]")
-    lines += ["skip_verify = true"] if place.skip_verify else []
-    return lines + (["override_path = true"] if place.override_path else [])
-
-
-def _headers(place: RegistryServer) -> list[str]:
-    return [f"  {literal(name)} = {literal(value)}" for name, value in place.headers.items()]
 
 
 def _folder(host: str) -> str:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.containerd import (
     ContainerdConfig,
-    literal,
     render,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.toml import literal
 
 SETTINGS = ContainerdConfig(
     sandbox_image="registry.k8s.io/pause:3.10.2",
@@ -90,7 +90,7 @@ def test_unknown_keys_would_be_noticed_by_the_real_containerd(tmp_path: pathlib.
 def test_a_quote_cannot_leave_its_string() -> None:
     import dataclasses
 
-    with pytest.raises(ValueError, match="no quotes"):
+    with pytest.raises(ValueError, match="expected no single quote"):
         render("2.4.2", dataclasses.replace(SETTINGS, root="C:\\x'\ny = 'z"))
 
 

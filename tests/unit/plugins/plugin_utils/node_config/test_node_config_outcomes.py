@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config import (
     kubelet_flags,
     nssm,
     registries,
+    toml,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.no_proxy import no_proxy
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.registries import RegistryError
@@ -246,12 +247,12 @@ def test_exceptions_of_a_proxy() -> None:
 
 @pytest.mark.parametrize("value", ["it's", "a\nb", "\x7f", "\x1f", "\ud800"])
 def test_texts_that_no_toml_literal_has(value: str) -> None:
-    with pytest.raises(ValueError, match="cannot stand in containerd's configuration: no quotes or control characters"):
-        containerd.literal(value)
+    with pytest.raises(ValueError, match="expected no single quote and no control character"):
+        toml.literal(value)
 
 
 def test_toml_literals_and_unsupported_versions() -> None:
-    assert containerd.literal('C:\\a "b"') == "'C:\\a \"b\"'"
+    assert toml.literal('C:\\a "b"') == "'C:\\a \"b\"'"
     folders = {"cni_bin_dir": "b", "cni_conf_dir": "c", "registry_config_dir": "d", "root": "e", "state": "f"}
     given = containerd.ContainerdConfig(sandbox_image="a", **folders)
     assert given.discard_unpacked_layers is True

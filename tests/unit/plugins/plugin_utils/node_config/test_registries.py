@@ -115,6 +115,10 @@ def test_buildkit_has_a_file_of_its_own() -> None:
     assert found["registry"]["plain.example:5000"] == {"http": True}
     assert found["registry"]["mirror.example"] == {"insecure": True, "ca": ["C:\\ca.pem", certificate]}
     assert list(json.loads(config["content"])["auths"]) == ["registry.example:5000"]
+    twice = {"a.example": {"ca": "C:\\1.pem", "mirrors": [{"url": "https://b.example", "ca": ["C:\\2.pem"]}]}}
+    again = {**twice, "b.example": {"ca": ["C:\\2.pem", "C:\\3.pem"]}}
+    found = tomllib.loads(registries.buildkit_files(registries.read(again), FOLDER)[0]["content"])
+    assert found["registry"]["b.example"] == {"ca": ["C:\\2.pem", "C:\\3.pem"]}
     (only,) = registries.buildkit_files([], FOLDER)
     assert only["content"] == "[worker.containerd]\n  namespace = 'k8s.io'\n"
 

@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Render TOML files from the templates in `data`."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import jinja2
+
+from ..values.versions import DATA
+
+_NOT_LITERAL = re.compile(r"['\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def literal(value: str) -> str:
+    """Return a TOML literal string.
+
+    Raises:
+        ValueError: it contains a quote or a control character, which literal strings cannot (toml.io, v1.0.0: String).
+    """
+    if _NOT_LITERAL.search(value):
+        raise ValueError(f"{value!r} cannot stand in a TOML file: expected no single quote and no control character")
+    return f"'{value}'"
+
+
+def literals(values: t.Iterable[str]) -> str:
+    """Return a TOML array of literal strings.
+
+    Raises:
+        ValueError: see `literal`.
+    """
+    return f"[{', '.join(map(literal, values))}]"
+
+
+def render(template: str, **values: t.Any) -> str:
+    """Return a TOML file; its template has the filters `literal` and `literals`.
+
+    Args:
+        template: name of a file in `data`.
+        values: variables of the template.
+
+    Raises:
+        ValueError: a text cannot be written as a literal string.
+    """
+    environment = jinja2.Environment(  # noqa: S701 - the result is TOML, not HTML
+        loader=jinja2.FileSystemLoader(DATA), trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters.update(literal=literal, literals=literals)
+    return environment.get_template(template).render(**values)
