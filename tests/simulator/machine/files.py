@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -130,8 +131,12 @@ class Files:
         if not self.exists(path):
             return None
         real = self.real(path)
-        state = real.stat()
-        folder = real.is_dir()
+        try:
+            state = real.stat()
+        except FileNotFoundError:
+            # A program, such as a real containerd, has deleted it since.
+            return None
+        folder = stat.S_ISDIR(state.st_mode)
         modified = datetime.fromtimestamp(state.st_mtime, UTC)
         full = self.windows(real)
         return Entry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
