@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Owners and access lists of files and folders. Private to the collection.
+# Owners and access lists of files and folders.
 
 # The first junction or symbolic link on a path: what is set behind one is set somewhere else.
 function Get-Link([string]$Path) {

@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
 # What docs/wire.md allows in a batch: types, ids, references. Nothing runs of one that it does not allow.
-# Private to the collection.
 
 $kinds = @{
     batch = @{ mode = 'string'; key = 'string', 'null'; wait = 'number'; forget = 'list of string'; calls = 'list' }
@@ -22,7 +21,7 @@ $kinds = @{
 }
 $verbs = @(
     '@read-file', '@write-file', '@commit-file', '@read-registry', '@set-environment', '@wait-port', '@stop-if'
-    '@move-path', '@copy-file', '@set-acl', '@make-directory', '@free-space', '@port-pools'
+    '@barrier', '@fail', '@move-path', '@copy-file', '@set-acl', '@make-directory', '@free-space', '@port-pools'
 )
 # The largest values; .NET counts waits as milliseconds in 31 bits.
 $most = [ordered]@{ retries = 10000; delay = 86400; timeout = 86400 }

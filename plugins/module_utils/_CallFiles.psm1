@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
 # Files that others may have open: hashes, moves and deletions that try again, and who holds a file.
-# Private to the collection.
 
 # The low half of an HRESULT of Windows (0x8007nnnn); another number for all else.
 function Get-Win32Code($Exception) { return $Exception.HResult + 2147024896 }

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# JSON of batches and observations. Private to the collection.
+# JSON of batches and observations.
 # 5.1's own parser has a size limit, 7's makes dates of texts; 5.1's writer unrolls lists and writes enums as numbers.
 
 function ConvertFrom-BatchJson([string]$Text) {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Batches with a key: who claimed it, how far it is, what is kept of it. Private to the collection.
+# Batches with a key: who claimed it, how far it is, what is kept of it.
 
 function Get-KeyPath([string]$Key, [string]$Suffix = '') {
     return [System.IO.Path]::Combine((Get-BatchFolder), $Key + $Suffix)

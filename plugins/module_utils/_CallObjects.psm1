@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Objects of batches: properties by path, comparison, what is bound to parameters, errors. Private to the collection.
+# Objects of batches: properties by path, comparison, what is bound to parameters, errors.
 
 function Get-ObjectProperty($Object, [string]$Path) {
     foreach ($name in $Path.Split('.')) {
@@ -18,16 +18,21 @@ function ConvertTo-Wanted($Where) {
     if ($null -eq $Where) { return , $wanted }
     # Not `.Keys`: that would be the property of this name where one is asked for.
     foreach ($entry in $Where.GetEnumerator()) {
+        $exists = if ($entry.Value -is [System.Collections.IDictionary]) { $entry.Value['exists'] }
+        if ($exists -isnot [bool]) { $exists = $null }
         $texts = [System.Collections.Generic.HashSet[string]]::new([StringComparer]::OrdinalIgnoreCase)
         foreach ($value in @($entry.Value)) { $null = $texts.Add([string]$value) }
-        $wanted.Add(@{ Path = $entry.Key; Texts = $texts })
+        $wanted.Add(@{ Path = $entry.Key; Exists = $exists; Texts = $texts })
     }
     return , $wanted
 }
 
 function Test-Object($Object, $Wanted) {
     foreach ($one in $Wanted) {
-        if (-not $one.Texts.Contains([string](Get-ObjectProperty $Object $one.Path))) { return $false }
+        $value = Get-ObjectProperty $Object $one.Path
+        if ($null -eq $one.Exists) { $met = $one.Texts.Contains([string]$value) }
+        else { $met = ($null -ne $value) -eq $one.Exists }
+        if (-not $met) { return $false }
     }
     return $true
 }

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
 # What is written beside its place (`NAME~XXXXXXXX.part`), and stays there when its process is killed. Each has a note,
-# which its writer holds open: so the sweep of keys finds those where nobody writes again. Private to the collection.
+# which its writer holds open: so the sweep of keys finds those where nobody writes again.
 
 function Get-BatchFolder { return [System.IO.Path]::Combine($env:ProgramData, 'winkube', 'batches') }
 

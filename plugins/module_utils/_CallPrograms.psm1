@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Programs of batches, through System.Diagnostics.Process, and cmdlets with a time limit. Private to the collection.
+# Programs of batches, through System.Diagnostics.Process, and cmdlets with a time limit.
 
 #AnsibleRequires -PowerShell Ansible.ModuleUtils.ArgvParser
 

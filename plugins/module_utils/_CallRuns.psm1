@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Calls whose turn has come: their neighbours, what they are given, what comes of them. Private to the collection.
+# Calls whose turn has come: their neighbours, what they are given, what comes of them.
 
 # The call at a place of the batch, with its neighbours that run side by side with it.
 function Get-Group($Calls, [int]$Index) {

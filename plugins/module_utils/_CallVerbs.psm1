@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# The built-in verbs of batches (docs/wire.md): files, registry, environment, ports. Private to the collection.
+# The built-in verbs of batches (docs/wire.md): files, registry, environment, ports.
 
 function Read-File($With) {
     foreach ($path in $With['paths']) {
@@ -291,6 +291,8 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
         '@set-environment' { Write-Environment $With }
         '@wait-port' { Wait-Port $With $Timeout }
         '@stop-if' { $Objects.Count }
+        '@barrier' { }
+        '@fail' { throw (New-Failure 'OperationStopped' 'Failed' ([string]$With['message'])) }
         '@move-path' { Move-Path $With }
         '@copy-file' { Copy-Newest $With }
         '@set-acl' { Assert-Item $With['path']; Set-Sddl $With['path'] $With['sddl'] }

@@ -11,7 +11,7 @@ from tallies import Tally
 
 from wire_cases.recorded import DATA
 
-COUNTS = {"cases": 1195, "registry": 500, "file-cmdlets": 400, "open-files": 99, "names": 29, "own": 32}
+COUNTS = {"cases": 1195, "registry": 500, "file-cmdlets": 400, "open-files": 99, "names": 29, "own": 35}
 """How many cases each file has."""
 BY_HAND = frozenset({"own"})
 """Files whose answers nobody recorded: they were written after docs/wire.md."""

@@ -25,6 +25,8 @@ VERBS = (
     "@set-environment",
     "@wait-port",
     "@stop-if",
+    "@barrier",
+    "@fail",
     "@move-path",
     "@copy-file",
     "@set-acl",

@@ -73,17 +73,31 @@ def _of_members(values: list[object], name: str) -> Iterator[object]:
             yield found
 
 
-def wanted(where: Mapping[str, object]) -> dict[str, frozenset[str]]:
-    """Return what is wanted of each property, as text without case; a list of values means any of them."""
-    return {
-        path: frozenset(to_text(item).casefold() for item in (values if isinstance(values, list) else [values]))
-        for path, values in where.items()
-    }
+Condition = bool | frozenset[str]
+"""What a property must meet: whether it exists, or the texts without case of which it must be one."""
 
 
-def matches(value: object, where: Mapping[str, frozenset[str]]) -> bool:
-    """Return whether an object has all the wanted properties; a list is compared as its members with blanks between."""
-    return all(to_text(read(value, path)).casefold() in values for path, values in where.items())
+def conditions(where: Mapping[str, object]) -> dict[str, Condition]:
+    """Return the conditions of `where` or `until` by property path."""
+    return {path: _condition(value) for path, value in where.items()}
+
+
+def _condition(value: object) -> Condition:
+    exists = value.get("exists") if isinstance(value, Mapping) else None
+    if isinstance(exists, bool):
+        return exists
+    return frozenset(to_text(item).casefold() for item in (value if isinstance(value, list) else [value]))
+
+
+def matches(value: object, where: Mapping[str, Condition]) -> bool:
+    """Return whether an object meets all conditions; a list is compared as its members with blanks between."""
+    return all(_met(read(value, path), condition) for path, condition in where.items())
+
+
+def _met(value: object, condition: Condition) -> bool:
+    if isinstance(condition, bool):
+        return (value is not None) is condition
+    return to_text(value).casefold() in condition
 
 
 def select(value: object, paths: list[str] | None) -> object:

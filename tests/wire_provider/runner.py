@@ -161,8 +161,8 @@ class Runner:
         if not call.input:
             return []
         objects = [item for source in call.input.sources for item in self.objects.get(source, [])]
-        wanted = properties.wanted(call.input.where)
-        left = [item for item in objects if properties.matches(item, wanted)]
+        conditions = properties.conditions(call.input.where)
+        left = [item for item in objects if properties.matches(item, conditions)]
         name = call.input.property
         return [properties.read(item, name) for item in left] if name else left
 
@@ -275,8 +275,8 @@ class Runner:
 
     def _unmet(self, call: Call, attempt: Attempt) -> dict[str, object] | None:
         assert call.until is not None
-        values = properties.wanted(call.until)
-        if any(properties.matches(item, values) for item in attempt.objects):
+        conditions = properties.conditions(call.until)
+        if any(properties.matches(item, conditions) for item in attempt.objects):
             return None
         wanted = ", ".join(f"{path} = {to_text(value)}" for path, value in call.until.items())
         return _late("UntilNotMet", f"no output object of {call.command} met {wanted}")

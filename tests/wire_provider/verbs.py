@@ -135,6 +135,21 @@ def stop_if(
     return [len(given)]
 
 
+def barrier(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Do nothing: a call that is not a program ends the group before it."""
+    return []
+
+
+def fail(
+    machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
+) -> list[object]:
+    """Fail with the given message."""
+    message = text(parameters, "message")
+    raise failure("OperationStopped", "Failed", message)
+
+
 def free_space(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
@@ -177,6 +192,8 @@ VERB_HANDLERS: Mapping[str, Handler] = {
     "@set-environment": set_environment,
     "@wait-port": wait_port,
     "@stop-if": stop_if,
+    "@barrier": barrier,
+    "@fail": fail,
     "@set-acl": access_verbs.set_acl,
     "@make-directory": access_verbs.make_directory,
     "@free-space": free_space,

@@ -89,11 +89,8 @@ def calls(wanted: Download, *, broken: bool) -> t.Iterator[Call]:
     )
     yield Call(
         id=FETCHED,
-        command="@read-file",
-        parameters={"paths": [wanted.path]},
-        # This call always fails if it runs; it is skipped, which counts as success, if a source delivered the file.
-        until={"type": "verified"},
-        select=("exists",),
+        command="@fail",
+        parameters={"message": f"no source delivered {wanted.path}"},
         unless=(*done, "verify-again"),
     )
 

@@ -15,7 +15,7 @@ from ..downloads.curl_errors import describe_curl_error
 from ..remote.upload import join_calls
 from ..resources.artifact import Artifact
 from ..windows.signatures import SIGNATURE, is_thumbprint, signed_by, signer
-from ..wire.messages import Call, CallResult, Json
+from ..wire.messages import EXISTS, MISSING, Call, CallResult, Json
 from .codes import describe, hresult, meaning, unsigned
 from .observe import CACHE, folder, path
 from .outcome import Attempt, Outcome
@@ -153,15 +153,15 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
     yield look
     if not may_test and not rules.allowed_signers:
         # Windows supports no signatures in this kind of file, or it is not a package: the installer will report that.
-        nobody: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate.Thumbprint": ""}
-        yield dataclasses.replace(look, id="unsigned", until=nobody, unless=("signature",))
+        unsigned: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": MISSING}
+        yield dataclasses.replace(look, id="unsigned", until=unsigned, unless=("signature",))
     if not may_test or node.test_signing:
         return
     if patch.test_signed:
         yield _test_signing(("signature",))
         return
     # A file that is not a package has no certificate either.
-    marks: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate.HasPrivateKey": False}
+    marks: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": EXISTS}
     yield dataclasses.replace(look, id="untrusted", until=marks, needs=("signature",))
     yield _test_signing(("untrusted",))
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lanes of calls woven into one list, so that those that may run side by side stand side by side: pure, no I/O."""
+"""Merges the calls of many resources into one list, in which calls that may run in parallel are neighbors: no I/O."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import typing as t
 
 from .messages import Call
 
-PAUSE = "after-all."
-"""Before the id of the call that waits for the group in front of it."""
+BARRIER = "after-all."
+"""The beginning of the id of a barrier between two groups."""
 
 
 def woven(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
-    """All calls of all lanes; each lane's own order stays.
+    """Return all calls of all lanes; the order within each lane stays.
 
-    By turns: what runs alone of every lane, then what may run side by side of every lane, as one group (docs/wire.md).
-    The first call of the next group names a member of the last one where nothing stands between them: so the node sees
-    two groups as well.
+    The result alternates between the calls of every lane that run alone, and one group (docs/wire.md) of the calls of
+    every lane that may run in parallel. If two groups follow each other, the first call of the second one names a
+    member of the first, so that the node sees two groups as well.
 
     Args:
-        lanes: the calls of each resource, in order; no lane's calls name those of another.
+        lanes: the calls of each resource, in order; calls refer to calls of their own lane only.
     """
     queues = [collections.deque(lane) for lane in lanes]
     calls: list[Call] = []
@@ -38,13 +38,17 @@ def woven(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def joined(first: list[Call], second: list[Call]) -> list[Call]:
-    """Two lists of calls, one after the other on the node as well: no group reaches over the joint."""
+    """Return both lists as one, in which no group has calls of both.
+
+    Args:
+        first: the calls that come first.
+        second: the calls that begin when all calls of the first list have ended.
+    """
     if first and second and first[-1].parallel is not None and second[0].parallel is not None:
-        # A barrier without input never stops anything.
-        return [*first, Call(id=f"{PAUSE}{second[0].id}", command="@stop-if"), *second]
+        return [*first, Call(id=f"{BARRIER}{second[0].id}", command="@barrier"), *second]
     return [*first, *second]
 
 
 def named(call: Call) -> tuple[str, ...]:
-    """The ids of the calls that a call builds on."""
+    """Return the ids of the calls that a call refers to."""
     return (*call.needs, *call.unless, *(call.input.calls if call.input else ()))

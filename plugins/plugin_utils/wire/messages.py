@@ -18,6 +18,10 @@ MAX_BATCH_BYTES = 1_000_000
 State = t.Literal["finished", "known", "running", "unknown", "lost"]
 """What became of a batch."""
 Json: t.TypeAlias = "bool | int | float | str | t.Sequence[Json] | t.Mapping[str, Json] | None"
+EXISTS: t.Mapping[str, Json] = {"exists": True}
+"""The condition that a property is not null."""
+MISSING: t.Mapping[str, Json] = {"exists": False}
+"""The condition that a property is null or missing."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,7 +31,7 @@ class Input:
     calls: tuple[str, ...]
     """Ids of the calls whose output objects are taken, in order."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Property equality; a list as value means any of these."""
+    """Conditions on properties (docs/wire.md): a value, a list of which any may match, or `EXISTS` or `MISSING`."""
     parameter: str | None = None
     """The parameter to bind the objects to; None: pipeline input."""
     property: str | None = None

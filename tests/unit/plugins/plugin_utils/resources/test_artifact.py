@@ -116,7 +116,7 @@ def attempts(change: Change, works: t.Collection[str], cut: t.Collection[str] = 
             ok = part
         elif each.id.startswith("form-"):
             ok = True
-        elif each.until:
+        elif each.command == "@fail":
             ok = False
         if ok:
             succeeded.add(each.id)
