@@ -67,6 +67,7 @@ def page() -> str:
 def shared_variables() -> dict[str, list[Reader]]:
     """The shared variables that the roles' defaults read, with the options that do so."""
     prefixes = _prefixes()
+    own = _SET | _set_by_roles()
     found: dict[str, list[Reader]] = {}
     for role in prefixes:
         folder = ROOT / "roles" / role
@@ -76,7 +77,7 @@ def shared_variables() -> dict[str, list[Reader]]:
             spec = options.get(option, {})
             reader = Reader(role, option, _type(spec), _text(spec.get("description", "")))
             for name in _names(value):
-                if not name.startswith(tuple(f"{prefix}_" for prefix in prefixes)) and name not in _SET:
+                if not name.startswith(tuple(f"{prefix}_" for prefix in prefixes)) and name not in own:
                     found.setdefault(name, []).append(reader)
     return found
 
@@ -92,6 +93,11 @@ def playbook_variables(shared: t.Collection[str]) -> dict[str, list[str]]:
             if name not in own | _SET | set(shared) and not name.startswith(prefixes):
                 found.setdefault(name, []).append(path.stem)
     return {name: list(dict.fromkeys(playbooks)) for name, playbooks in found.items()}
+
+
+def _set_by_roles() -> set[str]:
+    """The variables that roles set for each other."""
+    return {name for path in (ROOT / "roles").glob("*/vars/main.yml") for name in _yaml(path) or {}}
 
 
 def _prefixes() -> list[str]:

@@ -44,7 +44,7 @@ class WindowsSettings:
         """
         proxy = variables.fields(Proxy, prefix, no_proxy="")
         if proxy.is_set:
-            proxy = dataclasses.replace(proxy, no_proxy=str(variables.value(f"{prefix}_all_exceptions")))
+            proxy = dataclasses.replace(proxy, no_proxy=str(variables.value("winkube_no_proxy")))
         return variables.fields(cls, prefix, proxy=proxy)
 
 

@@ -28,8 +28,10 @@ _SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 _PLAIN = re.compile(r"v?[\d.]{1,20}|true|false|yes|no", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
-_SOURCE = re.compile(r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?(\w+)(?:'|\s*\|\s*default)")
-"""Finds the shared variable that a default reads first."""
+_SOURCE = re.compile(
+    r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?((?!winkube_)\w+)(?:'|\s*\|\s*default)"
+)
+"""Finds the shared variable that a default reads first; not `winkube_*`, which roles set."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -133,12 +132,10 @@ class Files:
         real = self.real(path)
         try:
             state = real.stat()
-        except FileNotFoundError:
-            # A program, such as a real containerd, has deleted it since.
+        except FileNotFoundError:  # deleted since, for example by a real containerd
             return None
-        folder = stat.S_ISDIR(state.st_mode)
+        folder, full = real.is_dir(), self.windows(real)
         modified = datetime.fromtimestamp(state.st_mtime, UTC)
-        full = self.windows(real)
         return Entry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
 
     def read_bytes(self, path: str) -> bytes:

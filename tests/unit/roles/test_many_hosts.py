@@ -74,18 +74,18 @@ def test_addresses_for_no_proxy_are_gathered_once() -> None:
     assert inventory.asked == len(HOSTS)
 
     known = seen("win7", inventory, "windows_settings", **proxy, **{name: found})
-    exceptions = value(known, "windows_settings_all_exceptions").split(",")
+    exceptions = value(known, "winkube_no_proxy").split(",")
     assert {"win1", "10.0.0.1", "win100", "10.0.0.100"} <= set(exceptions)
     assert inventory.asked == len(HOSTS)
     # A role that is used alone has not gathered them, and knows them all the same.
     alone = seen("win7", inventory, "windows_settings", **proxy)
-    assert value(alone, "windows_settings_all_exceptions").split(",") == exceptions
+    assert value(alone, "winkube_no_proxy").split(",") == exceptions
 
 
 def test_without_a_proxy_nobody_is_asked_for_its_exceptions() -> None:
     inventory = Inventory({host: {"ansible_host": f"10.0.0.{number}"} for number, host in enumerate(HOSTS, start=1)})
     alone = seen("win7", inventory, "windows_settings")
-    assert value(alone, "windows_settings_all_exceptions") == ""
+    assert value(alone, "winkube_no_proxy") == ""
     assert inventory.asked == 0
 
 

@@ -131,10 +131,10 @@ def test_an_empty_proxy_keeps_the_clusters_from_windows_hosts(tmp_path: pathlib.
 def test_what_nobody_has_is_the_default(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
     assert value(templar, "cni_flannel_backend") == "host-gw"
-    assert value(templar, "windows_settings_all_exceptions") == ""
+    assert value(templar, "winkube_no_proxy") == ""
     assert value(templar, "cni_pods_subnet") == "10.244.0.0/16"
     # The cluster itself knows better than a default.
-    told = {**templar.available_variables, "node_join_cluster": {"pod_subnet": "10.9.0.0/16", "service_subnet": ""}}
+    told = {**templar.available_variables, "winkube_cluster": {"pod_subnet": "10.9.0.0/16", "service_subnet": ""}}
     templar = Templar(loader=DataLoader(), variables=told)
     assert value(templar, "cni_pods_subnet") == "10.9.0.0/16"
     assert value(templar, "cni_services_subnet") == "10.96.0.0/12"
@@ -150,7 +150,7 @@ TOLD = {
 
 def asked(templar: Templar, cluster: dict[str, str], **more: str) -> Templar:
     """What templates see when the cluster was asked."""
-    known = {**templar.available_variables, "node_join_cluster": cluster, **more}
+    known = {**templar.available_variables, "winkube_cluster": cluster, **more}
     return Templar(loader=DataLoader(), variables=known)
 
 
@@ -163,14 +163,12 @@ def test_the_version_is_the_clusters_where_the_inventory_names_none(tmp_path: pa
     assert value(asked(templar, TOLD, kube_version="v1.33.1"), "kubernetes_node_version") == "1.33.1"
 
 
-@pytest.mark.parametrize(
-    "role", ["windows_settings_all_exceptions", "kubernetes_node_no_proxy", "container_runtime_no_proxy"]
-)
+@pytest.mark.parametrize("role", ["winkube_no_proxy", "kubernetes_node_no_proxy", "container_runtime_no_proxy"])
 def test_networks_that_the_inventory_does_not_name_are_reached_without_the_proxy(
     tmp_path: pathlib.Path, role: str
 ) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
-    exceptions = set(value(asked(templar, TOLD, node_join_api_server="k8s.example.com:6443"), role).split(","))
+    exceptions = set(value(asked(templar, TOLD, winkube_api_server="k8s.example.com:6443"), role).split(","))
     assert {"10.9.0.0/16", "fd00::/56", "10.8.0.0/16", "10.3.0.99", "k8s.example.com"} <= exceptions
     named = asked(templar, TOLD, kube_pods_subnet="10.1.0.0/16", kube_service_addresses="10.2.0.0/16")
     exceptions = set(value(named, role).split(","))
