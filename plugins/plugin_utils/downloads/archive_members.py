@@ -9,22 +9,24 @@ those of libarchive/archive_pathmatch.c (`*` matches slashes too, a leading `/` 
 from __future__ import annotations
 
 from ..wire.messages import Call, CallResult
+from ..wire.scopes import Scope
 
 FORMATS = (".zip", ".tar.gz", ".tgz", ".tar")
 _OUTSIDE = ("*../*", "/*", "?:*", r"*..\\*")
-PREFIX = "inside-"
+INSIDE = Scope("inside-")
+"""The ids of `calls`."""
 
 
-def calls(path: str, prefix: str = PREFIX) -> tuple[Call, ...]:
+def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
     """Return the calls that fail if a name leads outside: `..`, an absolute path, a drive.
 
     Args:
         path: Windows path of the archive.
-        prefix: prefix of their ids.
+        scope: the scope of their ids.
     """
     return tuple(
         Call(
-            id=f"{prefix}{index}",
+            id=scope.id(str(index)),
             command="tar.exe",
             arguments=("-tf", path, "--", pattern),
             success_codes=(1,),

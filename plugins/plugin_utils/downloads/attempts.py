@@ -10,6 +10,7 @@ import typing as t
 from ..engine.resource import SizeProbe, SpaceRequirement
 from ..windows.path_calls import discard
 from ..wire.messages import Call, CallResult, Json, Results
+from ..wire.scopes import Scope
 from . import archive_members, curl
 from .curl_errors import describe_curl_error
 
@@ -170,6 +171,11 @@ def _attempt(wanted: Download, place: DownloadSource, label: str, done: tuple[st
         yield dataclasses.replace(refused, unless=(*done, *needs))
 
 
+def _inside(label: str) -> Scope:
+    """Return the scope of the calls that check the names in an archive, in one attempt."""
+    return Scope(f"inside-{label}-")
+
+
 def _archive_checks(wanted: Download, label: str) -> tuple[Call, ...]:
     """Return the calls that check that an archive is complete and stays in its folder.
 
@@ -178,7 +184,7 @@ def _archive_checks(wanted: Download, label: str) -> tuple[Call, ...]:
     path = wanted.path.lower()
     if not path.endswith(archive_members.FORMATS) or (wanted.verified and not path.endswith(".zip")):
         return ()
-    inside = archive_members.calls(wanted.part, f"inside-{label}-")
+    inside = archive_members.calls(wanted.part, _inside(label))
     return inside if wanted.verified else (archive_members.readable(wanted.part, f"whole-{label}"), *inside)
 
 
@@ -264,8 +270,8 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
         result = results.get(f"{step}-{label}")
         if result is not None and result.error is not None:
             return about + (_transfer(result, route) if result.exit_code is not None else str(result.error))
-    for call_id, result in results.items():
-        if call_id.startswith(f"inside-{label}-") and result.error is not None:
+    for result in _inside(label).results(results).values():
+        if result.error is not None:
             return archive_members.describe_failure(result) or str(result.error)
     form, verify = results.get(f"form-{label}"), results.get(f"verify-{label}")
     download = results.get(f"download-{label}")

@@ -12,10 +12,11 @@ import typing as t
 
 from ..downloads import curl
 from ..downloads.curl_errors import describe_curl_error
-from ..remote.upload import join_calls
+from ..remote.upload import join_calls, join_scope
 from ..resources.artifact import Artifact
 from ..windows.signatures import SIGNATURE, is_thumbprint, signed_by, signer
 from ..wire.messages import EXISTS, MISSING, Call, CallResult, Json
+from ..wire.scopes import Scope
 from .codes import describe, hresult, meaning, unsigned
 from .observe import CACHE, folder, path
 from .outcome import Attempt, Outcome
@@ -116,7 +117,8 @@ def _bring(
             timeout=int(rules.timeout),
         )
         change = artifact.change_for({"file": there})
-        brought = tuple(call.prefixed(f"get-{index}.") for call in (change.calls if change else ()))
+        scope = _download_scope(index)
+        brought = tuple(scope.call(call) for call in (change.calls if change else ()))
     yield from (dataclasses.replace(call, on_error="continue") for call in brought)
     yield Call(
         id=f"have-{index}",
@@ -126,6 +128,11 @@ def _bring(
         until={"sha256": file.sha256},
         on_error="continue",
     )
+
+
+def _download_scope(index: int) -> Scope:
+    """Return the scope of the calls that download a file of a patch."""
+    return Scope(f"get-{index}.")
 
 
 def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[Call]:
@@ -262,10 +269,11 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
 
 def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:
     source = file.local or curl.redacted(file.url)
+    steps = (_download_scope(index), join_scope(index))
     errors = [
         (name, result)
         for name, result in results.items()
-        if name.startswith((f"get-{index}.", f"join-{index}.")) and result.error is not None
+        if result.error is not None and any(name in scope for scope in steps)
     ]
     for name, result in reversed(errors):
         if "verify" in name or "commit" in name:

@@ -253,7 +253,7 @@ class PatchRun:
         waited = answer.calls.get(patches_update.WAITED)
         if job and (waited is None or waited.ok):
             self._node.forget([job])
-        update = answer.calls.get("wu.answer")
+        update = answer.calls.get(patches_update.ANSWER)
         attempts = patches_update.read(update, [record.patch for record in public], self.reboots) if job else {}
         for record in public if job else ():
             record.attempts.append(attempts[record.patch.name])
@@ -274,7 +274,7 @@ class PatchRun:
             key = f"{JOB_KEY}{uuid.uuid4()}"
             job = self._node.start_job(patches_update.ACTION, wanted, key, step=step)
             if job is None:
-                line = self._node.observe(patches_update.find_calls(key), step=step)["wu.job"].first
+                line = self._node.observe(patches_update.find_calls(key), step=step)[patches_update.JOB].first
                 job = patches_observe.read_job(str((line or {}).get("Line")))
             if job.get("failed"):
                 why = str(job.get("msg"))
@@ -305,7 +305,7 @@ class PatchRun:
 
     def _progress(self, progress: Progress, public: t.Sequence[PatchRecord], files: t.Sequence[PatchRecord]) -> None:
         """Print the progress of a batch at each poll."""
-        if progress.id.startswith("wu."):
+        if progress.id in patches_update.UPDATE:
             names = ", ".join(record.patch.name for record in public)
             self._session.report_progress(f"Windows Update is at work: {names}")
         elif match := re.fullmatch(r"p(\d+)\.(.+)", progress.id):

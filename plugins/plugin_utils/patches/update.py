@@ -11,13 +11,18 @@ import typing as t
 
 from ..remote.node import FOLDER
 from ..wire.messages import Call, CallResult, Json
+from ..wire.scopes import Scope
 from .codes import describe, meaning, unsigned
 from .observe import PID, read_job
 from .outcome import Attempt
 from .patch import Patch
 
 ACTION = "ansible.windows.win_updates"
-WAITED, ENDED = "wu.waited", "wu.ended"
+UPDATE = Scope("wu.")
+"""The calls of an installation by Windows Update."""
+JOB, ANSWER = UPDATE.id("job"), UPDATE.id("answer")
+"""Ids of the calls that find the job, and that read its result."""
+WAITED, ENDED = UPDATE.id("waited"), UPDATE.id("ended")
 """Ids of the calls that fail if the job did not end in time, and if it has not ended yet."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
 """Our names of update servers and those of win_updates."""
@@ -42,7 +47,7 @@ def find_calls(key: str) -> tuple[Call, ...]:
     parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
     return (
         Call(
-            id="wu.job",
+            id=JOB,
             command="Select-String",
             parameters=parameters,
             select=("Line",),
@@ -66,7 +71,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
     if pid:
         # After a reboot another process may have that id.
         alive = Call(
-            id="wu.alive",
+            id=UPDATE.id("alive"),
             command="Get-Process",
             parameters={"Id": pid},
             select=(),
@@ -95,7 +100,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
             retries=3,
             delay=_DELAY,
         ),
-        Call(id="wu.answer", command="Get-Content", parameters={"Path": job, "Raw": True}, on_error="continue"),
+        Call(id=ANSWER, command="Get-Content", parameters={"Path": job, "Raw": True}, on_error="continue"),
     )
 
 

@@ -11,6 +11,7 @@ import tempfile
 import typing as t
 
 from ..wire.messages import Call, Json
+from ..wire.scopes import Scope
 from .protocol import RemoteNode
 
 PIECE = 32 * 1024 * 1024
@@ -88,6 +89,15 @@ def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
     part.flush()
 
 
+def join_scope(index: int) -> Scope:
+    """Return the scope of the calls that join the pieces of a file.
+
+    Args:
+        index: index of the file in its batch.
+    """
+    return Scope(f"join-{index}.")
+
+
 def join_calls(target: str, digest: str, count: int, index: int, destination: str = "") -> tuple[Call, ...]:
     """Return the calls that join the pieces of a file and verify it; none if no pieces were uploaded.
 
@@ -100,6 +110,7 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
     """
     if not count:
         return ()
+    scope = join_scope(index)
     names = [f"{target}.piece-{number:02}" for number in range(count)]
     whole = names[0]
     found: list[Call] = []
@@ -107,13 +118,13 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
     if count > 1:
         whole = f"{target}.part"
         words = ("/d", "/c", "copy", "/b", "/y", "+".join(names), whole)
-        found.append(Call(id=f"join-{index}.copy", command="cmd.exe", arguments=words, timeout=1800, long=True))
-        needs = (f"join-{index}.copy",)
+        found.append(Call(id=scope.id("copy"), command="cmd.exe", arguments=words, timeout=1800, long=True))
+        needs = (scope.id("copy"),)
     commit: dict[str, Json] = {"path": whole, "destination": destination or target, "sha256": digest}
     found.append(
-        Call(id=f"join-{index}.commit", command="@commit-file", parameters=commit, select=("sha256",), needs=needs)
+        Call(id=scope.id("commit"), command="@commit-file", parameters=commit, select=("sha256",), needs=needs)
     )
     # Wrong pieces are useless to a later attempt.
     drop: dict[str, Json] = {"Path": f"{target}.piece-*", "Force": True, "ErrorAction": "SilentlyContinue"}
-    found.append(Call(id=f"join-{index}.drop", command="Remove-Item", parameters=drop, select=()))
+    found.append(Call(id=scope.id("drop"), command="Remove-Item", parameters=drop, select=()))
     return tuple(found)

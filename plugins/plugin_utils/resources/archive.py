@@ -17,8 +17,11 @@ from ..windows import replaced_files, signatures
 from ..windows.path_calls import make_directory, move_path, remove_path
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Input, Json, Results
+from ..wire.scopes import Scope
 from .service import running
 
+_SIGNED = Scope("signed-")
+"""The calls that check signatures."""
 _PROGRAM = ".exe"
 
 
@@ -187,9 +190,9 @@ class Archive(Resource):
         return left and dataclasses.replace(left, harmless=True)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        if call_id.startswith("signed-"):
+        if call_id in _SIGNED:
             return f"it is not used: its signature is {signatures.signed_by(result)}; allowed_signers accepts others"
-        return archive_members.describe_failure(result) or None if call_id.startswith(archive_members.PREFIX) else None
+        return archive_members.describe_failure(result) or None if call_id in archive_members.INSIDE else None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:
         if call_id != "unpack" or result.error is None:
@@ -265,7 +268,9 @@ class Archive(Resource):
     def _signed(self) -> t.Iterator[Call]:
         programs = [member for member in self.members if signatures.can_be_signed(member)]
         for index, member in enumerate(programs if self.allowed_signers else ()):
-            yield signatures.call(f"signed-{index}", f"{self._staging}\\{self._unpacked(member)}", self.allowed_signers)
+            yield signatures.call(
+                _SIGNED.id(str(index)), f"{self._staging}\\{self._unpacked(member)}", self.allowed_signers
+            )
 
     def _copy(self) -> Call:
         target = f"{self._staging}\\{self._unpacked(self.members[0])}"

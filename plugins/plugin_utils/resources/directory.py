@@ -181,7 +181,7 @@ class Directory(Resource):
         return known.get(path.casefold(), {})
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        if call_id.startswith("aside"):
+        if untrusted_files.is_move(call_id):
             return (
                 f"{self.name} holds what others than administrators own or can change. Something uses it: stop what "
                 "runs from there (reset the node if it has joined), and run this again"

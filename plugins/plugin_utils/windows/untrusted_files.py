@@ -15,6 +15,7 @@ import re
 import typing as t
 
 from ..wire.messages import Call, Input, Json, Results
+from ..wire.scopes import Scope
 from . import sddl as descriptors
 from .path_calls import make_closed, move_path
 
@@ -25,6 +26,8 @@ STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 
 MOVED_PREFIX = ".untrusted-"
 """Prefix of the target folder's name."""
+_FOLDER, _MOVES = "aside", Scope("aside-")
+"""The calls that make the target folder, and that move items into it."""
 _DEPTH = 5
 """Number of levels to check; the files of the cache are at the third."""
 
@@ -135,9 +138,14 @@ def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str)
         target: result of `aside`.
         sddl: owner and access list of the target.
     """
-    yield make_closed(target, sddl, "aside", existing="empty")
+    yield make_closed(target, sddl, _FOLDER, existing="empty")
     for number, item in enumerate(items):
-        yield move_path(item.path, target + item.path[len(folder) :], f"aside-{number}")
+        yield move_path(item.path, target + item.path[len(folder) :], _MOVES.id(str(number)))
+
+
+def is_move(call_id: str) -> bool:
+    """Return whether a call is one of `moves`."""
+    return call_id == _FOLDER or call_id in _MOVES
 
 
 def warning(items: t.Sequence[UntrustedItem], target: str) -> str:

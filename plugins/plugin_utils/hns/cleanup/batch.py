@@ -14,12 +14,13 @@ import typing as t
 
 from ...windows.node_paths import CONTAINERD_PIPE
 from ...wire.messages import Call, Input, Json
+from ...wire.scopes import Scope
 from ..facts import journal as hns_journal
 from ..facts import services
 from ..facts import uplink as hns_uplink
 from ..facts.cni import AZURE_PROGRAMS
 from ..facts.journal import Journal
-from ..facts.objects import EXTERNAL, LISTINGS
+from ..facts.objects import EXTERNAL, LISTINGS, REMOVE
 from ..facts.runtime import Owner, Programs
 from .plan import CleanupPlan
 
@@ -29,6 +30,8 @@ _REMOVE = {
     "namespaces": "Remove-HnsNamespace",
     "networks": "Remove-HnsNetwork",
 }
+CONTAINERS, KILLS, ROUTES = Scope("containers."), Scope("kill."), Scope("route.")
+"""The calls that stop containers, end programs, and remove routes."""
 _PER_CALL = 200
 """Number of container ids that safely fit on a command line (32,767 characters)."""
 _STOP_SECONDS = 600.0
@@ -82,7 +85,7 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Cal
     if plan.networks and plan.uplinks and plan.start:
         calls += _once_more(plan, options)
     if saved:
-        calls.append(hns_journal.remove_call([*(f"start.{name}" for name in plan.start), *checks]))
+        calls.append(hns_journal.remove_call([*map(services.START.id, plan.start), *checks]))
     if plan.disruptive or plan.uplinks:
         # Detached, because the work outlives the connection, whichever call comes first.
         calls[0] = dataclasses.replace(calls[0], long=True)
@@ -96,7 +99,7 @@ def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[
     def call(command: str, *arguments: str) -> None:
         calls.append(
             Call(
-                id=f"containers.{len(calls)}",
+                id=CONTAINERS.id(str(len(calls))),
                 command=command,
                 arguments=arguments,
                 timeout=_STOP_SECONDS,
@@ -121,7 +124,7 @@ def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[
 
 def _kill(program: str) -> Call:
     return Call(
-        id=f"kill.{program}",
+        id=KILLS.id(program),
         command="taskkill.exe",
         arguments=("/IM", program, "/F"),
         # 128: the container does not run.
@@ -156,12 +159,17 @@ def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
     return calls
 
 
+def removals_of(kind: str) -> Scope:
+    """Return the scope of the calls that remove objects of a kind, together or one by one."""
+    return Scope(REMOVE.id(kind))
+
+
 def _remove(kind: str, call_id: str, where: t.Mapping[str, Json], count: int, options: BatchOptions) -> list[Call]:
     command, dummy = LISTINGS[kind]
     return [
         Call(id=call_id, command=command, select=("ID",), timeout=options.hns_timeout),
         Call(
-            id=f"remove-{call_id}",
+            id=REMOVE.id(call_id),
             command=_REMOVE[kind],
             parameters={"ErrorAction": "Continue"},
             input=Input(calls=(call_id,), where=where),
@@ -197,7 +205,7 @@ def _remains(plan: CleanupPlan) -> list[Call]:
             calls.append(Call(id="routes", command="Get-NetRoute", select=(), on_error="continue"))
         calls.append(
             Call(
-                id=f"route.{number}",
+                id=ROUTES.id(str(number)),
                 command="Remove-NetRoute",
                 parameters={"Confirm": False},
                 input=Input(

@@ -8,8 +8,11 @@ import dataclasses
 import typing as t
 
 from ...wire.messages import CallResult, Observation
+from ..facts import services
 from ..facts import uplink as hns_uplink
 from ..facts.node_facts import hang
+from ..facts.objects import REMOVE
+from .batch import CONTAINERS, KILLS, ROUTES, removals_of
 from .plan import CleanupPlan, Removal
 
 KINDS = {
@@ -63,15 +66,17 @@ def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
             for prefix in (f"uplink.{number}.", f"uplink-again.{number}.")
             if (found := hns_uplink.restored(seen, prefix))
         ),
-        started=tuple(name for name in plan.start if f"start.{name}" in seen and seen[f"start.{name}"].ok),
+        started=tuple(
+            name for name in plan.start if services.START.id(name) in seen and seen[services.START.id(name)].ok
+        ),
         hang=hang(seen),
         aborted=any(
             not seen[name].ok and any(KINDS.get(item.type) == kind for item in left)
             for kind in KINDS.values()
-            if (name := f"remove-{kind}") in seen
+            if (name := REMOVE.id(kind)) in seen
         ),
         seconds={
-            name: round(sum(result.seconds for call, result in seen.items() if call.startswith(f"remove-{kind}")), 3)
+            name: round(sum(result.seconds for result in removals_of(kind).results(seen).values()), 3)
             for name, kind in KINDS.items()
         },
     )
@@ -92,9 +97,8 @@ def _gone(item: Removal, seen: t.Mapping[str, CallResult], listed: t.Mapping[str
         after = seen.get("files-after")
         files = {str(one["path"]): bool(one["exists"]) for one in after.output} if after is not None else {}
         return not files.get(item.id, True)
-    prefix = "route." if item.type == "Route" else "containers."
-    results = [result for name, result in seen.items() if name.startswith(prefix)]
-    return bool(results) and all(result.ok for result in results)
+    results = (ROUTES if item.type == "Route" else CONTAINERS).results(seen)
+    return bool(results) and all(result.ok for result in results.values())
 
 
 def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Removal]) -> t.Iterator[str]:
@@ -105,14 +109,14 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
         yield f"{observation.stopped.id}: {error or observation.stopped.reason}"
     untouched = 0
     for item in left:
-        if item.type in KINDS and not any(call.startswith(f"remove-{KINDS[item.type]}") for call in seen):
+        if item.type in KINDS and not removals_of(KINDS[item.type]).results(seen):
             untouched += 1
         elif item.type in KINDS or item.type == "File":
             yield f"{item.type} {item.name} ({item.id}) is still there{_reason(item, seen)}"
     if untouched:
         yield f"{untouched} objects of HNS were not touched"
     for name in plan.start:
-        result = seen.get(f"start.{name}")
+        result = seen.get(services.START.id(name))
         if result is not None and not result.ok:
             yield f"service {name} did not start: {result.error or result.skipped}"
     for number, uplink in enumerate(plan.uplinks):
@@ -126,7 +130,7 @@ def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
     kind = KINDS.get(item.type, "files")
     said: list[str] = []
     for name, result in seen.items():
-        if name == kind or name in (f"remove-{kind}", f"remove-{kind}-again", f"remove-{kind}.{item.id}"):
+        if name == kind or name in map(REMOVE.id, (kind, f"{kind}-again", f"{kind}.{item.id}")):
             said += [*result.warnings, *([str(result.error)] if result.error is not None else [])]
     return f": {'; '.join(dict.fromkeys(said))}" if said else ""
 
@@ -136,6 +140,6 @@ def _warnings(seen: t.Mapping[str, CallResult]) -> t.Iterator[str]:
     if pools is not None and not pools.ok:
         yield "HNS still holds ports of removed networks; it releases them later"
     for name, result in seen.items():
-        if name.startswith(("containers.", "route.", "kill.")) and result.error is not None:
+        if result.error is not None and any(name in scope for scope in (CONTAINERS, ROUTES, KILLS)):
             said = (result.stderr or result.stdout).strip()[-500:]
             yield f"{name}: {said or result.error}"

@@ -206,7 +206,7 @@ class Cleanup:
             *services.stop_calls(stop),
             *services.restart_hns_calls(self._options.restart_timeout, self._options.facts.hns_timeout),
             *services.start_calls(start),
-            *(() if journal else (hns_journal.remove_call([f"start.{name}" for name in start]),)),
+            *(() if journal else (hns_journal.remove_call([*map(services.START.id, start)]),)),
         )
         try:
             answer = self._run(Batch(calls=calls, key=key), step="restart hns", removes=False)
@@ -215,11 +215,15 @@ class Cleanup:
             return True
         seen = answer.calls
         ok = "answer" in seen and seen["answer"].ok
-        failed = [str(seen[name].error) for name in ("restart-hns", "answer") if name in seen and not seen[name].ok]
+        failed = [
+            str(seen[name].error) for name in (services.RESTART_HNS, "answer") if name in seen and not seen[name].ok
+        ]
         if answer.stopped is not None:
             stopped = seen.get(answer.stopped.id)
             failed.append(f"{answer.stopped.id}: {stopped.error if stopped else 'failed'}")
-        self.outcome.restarted = self.outcome.restarted or ("restart-hns" in seen and seen["restart-hns"].ok)
+        self.outcome.restarted = self.outcome.restarted or (
+            services.RESTART_HNS in seen and seen[services.RESTART_HNS].ok
+        )
         self.outcome.step("restart hns", "HNS answers" if ok else f"it did not help: {'; '.join(failed)}")
         return ok
 

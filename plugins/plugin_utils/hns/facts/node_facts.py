@@ -146,7 +146,7 @@ def _listed(seen: t.Mapping[str, CallResult], prefix: str) -> dict[str, tuple[t.
 def hang(seen: t.Mapping[str, CallResult]) -> str:
     """Return the first cmdlet that exceeded its time limit, or an empty string."""
     late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
-    return next((cmdlet(name) for name in late if not name.startswith(("start.", "stop.", "restart-"))), "")
+    return next((cmdlet(name) for name in late if not hns_services.is_of_service(name)), "")
 
 
 def _problem(seen: t.Mapping[str, CallResult]) -> str:

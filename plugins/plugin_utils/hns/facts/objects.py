@@ -13,7 +13,10 @@ import functools
 import typing as t
 
 from ...wire.messages import Call
+from ...wire.scopes import Scope
 
+REMOVE = Scope("remove-")
+"""The calls that remove objects; what follows begins with the kind."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
 """Types of networks that use the external adapter; creating or removing one interrupts the node's connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -132,7 +135,7 @@ def cmdlet(call_id: str) -> str:
     """Return the cmdlet of a call for messages: `Get-HnsEndpoint` for `1.endpoints`, `Remove-HnsEndpoint` …"""
     kind = next((kind for kind in LISTINGS if kind in call_id), "networks")
     command = LISTINGS[kind][0]
-    return command.replace("Get-", "Remove-") if call_id.startswith("remove-") else command
+    return command.replace("Get-", "Remove-") if call_id in REMOVE else command
 
 
 def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LISTINGS)) -> tuple[Call, ...]:

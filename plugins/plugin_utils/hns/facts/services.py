@@ -12,8 +12,13 @@ import dataclasses
 import typing as t
 
 from ...wire.messages import Call, CallResult, Input
+from ...wire.scopes import Scope
 
 RUNTIMES = ("docker", "containerd")
+START, STOP = Scope("start."), Scope("stop.")
+"""The calls that start and stop services, by their names."""
+RESTART_HNS = "restart-hns"
+"""The call that restarts HNS."""
 _START = (
     *RUNTIMES,
     "csi-proxy",
@@ -122,7 +127,7 @@ def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that stop services; the batch ends if one does not stop."""
     return tuple(
         Call(
-            id=f"stop.{name}",
+            id=STOP.id(name),
             command="Stop-Service",
             parameters={"Name": name, "Force": True},
             select=(),
@@ -136,7 +141,7 @@ def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that start services, also after failures."""
     starts = tuple(
         Call(
-            id=f"start.{name}",
+            id=START.id(name),
             command="Start-Service",
             parameters={"Name": name},
             select=(),
@@ -167,6 +172,11 @@ def after_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
     )
 
 
+def is_of_service(call_id: str) -> bool:
+    """Return whether a call starts, stops or restarts a service."""
+    return call_id in START or call_id in STOP or call_id == RESTART_HNS
+
+
 def restart_hns_calls(seconds: float, answer_within: float) -> tuple[Call, ...]:
     """Return the calls that restart HNS with its dependent services and then query it.
 
@@ -176,7 +186,7 @@ def restart_hns_calls(seconds: float, answer_within: float) -> tuple[Call, ...]:
     """
     return (
         Call(
-            id="restart-hns",
+            id=RESTART_HNS,
             command="Restart-Service",
             parameters={"Name": HNS, "Force": True},
             select=(),
