@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The shape of what each verb and cmdlet returns, as docs/wire.md has it. Pure."""
+"""Check the output of verbs and cmdlets against docs/wire.md (no I/O)."""
 
 from __future__ import annotations
 
@@ -38,22 +38,23 @@ _VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
     "@port-pools": {"reserved": _WHOLE, "ranges": typed_values.items},
     "@move-path": {"path": _TEXT, "destination": _TEXT},
 }
-"""Properties of a verb's output objects; null is allowed everywhere, and stands for a property that is missing."""
+"""Properties of each verb's output objects. Every property may be null, which means that it is missing."""
 _FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
-"""Verbs that return an object for each item of this parameter, in its order."""
+"""The parameter of each verb that returns one object per item of that parameter, in the same order."""
 _READ_LIMIT = 65536
 
 
 def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, ...]:
-    """The output objects of a call, each with all properties that it has to have.
+    """Return the output objects of a call; missing properties are added as None.
 
     Args:
-        call: what was asked.
-        result: what came back.
-        where: names the output in an error.
+        call: the call.
+        result: its result.
+        where: name of the output in error messages.
 
     Raises:
-        BadAnswer: it is of another shape, longer than asked, or not an object for each thing that was asked about.
+        BadAnswer: an object has another shape, a content is longer than the call allows, or the number of objects
+            differs from the number of items in the call.
     """
     output = result.output
     if result.skipped is not None or not result.ok:
@@ -81,7 +82,7 @@ def _object(item: object, shape: t.Mapping[str, _Check], names: t.Iterable[str],
 
 
 def _check_contents(call: Call, output: t.Iterable[t.Mapping[str, t.Any]], where: str) -> None:
-    """No content is longer than the call allows; in base64 four characters stand for three bytes (RFC 4648)."""
+    """Refuse contents that are longer than the call allows; base64 has four characters for three bytes (RFC 4648)."""
     limit = t.cast("int", call.parameters.get("limit", _READ_LIMIT))
     longest = -(-limit // 3) * 4 if call.parameters.get("encoding") == "base64" else limit
     for item in output:

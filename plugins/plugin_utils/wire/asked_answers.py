@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An observation held against the batch that asked for it: nothing but what was asked for gets through. Pure."""
+"""Check an observation against the batch that it answers, and drop everything else (no I/O)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .answer_shapes import checked_output
 from .messages import Call, CallResult, Observation
 
 _DEEPEST = 16
-"""Levels of an output object: the module sends four (docs/wire.md)."""
+"""Maximum depth of an output object; the module sends four levels (docs/wire.md)."""
 
 
 def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
-    """The observation without answers to calls that nobody asked.
+    """Return an observation without results of calls that the batch does not contain.
 
     Args:
-        seen: what the node returned.
-        calls: those of the batch; none where only the state of the batch matters.
+        seen: the observation that the node returned.
+        calls: the calls of the batch; empty if only the state of the batch matters.
 
     Returns:
-        What of it answers these calls, in the shape that each call's answer has.
+        The observation with the checked results of these calls.
 
     Raises:
-        BadAnswer: an answer is larger than its call allows, or of another shape, or one is missing.
+        BadAnswer: a result is larger than its call allows, has another shape, or is missing.
     """
     asked = {call.id: call for call in calls}
     answers = {key: _checked(asked[key], result) for key, result in seen.calls.items() if key in asked}
@@ -55,7 +55,7 @@ def _checked(call: Call, result: CallResult) -> CallResult:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """Whether lists and objects lie deeper in each other than that; never recurses deeper itself."""
+    """Return whether lists and objects are nested deeper than a number of levels; it recurses no deeper than that."""
     if isinstance(value, t.Mapping):
         return levels <= 0 or any(_is_deeper(item, levels - 1) for item in value.values())
     if isinstance(value, (list, tuple)):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The wire format between the controller and a node: calls, batches, observations; and nothing else (docs/wire.md)."""
+"""The messages between the controller and a node: calls, batches and observations (docs/wire.md)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..values.printable import printable
 from . import typed_values
 
 MAX_BATCH_BYTES = 1_000_000
-"""A batch's JSON stays below this: both connection plugins slice far larger input, but the node parses it whole."""
+"""Maximum size of a batch's JSON. The connection plugins could send more, but the node parses it as a whole."""
 
 State = t.Literal["finished", "known", "running", "unknown", "lost"]
-"""What became of a batch."""
+"""The state of a batch."""
 Json: t.TypeAlias = "bool | int | float | str | t.Sequence[Json] | t.Mapping[str, Json] | None"
 EXISTS: t.Mapping[str, Json] = {"exists": True}
 """The condition that a property is not null."""
@@ -26,16 +26,16 @@ MISSING: t.Mapping[str, Json] = {"exists": False}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Input:
-    """Objects that earlier calls of the batch returned, given to a later one."""
+    """Objects from earlier calls of the batch that a later call receives."""
 
     calls: tuple[str, ...]
-    """Ids of the calls whose output objects are taken, in order."""
+    """Ids of the calls whose output objects are used, in order."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
     """Conditions on properties (docs/wire.md): a value, a list of which any may match, or `EXISTS` or `MISSING`."""
     parameter: str | None = None
-    """The parameter to bind the objects to; None: pipeline input."""
+    """The parameter to which the objects are bound; None: they are pipeline input."""
     property: str | None = None
-    """Bind this property of the objects instead of the objects."""
+    """The property of the objects that is used instead of the objects themselves."""
 
     def to_wire(self) -> dict[str, Json]:
         """Return the JSON document that docs/wire.md describes."""
@@ -51,7 +51,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Call:
-    """One structured invocation on the node. Defaults are those of the wire format."""
+    """One command to run on the node. The defaults are those of docs/wire.md."""
 
     id: str
     command: str
@@ -67,7 +67,7 @@ class Call:
     retries: int = 0
     delay: float = 1.0
     final_codes: tuple[int, ...] = ()
-    """Of a program: exit codes after which it is not tried again."""
+    """For a program: exit codes after which it is not run again."""
     until: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
     timeout: float = 600.0
     needs: tuple[str, ...] = ()
@@ -75,17 +75,16 @@ class Call:
     always: bool = False
     secret: bool = False
     parallel: int | None = None
-    """Of a program: it runs side by side with its neighbours that have it, at most so many at once."""
+    """For a program: it runs in parallel with neighboring calls that also have this; at most this many at a time."""
     watch: str | None = None
-    """Of a program: the path of a file that grows while it runs, for progress."""
+    """For a program: path of a file that grows while it runs, to report progress."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """What goes in is secret, what comes back is not: its batch is kept out of all output. Known to the controller
-    only."""
+    """Whether the input is secret but the result is not: the batch is kept out of all output. Not sent to the node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """The call may outlive a WinRM session: its batch runs detached. Known to the controller only."""
+    """Whether the call may take longer than a WinRM session lasts: its batch runs detached. Not sent to the node."""
 
     def to_wire(self) -> dict[str, Json]:
-        """The call as the node reads it: only what differs from the wire format's defaults."""
+        """Return the call's JSON document; defaults are left out."""
         wire: dict[str, Json] = {}
         for field in dataclasses.fields(self):
             if field.metadata.get("wire") is False:
@@ -98,7 +97,7 @@ class Call:
         return wire
 
     def prefixed(self, prefix: str) -> Call:
-        """This call with every call id in it put behind a prefix, so that calls of many resources share a batch."""
+        """Return this call with a prefix before every call id, so that calls of many resources can share a batch."""
         source = self.input
         if source is not None:
             source = dataclasses.replace(source, calls=tuple(prefix + call for call in source.calls))
@@ -123,7 +122,7 @@ def _plain(value: t.Any) -> Json:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Batch:
-    """What one remote execution is asked to do."""
+    """The calls of one remote command, with its options."""
 
     calls: tuple[Call, ...] = ()
     mode: t.Literal["run", "collect"] = "run"
@@ -133,17 +132,17 @@ class Batch:
 
     @property
     def secret(self) -> bool:
-        """Whether any call carries values that no log may show."""
+        """Whether any call contains values that no log may show."""
         return any(call.secret or call.private for call in self.calls)
 
     @property
     def long(self) -> bool:
-        """Whether any call may outlive a WinRM session."""
+        """Whether any call may take longer than a WinRM session lasts."""
         return any(call.long for call in self.calls)
 
     @property
     def watched(self) -> bool:
-        """Whether any call has a file that tells how far it is."""
+        """Whether any call has a file whose size shows its progress."""
         return any(call.watch is not None for call in self.calls)
 
     def to_wire(self) -> dict[str, Json]:
@@ -160,7 +159,7 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CallError:
-    """Why a call failed, as PowerShell or the program said it."""
+    """Why a call failed, as reported by PowerShell or the program."""
 
     category: str = ""
     id: str = ""
@@ -174,17 +173,17 @@ class CallError:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "error") -> CallError:
-        """Reads an error; its texts are for people, and safe to print.
+        """Read an error; its texts become safe to print.
 
         Raises:
-            BadAnswer: it is not of the wire format.
+            BadAnswer: the error does not follow docs/wire.md.
         """
         wire = typed_values.mapping(wire, where)
         return cls(**{key: _shown(wire.get(key), f"{where}.{key}") for key in ("category", "id", "type", "message")})
 
 
 def _shown(value: object, where: str) -> str:
-    """A text that is for people only: safe to print, and no longer than anybody reads."""
+    """Return a text that is safe to print, truncated to `LONGEST_TEXT` characters."""
     return printable(typed_values.text(value, where)[: typed_values.LONGEST_TEXT])
 
 
@@ -210,14 +209,14 @@ class CallResult:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "result") -> CallResult:
-        """Reads the result of one call; output, stdout and stderr stay as they are, since they are compared.
+        """Read the result of one call; output, stdout and stderr are not changed, because they are compared.
 
         Args:
-            wire: as the module returned it.
-            where: names it in an error.
+            wire: the result as the module returned it.
+            where: name of the result in error messages.
 
         Raises:
-            BadAnswer: it is not of the wire format.
+            BadAnswer: the result does not follow docs/wire.md.
         """
         wire = typed_values.mapping(wire, where)
         exit_code, skipped, error = wire.get("exit_code"), wire.get("skipped"), wire.get("error")
@@ -238,17 +237,17 @@ class CallResult:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Stopped:
-    """Where a batch stopped before its end, and why."""
+    """The call at which a batch stopped before its end, and why."""
 
     id: str
     reason: t.Literal["error", "barrier"]
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "stopped") -> Stopped:
-        """Reads it.
+        """Read it from JSON.
 
         Raises:
-            BadAnswer: it is not of the wire format.
+            BadAnswer: it does not follow docs/wire.md.
         """
         wire = typed_values.mapping(wire, where)
         if wire.get("reason") not in ("error", "barrier"):
@@ -258,29 +257,29 @@ class Stopped:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunningCall:
-    """A call at work."""
+    """A call that is running."""
 
     id: str
     size: int | None = None
-    """Bytes of the file that it watches; None: it watches none, or there is none yet."""
+    """Size of the file that it watches, in bytes; None: it watches no file, or the file does not exist yet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a batch that runs (or was lost) has come."""
+    """The progress of a batch that is running or was lost."""
 
     id: str
     done: int
     total: int
     running: tuple[RunningCall, ...] = ()
-    """The calls at work: several where they run side by side."""
+    """The calls that are running; several if they run in parallel."""
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "progress") -> Progress:
-        """Reads how far a batch has come.
+        """Read the progress of a batch.
 
         Raises:
-            BadAnswer: it is not of the wire format.
+            BadAnswer: it does not follow docs/wire.md.
         """
         wire = typed_values.mapping(wire, where)
         running = []
@@ -302,7 +301,7 @@ class Progress:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Observation:
-    """What a batch returned, by call id."""
+    """The results of a batch, by call id."""
 
     state: State = "finished"
     calls: t.Mapping[str, CallResult] = dataclasses.field(default_factory=dict)
@@ -316,10 +315,10 @@ class Observation:
         return self.calls[call_id]
 
     def clock_skew(self, now: datetime.datetime) -> float | None:
-        """Seconds by which the node's clock was ahead; None where its time cannot be read.
+        """Return by how many seconds the node's clock was ahead; None if its time cannot be read.
 
         Args:
-            now: the controller's clock, in UTC, when the answer came.
+            now: the controller's time in UTC when the answer arrived.
         """
         # ISO 8601 in UTC, with up to seven decimals as .NET writes them.
         cut = re.sub(r"(\.\d{6})\d+", r"\1", self.time)
@@ -330,10 +329,10 @@ class Observation:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any]) -> Observation:
-        """Reads the module's answer; whether it fits what was asked is for `answers.asked` to see.
+        """Read the module's answer; `asked_answers.only_asked` checks it against the batch.
 
         Raises:
-            BadAnswer: the answer is not of the wire format.
+            BadAnswer: the answer does not follow docs/wire.md.
         """
         wire = typed_values.mapping(wire, "observation")
         if wire.get("state") not in t.get_args(State):
@@ -350,4 +349,4 @@ class Observation:
 
 
 Results = t.Mapping[str, CallResult]
-"""Results of a resource's own calls, by the ids it gave them."""
+"""Results of a resource's own calls, by the resource's own ids."""

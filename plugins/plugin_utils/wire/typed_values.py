@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Members of an answer read with their types: what is not of the wire format is one error that says where. Pure."""
+"""Read values of a node's answer with their types; errors name the place of a value of another type (no I/O)."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import math
 import typing as t
 
 LONGEST_TEXT = 16384
-"""Characters of an error's message or a warning; what is longer is cut."""
+"""Maximum number of characters of an error message or a warning; longer ones are truncated."""
 _NUMBERS = 2**64
-"""No size, count or exit code of Windows is larger (docs/wire.md: an unsigned number of 64 bits)."""
+"""Sizes, counts and exit codes of Windows are smaller (docs/wire.md: unsigned numbers of 64 bits)."""
 
 
 MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading a value of another type than expected raises."""
+"""The exceptions that code raises when it reads a value of an unexpected type."""
 
 
 class BadAnswer(ValueError):
-    """An answer that is not of the wire format; the text says where and what was expected."""
+    """An answer that does not follow docs/wire.md; the message names the place and the expected type."""
 
 
 def bad(where: str, expected: str, value: object) -> BadAnswer:
-    """The error for a value of the wrong type; it never shows the value, which may be huge or secret."""
+    """Return the error for a value of the wrong type, without the value, which may be long or secret."""
     return BadAnswer(f"{where}: expected {expected}, got {type(value).__name__}")
 
 
 def mapping(value: object, where: str) -> t.Mapping[str, t.Any]:
-    """An object of JSON; its names are texts.
+    """Return a JSON object.
 
     Raises:
-        BadAnswer: it is something else.
+        BadAnswer: the value is of another type.
     """
     if not isinstance(value, t.Mapping) or not all(isinstance(key, str) for key in value):
         raise bad(where, "an object", value)
@@ -38,10 +38,10 @@ def mapping(value: object, where: str) -> t.Mapping[str, t.Any]:
 
 
 def items(value: object, where: str) -> t.Sequence[t.Any]:
-    """A list; null counts as an empty one.
+    """Return a list; null becomes an empty list.
 
     Raises:
-        BadAnswer: it is something else.
+        BadAnswer: the value is of another type.
     """
     if value is None:
         return ()
@@ -51,10 +51,10 @@ def items(value: object, where: str) -> t.Sequence[t.Any]:
 
 
 def text(value: object, where: str) -> str:
-    """A text; null counts as an empty one.
+    """Return a string; null becomes an empty string.
 
     Raises:
-        BadAnswer: it is something else.
+        BadAnswer: the value is of another type.
     """
     if value is None:
         return ""
@@ -64,10 +64,10 @@ def text(value: object, where: str) -> str:
 
 
 def whole(value: object, where: str) -> int:
-    """A whole number.
+    """Return an integer.
 
     Raises:
-        BadAnswer: it is something else, or larger than any number of Windows.
+        BadAnswer: the value is of another type, or has more than 64 bits.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise bad(where, "a whole number", value)
@@ -77,10 +77,10 @@ def whole(value: object, where: str) -> int:
 
 
 def seconds(value: object, where: str) -> float:
-    """A span of time; null counts as none.
+    """Return a duration in seconds; null becomes 0.
 
     Raises:
-        BadAnswer: it is no number, or no span that a clock can measure.
+        BadAnswer: the value is not a number, or is negative or infinite.
     """
     if value is None:
         return 0.0
@@ -92,10 +92,10 @@ def seconds(value: object, where: str) -> float:
 
 
 def truth(value: object, where: str) -> bool:
-    """True or false.
+    """Return a boolean.
 
     Raises:
-        BadAnswer: it is something else.
+        BadAnswer: the value is of another type.
     """
     if not isinstance(value, bool):
         raise bad(where, "true or false", value)
