@@ -33,8 +33,8 @@ options:
     default: ctr.exe
   containerd_namespaces:
     description: >-
-      Namespaces of containerd, beside C(k8s.io), whose containers are asked for. Where containerd has one that is not
-      named here, nobody knows who uses HNS, and nothing is stale.
+      Namespaces of containerd, other than C(k8s.io), whose containers are listed. If containerd has one that is not
+      named here, the owners of HNS objects are unknown, and nothing counts as stale.
     type: list
     elements: str
     default: [default, moby, buildkit]

@@ -27,7 +27,7 @@ options:
     type: int
     default: 300
   allow_unsupported_windows:
-    description: Whether to go on where Windows is none of the supported versions.
+    description: Whether to go on if the version of Windows is not supported.
     type: bool
     default: false
   allowed_code_policies:

@@ -24,7 +24,7 @@ options:
     elements: str
     required: true
   default:
-    description: What stands for a variable that nobody has.
+    description: The value to return if no host has the variable.
     type: raw
     default: ''
 author:
