@@ -13,6 +13,7 @@ from ..plugin_utils.bundle import content, keys
 from ..plugin_utils.bundle.build import Builder, BuildOptions
 from ..plugin_utils.bundle.fetch import Fetcher
 from ..plugin_utils.bundle.index import BundleError
+from ..plugin_utils.values.errors import refusal
 from ..plugin_utils.values.terminal import show
 
 
@@ -39,7 +40,7 @@ class ActionModule(ControllerAction):
     def _make(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         for name in ("parallel", "attempts"):
             if not 1 <= options[name] <= 64:
-                raise BundleError(f"{name}: {options[name]} is not accepted; expected 1 to 64")
+                raise BundleError(refusal(name, options[name], "expected 1 to 64"))
         wanted = self._wanted(options["results_var"], variables)
         check_mode = bool(self._task.check_mode)
         if check_mode and not pathlib.Path(options["key"]).exists():

@@ -12,7 +12,7 @@ from ..plugin_utils.bundle import content
 from ..plugin_utils.bundle.index import BundleError
 from ..plugin_utils.patches.input import read_patches
 from ..plugin_utils.resources.load import load
-from ..plugin_utils.values.errors import ResourceError
+from ..plugin_utils.values.errors import ResourceError, refusal
 from ..plugin_utils.windows import windows_versions
 
 
@@ -38,7 +38,8 @@ class ActionModule(ControllerAction):
         windows = options["windows"]
         try:
             if not windows:
-                raise BundleError(f"bundle_windows is empty; expected some of {', '.join(windows_versions.NAMES)}")
+                expected = f"expected some of {', '.join(windows_versions.NAMES)}"
+                raise BundleError(refusal("bundle_windows", [], expected))
             find = functools.partial(controller_file, self)
             patches = read_patches(options["patches"], options["patch_source"], find)
             wanted = content.of_resources(load(options["resources"]), windows, options["registries"]).joined(

@@ -12,6 +12,7 @@ import typing as t
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.bundle import freshness, server, verify
 from ..plugin_utils.bundle.index import BundleError
+from ..plugin_utils.values.errors import refusal
 
 
 class ActionModule(ControllerAction):
@@ -57,12 +58,13 @@ class ActionModule(ControllerAction):
 
     def _start(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if not 0 <= options["port"] <= 65535:
-            raise BundleError(f"bundle_port {options['port']} is not accepted; expected 0 (any free one) to 65535")
+            raise BundleError(refusal("bundle_port", options["port"], "expected 0 (any free one) to 65535"))
         if options["certificate_key"] and not options["certificate"]:
-            raise BundleError("bundle_certificate_key is given without bundle_certificate; expected both, or neither")
+            expected = "expected both it and bundle_certificate_key, or neither"
+            raise BundleError(refusal("bundle_certificate", None, expected))
         bundle = verify.verify(options["path"], options["public_key"])
         if options["max_age"] < 0:
-            raise BundleError(f"bundle_max_age {options['max_age']} is not accepted; expected days, or 0 for any age")
+            raise BundleError(refusal("bundle_max_age", options["max_age"], "expected days, or 0 for any age"))
         warning = freshness.check(
             bundle,
             options["public_key"],

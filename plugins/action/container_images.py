@@ -43,7 +43,7 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         try:
             resources, store = listing.wanted(options), listing.store_of(options)
-        except (listing.Refused, ResourceError) as error:
+        except ResourceError as error:
             raise NodeError(f"{session.name}: no node was touched: {error}") from error
         answers = Answers()
         result, outcome = self.converged(session, resources, options, answers)

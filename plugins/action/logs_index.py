@@ -36,8 +36,8 @@ class ActionModule(ControllerAction):
             try:
                 files.write_text(path, page.page(nodes, written=written, since=options["since"]))
             except OSError as error:
-                said = f"expected a folder that can be written to ({error})"
-                raise ResourceError("directory", options["directory"], said) from error
+                expected = f"expected a folder that can be written to ({error})"
+                raise ResourceError("directory", options["directory"], expected) from error
         counts = {
             status: sum(1 for node in nodes if node["status"] == status)
             for status in ("complete", "partial", "failed", "unreachable", "skipped")

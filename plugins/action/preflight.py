@@ -25,9 +25,9 @@ memory.share()
 checks.roles(), compiled()  # read once for all hosts
 
 
-def _untemplated(error: AnsibleError) -> str:
+def _untemplated(name: str, value: object, error: AnsibleError) -> checks.Problem:
     # Ansible's message may contain the template.
-    return f"it cannot be templated: {text_without_secrets(str(error))}"
+    return checks.Problem(name, value, "expected a valid template", text_without_secrets(str(error)))
 
 
 class ActionModule(ControllerAction):
@@ -114,7 +114,7 @@ class ActionModule(ControllerAction):
                 # Variables that later tasks register are still undefined; any other undefined variable is the user's
                 # error.
                 if not any(own in str(error) for role in roles for own in role.own):
-                    problems.append(checks.Problem(name, variables[name], _untemplated(error)))
+                    problems.append(_untemplated(name, variables[name], error))
         return values, problems
 
     def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:

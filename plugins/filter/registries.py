@@ -11,6 +11,7 @@ from ansible.errors import AnsibleFilterError
 from ..plugin_utils.node_config import registries
 from ..plugin_utils.node_resources import registry_files as runtimes
 from ..plugin_utils.values.ansible_data import plain
+from ..plugin_utils.values.errors import ResourceError
 
 
 def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
@@ -18,7 +19,7 @@ def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
     try:
         (found,) = registries.read({str(host): plain(registry)})
         return registries.hosts_toml(found)
-    except registries.RegistryError as error:
+    except ResourceError as error:
         raise AnsibleFilterError(str(error)) from None
 
 
@@ -32,7 +33,7 @@ def registry_files(
         if runtime == "containerd":
             return runtimes.of_containerd(plain(given), str(config_dir))
         return runtimes.of_docker(plain(given), str(config_dir) or registries.DOCKER_CONFIG)
-    except registries.RegistryError as error:
+    except ResourceError as error:
         raise AnsibleFilterError(str(error)) from None
 
 
@@ -40,7 +41,7 @@ def docker_registries(given: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
     """Return the keys of Docker's daemon.json for registries: mirrors of docker.io, and registries without TLS."""
     try:
         return registries.docker_settings(registries.read(plain(given)))
-    except registries.RegistryError as error:
+    except ResourceError as error:
         raise AnsibleFilterError(str(error)) from None
 
 

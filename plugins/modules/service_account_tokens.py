@@ -102,7 +102,7 @@ def main() -> None:
     secrets = module.params["secrets"]
     for secret in secrets:
         if not all(secret.partition("/")):
-            module.fail_json(msg=f"secrets: {secret!r} is not accepted; expected NAMESPACE/NAME")
+            module.fail_json(msg=f"secrets: expected NAMESPACE/NAME, got {secret!r}")
     cluster = Cluster(module)
     patience = 0 if module.check_mode else module.params["timeout"]
     with cluster.needed():

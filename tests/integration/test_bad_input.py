@@ -41,8 +41,11 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["container_runtime_containerd_version", "1.5.0", "1.6, 1.7, 2.0"],
     ),
     # Images and bundles know no cluster; site.yml would ask the kubeconfig's.
-    "versionless": ({"kube_version": None}, ["kubernetes_node_version (from kube_version)", "''", "MAJOR.MINOR.PATCH"]),
-    "misspelt": ({"kube_vesion": "1.34.4"}, ["kube_vesion", "'1.34.4'", "did you mean kube_version?"]),
+    "versionless": (
+        {"kube_version": None},
+        ["kubernetes_node_version (from kube_version)", "got nothing", "MAJOR.MINOR.PATCH"],
+    ),
+    "misspelt": ({"kube_vesion": "1.34.4"}, ["kube_vesion", "'1.34.4'", "Did you mean kube_version?"]),
     "fraction": ({"kube_version": "1.37"}, ["kube_version", "'1.37'", "MAJOR.MINOR.PATCH"]),
     "template": ({"cni_pods_subnet": "{{ nothing_of_the_sort }}"}, ["cni_pods_subnet", "nothing_of_the_sort"]),
     # Its pods' network is the cluster's, whatever the roles fall back to.

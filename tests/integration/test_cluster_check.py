@@ -63,12 +63,15 @@ def test_all_that_does_not_fit_is_told_at_once(site: Site) -> None:
     run = site.run("site.yml", variables=wrong)
     said = untouched(site, run)
     for text in (
-        "kubernetes_node_version (from kube_version): '1.37.1'",
-        "newer than the API server, which is 1.34.4",
-        "cni_services_subnet (from kube_service_addresses): '10.112.0.0/12'",
-        "cni_flannel_backend (from flannel_backend_type): 'host-gw'",
+        "kubernetes_node_version (from kube_version): expected 1.31 to 1.34 for an API server of version 1.34.4",
+        "got '1.37.1'",
+        "cni_services_subnet (from kube_service_addresses): expected",
+        "got '10.112.0.0/12'",
+        "cni_flannel_backend (from flannel_backend_type): expected",
+        "got 'host-gw'",
         "kube-flannel/kube-flannel-cfg",
-        "node_join_api_server: 'localhost:6443'",
+        "node_join_api_server: expected HOST:PORT",
+        "got 'localhost:6443'",
     ):
         assert text in said
     assert "default/node-exporter" in run.output

@@ -266,7 +266,8 @@ def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, tmp_path
     machine = fleet.machine("LOGS-2019-0")
     before = fleet.nodes["LOGS-2019-0"].server.counters.snapshot()
     result = collect(machine, tmp_path, since="yesterday")
-    assert result["msg"] == "since: 'yesterday' is not accepted; " + result["msg"].partition("; ")[2]
+    assert result["msg"].startswith("since: expected ")
+    assert result["msg"].endswith("got 'yesterday'")
     assert "24h" in result["msg"]
     assert fleet.nodes["LOGS-2019-0"].server.counters.snapshot() == before
 
@@ -279,7 +280,7 @@ def test_a_controller_that_can_keep_nothing_is_told_and_the_node_is_clean(
     before = fleet.nodes[machine.name].server.counters.snapshot()
     result = collect(machine, tmp_path / "file" / "logs")
     assert result["failed"]
-    assert result["msg"].startswith(f"directory: '{tmp_path}/file/logs' is not accepted; expected a folder that can be")
+    assert result["msg"].startswith("directory: expected a folder that can be")
     assert fleet.nodes[machine.name].server.counters.snapshot() == before
 
     def full(*dummy: Any) -> int:

@@ -288,7 +288,7 @@ def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> Non
     [
         ({"images": ["pause"]}, "expected a whole reference: registry/repository:tag"),
         ({"images": [{"reference": PAUSE}]}, "images[0]: a mapping with the key 'reference'"),
-        ({"images": [{"name": PAUSE, "tag": "1"}]}, "'tag' is not accepted"),
+        ({"images": [{"name": PAUSE, "tag": "1"}]}, "got 'tag'"),
         ({"images": [{"name": PAUSE, "digest": "x"}]}, "sha256:"),
         ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "expected each name once"),
         ({"images": [PAUSE], "registries": {"https://r": {}}}, "no node was touched: registries: 'https://r' is not"),

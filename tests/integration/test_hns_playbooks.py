@@ -107,7 +107,7 @@ def test_bad_input_is_refused_before_a_node_is_asked(site: Site) -> None:
     ]
     run = site.run([{"hosts": "win22", "gather_facts": False, "tasks": tasks}]).expect()
     assert "stale, networks, all" in run.output
-    assert "accepted only with scope networks" in run.output
+    assert "They need scope: networks" in run.output
     assert site.counters("win22")["remote_commands"] == 0
 
 

@@ -309,7 +309,7 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
         ({"windows_patches_public": []}, ["windows_patches_public and windows_patches_private are both empty"]),
         (
             {"node_maintenance_max_failed": "some", "node_maintenance_kubeconfig": "/nowhere", "node_maintenance_x": 1},
-            ["node_maintenance_max_failed: 'some'", "node_maintenance_kubeconfig", "has no such variable"],
+            ["node_maintenance_max_failed: expected", "got 'some'", "node_maintenance_kubeconfig", "an unknown name"],
         ),
         (
             {
@@ -317,7 +317,7 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
                 "windows_patches_private": [{"url": "https://h/kb5046616.msu?sig=SECRET"}],
                 "node_maintenance_serial": 0,
             },
-            ["windows_patches_public[1].kb: 'KB50'", "windows_patches_private[0].sha256", "node_maintenance_serial: 0"],
+            ["got 'KB50'", "windows_patches_private[0].sha256", "node_maintenance_serial: expected"],
         ),
         ({"node_maintenance_node_name": "nobody"}, ["nobody: the cluster has no node of this name"]),
     ],

@@ -37,7 +37,7 @@ class Setting(Resource):
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = seen["get"].first
         if self.value == "impossible":
-            raise ResourceError(f"{self.title}.value", self.value, "one of on, off")
+            raise ResourceError(f"{self.title}.value", self.value, "expected on or off")
         if found == self.value:
             return None
         if found == "pending":

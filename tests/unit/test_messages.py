@@ -16,7 +16,7 @@ BANNED = re.compile(
     r"\b(wanted|accepted (?:is|are)|is none|told|tells|nobody|what came of|anew|beside|says|said|aside)\b"
 )
 """Words for which a reader would stop; `expected X` says what is accepted."""
-ACCEPTED = {"update_server is none, so the entry needs file or url, and sha256"}
+ACCEPTED = {"expected file or url, and sha256, since update_server is none"}
 """Texts in which a word means something else, such as the value of an option."""
 
 

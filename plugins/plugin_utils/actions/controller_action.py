@@ -66,5 +66,4 @@ def controller_file(action: ActionBase, name: str) -> str:
     try:
         return str(action._find_needle("files", name))
     except AnsibleError:
-        accepted = "there is no such file on the controller; expected a path, or patch_source"
-        raise ResourceError("file", name, accepted) from None
+        raise ResourceError("file", name, "expected a file on the controller, or patch_source") from None

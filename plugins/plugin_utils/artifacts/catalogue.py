@@ -14,7 +14,6 @@ import typing as t
 
 from ..downloads import curl
 from ..values.errors import ResourceError
-from ..values.shown import shown
 from ..values.versions import DATA
 from ..windows import signatures
 from ..windows.windows_versions import SUPPORTED_NAMES
@@ -27,18 +26,12 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _FIELDS = frozenset({"version", "underscores"})
 
 
-class ArtifactError(ValueError):
-    """A setting of artifacts is not acceptable; names the variable, its value, and what would be accepted."""
-
-    def __init__(self, variable: str, value: object, accepted: str) -> None:
-        super().__init__(f"{variable}: {shown(value)} is not accepted; {accepted}")
-        self.variable = variable
-        self.value = value
-        self.accepted = accepted
+class ArtifactError(ResourceError):
+    """A setting of artifacts is not acceptable."""
 
     def within(self, where: str) -> t.Self:
         """Return the same error for an entry of a list."""
-        return type(self)(f"{where} ({self.variable})", self.value, self.accepted)
+        return type(self)(f"{where} ({self.where})", self.value, self.expected, self.hint)
 
 
 class UnknownKindError(ArtifactError):
@@ -110,7 +103,7 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     for name, entry in added.items():
         where = f"{KINDS_VARIABLE}.{name}"
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ArtifactError(KINDS_VARIABLE, name, "a kind's name has lower-case letters, digits and hyphens")
+            raise ArtifactError(KINDS_VARIABLE, name, "expected a name of lower-case letters, digits and hyphens")
         if not isinstance(entry, t.Mapping):
             raise ArtifactError(where, entry, "expected a mapping with url")
         if not entry.get("url"):
@@ -136,13 +129,13 @@ def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) ->
         return Kind(name=text)
     if kind is None:
         close = difflib.get_close_matches(str(name), sorted(known))
-        hint = f"did you mean {close[0]}? " if close else ""
+        hint = f"Did you mean {close[0]}?" if close else ""
         listed = ", ".join(sorted(known))
-        raise UnknownKindError(
-            "artifact kind", name, f"{hint}expected {listed}, or any kind with a URL or in {KINDS_VARIABLE}"
-        )
+        expected = f"expected {listed}, or any kind with a URL or in {KINDS_VARIABLE}"
+        raise UnknownKindError("artifact kind", name, expected, hint)
     if not kind.url and not has_url:
-        raise UnknownKindError("artifact kind", name, f"it has no public URL; expected {name}_url or an entry with url")
+        hint = f"Set {name}_url, or an entry with url."
+        raise UnknownKindError("artifact kind", name, "expected a kind with a public URL", hint)
     return kind
 
 
@@ -190,7 +183,7 @@ def signers(given: object, kind: str) -> list[str]:
     try:
         signatures.check_signers(found, SIGNERS_VARIABLE)
     except ResourceError as error:
-        raise ArtifactError(SIGNERS_VARIABLE, given, str(error)) from None
+        raise ArtifactError(SIGNERS_VARIABLE, error.value, error.expected, error.hint) from None
     return list(found)
 
 
@@ -199,8 +192,8 @@ def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
     for key in entry:
         if key not in fields:
             close = difflib.get_close_matches(str(key), sorted(fields))
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise ArtifactError(f"{where}.{key}", entry[key], f"{hint}expected {', '.join(sorted(fields))}")
+            hint = f"Did you mean {close[0]}?" if close else ""
+            raise ArtifactError(where, key, f"expected {', '.join(sorted(fields))}", hint)
     values: dict[str, t.Any] = {key: str(value or "") for key, value in entry.items() if key not in _SHAPED}
     for key, shape in _SHAPED.items():
         if entry.get(key) is not None:
@@ -211,9 +204,8 @@ def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
     for member in kind.members:
         _check_member(member, f"{where}.members")
     if kind.checksum_suffix and kind.checksum_url:
-        raise ArtifactError(
-            f"{where}.checksum_url", kind.checksum_url, "checksum_suffix is given too; expected one of them"
-        )
+        expected = "expected either checksum_url or checksum_suffix"
+        raise ArtifactError(f"{where}.checksum_url", kind.checksum_url, expected)
     if re.search(r"[\s/\\?#{}]", kind.checksum_suffix):
         raise ArtifactError(f"{where}.checksum_suffix", kind.checksum_suffix, "expected a suffix such as .sha256")
     return kind
@@ -222,16 +214,16 @@ def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
 def _check_pattern(pattern: str, where: str) -> None:
     if not pattern:
         return
-    accepted = "expected an http or https URL with {version} in it"
+    expected = "expected an http or https URL with {version} in it"
     try:
         names = {field for dummy, field, dummy2, dummy3 in string.Formatter().parse(pattern) if field is not None}
         filled = pattern.format(**dict.fromkeys(_FIELDS, "1"))
     except (ValueError, KeyError, IndexError, AttributeError):
-        raise ArtifactError(where, curl.redacted(pattern), accepted) from None
+        raise ArtifactError(where, curl.redacted(pattern), expected) from None
     fits = names <= _FIELDS and names and filled.startswith(("http://", "https://")) and curl.is_url(filled)
     if not fits or curl.carries_secret(filled):
-        hint = "; user and query belong in artifact_sites" if curl.carries_secret(pattern) else ""
-        raise ArtifactError(where, curl.redacted(pattern), accepted + hint)
+        hint = "User and query belong in artifact_sites." if curl.carries_secret(pattern) else ""
+        raise ArtifactError(where, curl.redacted(pattern), expected, hint)
 
 
 def _check_member(member: str, where: str) -> None:

@@ -162,7 +162,8 @@ def locate(
         custom=bool(url),
     )
     if verify == verification.STRICT and (why := found.unverified):
-        raise ArtifactError(f"sha256 of {what}", "", f"{why}, and artifact_verify is strict")
+        expected = "expected a checksum, since artifact_verify is strict"
+        raise ArtifactError(f"sha256 of {what}", None, expected, f"Nothing verifies it: {why}.")
     return found
 
 

@@ -10,6 +10,7 @@ import typing as t
 import urllib.parse
 
 from ..downloads import curl
+from ..values.shown import AsItIs
 from .catalogue import ArtifactError, checked_sha256
 
 SITES_VARIABLE = "artifact_sites"
@@ -77,18 +78,18 @@ def _site(item: object, where: str) -> ArtifactSite:
     for key in item:
         if key not in _KEYS:
             close = difflib.get_close_matches(str(key), _KEYS)
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise ArtifactError(f"{where}.{key}", "(hidden)", f"{hint}expected {', '.join(_KEYS)}")
+            hint = f"Did you mean {close[0]}?" if close else ""
+            raise ArtifactError(where, key, f"expected {', '.join(_KEYS)}", hint)
     url = item.get("url")
     if not isinstance(url, str) or not _is_base(url):
         shown = curl.redacted(url) if isinstance(url, str) else url
-        hint = "; what follows a ? belongs in query" if isinstance(url, str) and "?" in url else ""
-        raise ArtifactError(f"{where}.url", shown, f"expected an http, https or file:/// URL without query{hint}")
+        hint = "What follows a ? belongs in query." if isinstance(url, str) and "?" in url else ""
+        raise ArtifactError(f"{where}.url", shown, "expected an http, https or file:/// URL without query", hint)
     query = item.get("query") or ""
     if not isinstance(query, str) or any(
         letter.isspace() or not letter.isprintable() or letter == "#" for letter in query
     ):
-        raise ArtifactError(f"{where}.query", "(hidden)", "expected what follows the ? of a URL, as text")
+        raise ArtifactError(f"{where}.query", AsItIs("(hidden)"), "expected what follows the ? of a URL, as text")
     return ArtifactSite(
         url=url,
         query=query.removeprefix("?"),
@@ -103,7 +104,7 @@ def _site(item: object, where: str) -> ArtifactSite:
 
 def _flag(value: object, where: str) -> bool:
     if value not in (None, True, False):
-        raise ArtifactError(where, value, "expected true and false")
+        raise ArtifactError(where, value, "expected true or false")
     return value is True
 
 

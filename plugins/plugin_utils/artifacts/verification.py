@@ -35,7 +35,7 @@ def check_mode(verify: object) -> None:
         ArtifactError: the value is not acceptable.
     """
     if verify not in (WARN, STRICT):
-        raise ArtifactError(VARIABLE, verify, f"expected {WARN} and {STRICT}")
+        raise ArtifactError(VARIABLE, verify, f"expected {WARN} or {STRICT}")
 
 
 def is_clear(url: str) -> bool:

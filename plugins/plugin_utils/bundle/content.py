@@ -12,6 +12,7 @@ from ..engine.resource import Resource
 from ..patches.patch import Patch
 from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
+from ..values.errors import refusal
 from ..windows import windows_versions
 from .fetch import Checksum, FetchSource
 from .index import BundleError, bare, file_name, mirror_path
@@ -139,7 +140,7 @@ def of_resources(
 def _artifact(artifact: Artifact) -> BundleFile:
     own = artifact.upstream or next(iter(artifact.urls), "")
     if not own:
-        raise BundleError(f"{artifact.name}: its own URL is unknown; expected urls or upstream")
+        raise BundleError(refusal(artifact.name, None, "expected urls or upstream"))
     checksum: Checksum | None = None
     if artifact.sha256:
         checksum = Checksum(algorithm="SHA256", digest=artifact.sha256)

@@ -16,6 +16,8 @@ import re
 import typing as t
 import urllib.parse
 
+from ..values.errors import refusal
+
 INDEX = "index.json"
 SIGNATURE = "index.json.sig"
 WORK = ".work"
@@ -114,7 +116,8 @@ def mirror_path(url: str) -> str:
     path = f"{host}{urllib.parse.unquote(parts.path)}"
     problem = "it names no host" if not host else path_problem(path)
     if problem:
-        raise BundleError(f"{bare(url)} cannot be kept in a bundle: {problem}; expected a URL of one file")
+        hint = f"A bundle cannot hold it: {problem}."
+        raise BundleError(refusal("url", bare(url), "expected the URL of one file", hint))
     return path
 
 

@@ -13,6 +13,7 @@ import os
 import pathlib
 import stat
 
+from ..values.errors import refusal
 from .index import BundleError
 
 try:
@@ -51,7 +52,7 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
         if not where.exists():
             return _make(where, passphrase), True
         if stat.S_IMODE(where.stat().st_mode) & 0o077:
-            raise BundleError(f"bundle_key {where}: others may read it; expected a file of mode 0600")
+            raise BundleError(refusal("bundle_key", str(where), "expected a file of mode 0600", "Others may read it."))
         key = serialization.load_pem_private_key(where.read_bytes(), passphrase.encode() or None)
     except OSError as error:
         raise BundleError(f"bundle_key {where}: {error.strerror}; {_ACCEPTED}") from error

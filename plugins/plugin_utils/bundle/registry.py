@@ -16,6 +16,7 @@ import threading
 import typing as t
 import urllib.parse
 
+from ..values.errors import refusal
 from ..values.image_reference import ImageReference
 from . import images
 from .fetch import Checksum, Fetcher, FetchError, FetchSource
@@ -282,9 +283,7 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
 def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool) -> RegistryEndpoint:
     full = url if "://" in url else f"https://{url}"
     if not full.startswith(("http://", "https://")) or not _host(full):
-        raise BundleError(
-            f"container_runtime_registries: {host}: {url!r} is not accepted; expected a URL of http or https"
-        )
+        raise BundleError(refusal(f"container_runtime_registries.{host}", url, "expected a URL of http or https"))
     verify = not about.get("skip_verify", False)
     return RegistryEndpoint(
         url=full,

@@ -11,6 +11,7 @@ import os
 import pathlib
 import typing as t
 
+from ..values.errors import refusal
 from . import index as bundle_index
 from . import keys
 from .index import BundleError, IndexEntry, IndexStamp
@@ -47,12 +48,13 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
     """
     key = keys.public_key(public)
     index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE
+    expected = "expected a folder that bundle.yml made"
     if not directory.is_dir():
-        raise BundleError(f"bundle_dir {directory}: there is no such folder; expected one that bundle.yml made")
+        raise BundleError(refusal("bundle_dir", str(directory), expected, "There is no such folder."))
     if not index.is_file():
-        raise BundleError(f"bundle_dir {directory}: it has no {index.name}; expected a folder that bundle.yml made")
+        raise BundleError(refusal("bundle_dir", str(directory), expected, f"It has no {index.name}."))
     if not signature.is_file():
-        raise BundleError(f"bundle_dir {directory}: its index is not signed; expected one with {signature.name}")
+        raise BundleError(refusal("bundle_dir", str(directory), expected, f"It has no {signature.name}."))
     try:
         data, proof = index.read_bytes(), signature.read_bytes()
     except OSError as error:

@@ -17,7 +17,6 @@ from ..resources.container_image import ContainerImage
 from ..resources.load import load
 from ..values.errors import ResourceError
 from ..values.image_reference import ImageReference, is_whole
-from ..values.shown import shown
 from ..values.versions import DATA
 from ..windows.node_paths import CONTAINERD_REGISTRIES
 
@@ -30,10 +29,6 @@ _PASSED = (
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.-]+)?")
 
 Resources = list[dict[str, t.Any]]
-
-
-class Refused(Exception):
-    """An option is not acceptable; the message names it and what would be accepted."""
 
 
 def resources(
@@ -52,23 +47,19 @@ def resources(
         bundle: archives in a bundle, by reference.
 
     Raises:
-        ValueError: an item is neither; the message names it.
+        ResourceError: an item is neither; the message names it.
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
-        raise ValueError(
-            f"images: {shown(images)} is not accepted; expected a list of references, or of mappings with name"
-        )
+        raise ResourceError("images", images, "expected a list of references, or of mappings with name")
     docker = defaults.get("runtime") == "docker"
     made: dict[str, dict[str, t.Any]] = {}
     for number, item in enumerate(images):
         given = {"name": item} if isinstance(item, str) else item
         if not isinstance(given, t.Mapping) or not isinstance(given.get("name"), str):
-            raise ValueError(
-                f"images[{number}]: {shown(item)} is not accepted; expected a reference, or a mapping with name"
-            )
+            raise ResourceError(f"images[{number}]", item, "expected a reference, or a mapping with name")
         unknown = [key for key in given if key not in _KEYS]
         if unknown:
-            raise ValueError(f"images[{number}]: {shown(unknown[0])} is not accepted; expected {', '.join(_KEYS)}")
+            raise ResourceError(f"images[{number}]", unknown[0], f"expected {', '.join(_KEYS)}")
         own = {**_likely(given["name"]), **defaults, **given, "type": "ContainerImage"}
         # Docker has no pins.
         own["pinned"] = bool(given.get("pinned", pinned)) and not docker
@@ -96,13 +87,13 @@ def base_images(names: t.Sequence[str]) -> Resources:
     """Return Microsoft's base images with the versions of Windows Server that each one is for.
 
     Raises:
-        ValueError: a name is unknown.
+        ResourceError: a name is unknown.
     """
     known = _data()["base"]
     found: Resources = []
     for name in names:
         if name not in known:
-            raise ValueError(f"base image {name!r} is not known; known are {', '.join(known)}")
+            raise ResourceError("base image", name, f"expected one of {', '.join(known)}")
         about = known[name]
         size = {"likely_size": about["size"]} if "size" in about else {}
         found += [
@@ -121,18 +112,17 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
             (data/container_images.json).
 
     Raises:
-        ValueError: a version is not valid, or there are versions and no repository.
+        ResourceError: a version is not valid, or there are versions and no repository.
     """
     about = _data()["coredns"]
     found = []
     if versions and not repository:
-        raise ValueError(
-            "image_cache_core_dns_repository: expected a repository whose CoreDNS images run on Windows, got none"
-        )
+        expected = "expected a repository whose CoreDNS images run on Windows"
+        raise ResourceError("image_cache_core_dns_repository", None, expected)
     for version in versions:
         bare = str(version).removeprefix("v")
         if not _VERSION.fullmatch(bare):
-            raise ValueError(f"core_dns_versions: {shown(version)} is not accepted; expected versions such as 1.12.1")
+            raise ResourceError("core_dns_versions", version, "expected versions such as 1.12.1")
         found.append(f"{repository}:{about['tag'].format(version=bare)}")
     return found
 
@@ -209,8 +199,8 @@ def check(images: t.Sequence[ContainerImage]) -> None:
             continue
         for name in (image.name, *image.aliases):
             if owner.setdefault(name, image.name) != image.name:
-                accepted = f"it is a name of {owner[name]} already; expected each name once"
-                raise ResourceError("images", name, accepted)
+                hint = f"It is a name of {owner[name]} already."
+                raise ResourceError("images", name, "expected each name once", hint)
 
 
 def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tuple[str, ...]:
@@ -223,24 +213,20 @@ def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
     """Return the resources of the module's options: registry files, removals, container images.
 
     Raises:
-        Refused: an option is not acceptable.
         ResourceError: an option is not acceptable.
     """
     defaults = {name: options[name] for name in _PASSED if options[name] is not None}
     files: Resources
-    try:
-        listed = resources(options["images"], defaults, pinned=options["pinned"])
-        found = registries.read(options["registries"])
-        if options["runtime"] == "docker":
-            folder = options["docker_config"] or registries.DOCKER_CONFIG
-            files = registries.docker_files(found, folder)
-            if any(registry.secret for registry in found):
-                defaults["docker_config"] = folder
-        else:
-            defaults["hosts_dir"] = options["registry_config_dir"] or CONTAINERD_REGISTRIES
-            files = registries.containerd_files(found, defaults["hosts_dir"])
-    except ValueError as error:
-        raise Refused(str(error)) from None
+    listed = resources(options["images"], defaults, pinned=options["pinned"])
+    found = registries.read(options["registries"])
+    if options["runtime"] == "docker":
+        folder = options["docker_config"] or registries.DOCKER_CONFIG
+        files = registries.docker_files(found, folder)
+        if any(registry.secret for registry in found):
+            defaults["docker_config"] = folder
+    else:
+        defaults["hosts_dir"] = options["registry_config_dir"] or CONTAINERD_REGISTRIES
+        files = registries.containerd_files(found, defaults["hosts_dir"])
     images = [image for image in load([{**defaults, **item} for item in listed]) if isinstance(image, ContainerImage)]
     check(images)
     if options["prune"]:

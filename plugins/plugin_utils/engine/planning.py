@@ -9,6 +9,7 @@ import json
 import typing as t
 
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows.windows_info import WindowsInfo
 from ..wire.interleave import joined, woven
 from ..wire.messages import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
@@ -105,7 +106,7 @@ def plan(
             change = resource.plan(questions.answers(calls, position), windows)
         except ResourceError as error:
             if resource.no_log and error.value is not None:
-                raise ResourceError(resource.title, "(hidden: no_log)", error.accepted) from None
+                raise ResourceError(resource.title, AsItIs("(hidden: no_log)"), error.expected, error.hint) from None
             raise
         except MISREAD as error:
             raise BadAnswer(f"{resource.title}: the node's answer cannot be used: {_shown(resource, error)}") from error

@@ -206,7 +206,7 @@ def _chosen(names: t.Sequence[str]) -> frozenset[str]:
     known = sources().names
     for name in names:
         if name not in known:
-            raise ResourceError("sources", name, f"expected any of {', '.join(known)}; none of them means all")
+            raise ResourceError("sources", name, f"expected any of {', '.join(known)}", "An empty list means all.")
     return frozenset(names or known)
 
 
@@ -223,5 +223,5 @@ def _paths(paths: t.Sequence[str]) -> tuple[str, ...]:
             raise ResourceError("paths", path, r"expected Windows paths such as C:\app\logs\*.log, wildcards allowed")
         why = sources().forbids(path)
         if why:
-            raise ResourceError("paths", path, why)
+            raise ResourceError("paths", path, "expected files without secrets", f"{why[:1].upper()}{why[1:]}.")
     return tuple(paths)

@@ -10,6 +10,7 @@ import typing as t
 from ansible.module_utils.common.yaml import yaml_load
 
 from ..artifacts import locations
+from ..values.errors import ResourceError
 from ..values.versions import DATA
 
 KIND = "hns-debug-scripts"
@@ -34,12 +35,12 @@ def resources(
         options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.
 
     Raises:
-        ValueError: the commit is malformed.
+        ResourceError: the commit is malformed.
     """
     data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))["sdn_debug_scripts"]
     commit = str(commit).strip().lower() or data["commit"]
     if not _COMMIT.fullmatch(commit):
-        raise ValueError(f"hns_debug_scripts_commit: {commit!r} is not accepted; expected 40 hexadecimal digits")
+        raise ResourceError("hns_debug_scripts_commit", commit, "expected 40 hexadecimal digits")
     artifact = locations.resource(KIND, commit, cache_dir=cache_dir, **{**(sources or {}), **options})
     top = f"{data['repository'].split('/')[-1]}-{commit}"
     return [

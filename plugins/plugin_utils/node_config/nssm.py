@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..values.errors import ResourceError
 from ..windows import command_line
 
 _KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\{service}\\Parameters"
@@ -74,5 +75,5 @@ def _arguments(arguments: t.Sequence[str]) -> str:
     for argument in arguments:
         if "%" in argument:
             # nssm expands %NAME% and has no way to escape it.
-            raise ValueError(f"argument {argument!r}: % is not accepted, since nssm expands environment variables")
+            raise ResourceError("arguments", argument, "expected no %, since nssm expands environment variables")
     return " ".join(command_line.quote(argument) for argument in arguments)

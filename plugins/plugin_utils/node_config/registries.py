@@ -17,7 +17,8 @@ import re
 import typing as t
 import urllib.parse
 
-from ..values.shown import shown
+from ..values.errors import ResourceError
+from ..values.shown import AsItIs, kind
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import toml
@@ -31,6 +32,9 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
 """The server of `_default` if none is given: that of each registry."""
+_HIDDEN = AsItIs("another value")
+"""What is printed of a value that may be secret."""
+_NO_QUOTES = "expected no quotes and no control characters"
 _HUB = "https://index.docker.io/v1/"
 
 Files = list[dict[str, t.Any]]
@@ -63,10 +67,6 @@ class RegistryConfig:
         return any(place.headers for place in (self.server, *self.mirrors))
 
 
-class RegistryError(ValueError):
-    """An entry of `registries` is not acceptable; the message has its place and what is accepted, but no secret."""
-
-
 def read(registries: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
     """Read and check the user's registries.
 
@@ -75,10 +75,10 @@ def read(registries: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
             `username`, `password`, `headers`, `capabilities`, `skip_verify`, `override_path`.
 
     Raises:
-        RegistryError: an entry is not acceptable.
+        ResourceError: an entry is not acceptable.
     """
     if not isinstance(registries, t.Mapping):
-        raise RegistryError("registries: expected a mapping of hosts, such as registry.example:5000, to their settings")
+        raise ResourceError("registries", _kind(registries), "expected a mapping of hosts to their settings")
     return [_registry(str(host), given) for host, given in registries.items()]
 
 
@@ -86,7 +86,7 @@ def hosts_toml(registry: RegistryConfig) -> str:
     """Return containerd's hosts.toml for a registry.
 
     Raises:
-        RegistryError: a value cannot be written.
+        ResourceError: a value cannot be written.
     """
     try:
         return toml.render(
@@ -99,7 +99,7 @@ def hosts_toml(registry: RegistryConfig) -> str:
         )
     except ValueError:
         # Without its cause, which contains the value: ansible-core 2.19 appends causes to messages.
-        raise RegistryError(f"registries.{registry.host}: a value has a quote or a control character") from None
+        raise ResourceError(f"registries.{registry.host}", _HIDDEN, _NO_QUOTES) from None
 
 
 def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
@@ -119,26 +119,32 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
     """Return the File resources with private authorities for dockerd and credentials for docker.exe.
 
     Raises:
-        RegistryError: Docker has no such setting.
+        ResourceError: Docker has no such setting.
     """
     files: Files = []
     for registry in registries:
         where, server = f"registries.{registry.host}", registry.server
         if server.override_path or server.capabilities or any(_is_rich(mirror) for mirror in registry.mirrors):
-            raise RegistryError(f"{where}: Docker knows neither capabilities nor override_path nor settings of mirrors")
+            raise ResourceError(
+                where, _HIDDEN, "expected neither capabilities nor override_path nor settings of mirrors with Docker"
+            )
         if registry.mirrors and registry.host != "docker.io":
-            raise RegistryError(f"{where}.mirrors: Docker mirrors docker.io only; name the mirror in the references")
+            hint = "Docker mirrors docker.io only. Name the mirror in the references."
+            raise ResourceError(f"{where}.mirrors", [mirror.url for mirror in registry.mirrors], "expected none", hint)
         if registry.host == "_default":
-            raise RegistryError(f"{where}: only containerd has settings for all other registries")
+            raise ResourceError(
+                where, _HIDDEN, "expected no _default", "Only containerd has settings for all other registries."
+            )
         for text in server.ca:
             if _PEM not in text:
-                raise RegistryError(f"{where}.ca: Docker wants the certificate's text, in PEM")
+                raise ResourceError(f"{where}.ca", text, "expected the certificate's text in PEM for Docker")
         if server.ca:
             path = f"{DOCKER_CERTS}\\{_docker_folder(registry.host)}\\ca.crt"
             files.append({"type": "File", "name": path, "content": "\n".join(server.ca)})
         sent = server.headers.items()
         if any(name.casefold() != "authorization" or not value.startswith("Basic ") for name, value in sent):
-            raise RegistryError(f"{where}.headers: Docker sends none; it takes username and password")
+            hint = "Docker sends no headers."
+            raise ResourceError(f"{where}.headers", _HIDDEN, "expected username and password", hint)
     return [*files, *_logins(registries, config_dir)]
 
 
@@ -155,7 +161,7 @@ def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_d
     try:
         text = toml.render("buildkitd.toml.j2", registries=_buildkit_registries(registries, folder))
     except ValueError:
-        raise RegistryError("registries: a value has a quote or a control character") from None
+        raise ResourceError("registries", _HIDDEN, _NO_QUOTES) from None
     config = {"type": "File", "name": BUILDKIT_CONFIG, "content": text, "restarts": ["buildkitd"]}
     return [config, *_logins(registries, config_dir)]
 
@@ -253,21 +259,19 @@ def _is_rich(mirror: RegistryServer) -> bool:
 def _registry(host: str, given: t.Any) -> RegistryConfig:
     where = f"registries.{host}"
     if not _HOST.fullmatch(host):
-        raise RegistryError(
-            f"registries: {shown(host)} is not accepted; expected a host as references have it, without https://"
-        )
+        raise ResourceError("registries", host, "expected a host as references have it, without https://")
     if not isinstance(given, t.Mapping):
-        raise RegistryError(f"{where}: expected a mapping, such as {{mirrors: [https://mirror.example]}}")
+        raise ResourceError(where, _kind(given), "expected a mapping, such as {mirrors: [https://mirror.example]}")
     settings = {key: value for key, value in given.items() if key not in ("server", "mirrors")}
     default = f"https://{'registry-1.docker.io' if host == 'docker.io' else host}"
     if host == "_default" and not given.get("server") and not given.get("mirrors"):
-        raise RegistryError(f"{where}: expected server or mirrors: _default stands for all other registries")
+        raise ResourceError(where, given, "expected server or mirrors", "_default stands for all other registries.")
     if host == "_default" and not given.get("server") and any(given.get(key) for key in ("username", "headers")):
-        raise RegistryError(f"{where}: expected server: all registries would be sent these credentials")
+        raise ResourceError(where, given, "expected server", "All registries would be sent these credentials.")
     server = _place(where, {**settings, "url": given.get("server") or default}, "server")
     mirrors = given.get("mirrors") or []
     if isinstance(mirrors, (str, t.Mapping)) or not isinstance(mirrors, t.Sequence):
-        raise RegistryError(f"{where}.mirrors: expected a list of URLs, or of mappings with url")
+        raise ResourceError(f"{where}.mirrors", _kind(mirrors), "expected a list of URLs, or of mappings with url")
     found = tuple(
         _place(f"{where}.mirrors[{number}]", {"url": mirror} if isinstance(mirror, str) else mirror, "url")
         for number, mirror in enumerate(mirrors)
@@ -284,14 +288,14 @@ def _registry(host: str, given: t.Any) -> RegistryConfig:
 
 def _place(where: str, given: t.Any, url_key: str) -> RegistryServer:
     if not isinstance(given, t.Mapping):
-        raise RegistryError(f"{where}: expected a URL, or a mapping with url")
+        raise ResourceError(where, _kind(given), "expected a URL, or a mapping with url")
     known = ("url", "ca", "username", "password", "headers", "capabilities", "skip_verify", "override_path")
     for key in given:
         if key not in known:
             names = ", ".join(
                 name for name in (*known[1:], "server", "mirrors") if url_key == "server" or name in known
             )
-            raise RegistryError(f"{where}: {shown(key)} is not accepted; expected {names}")
+            raise ResourceError(where, key, f"expected {names}")
     return RegistryServer(
         url=_url(f"{where}.{url_key}", given.get("url")),
         ca=_authorities(f"{where}.ca", given.get("ca")),
@@ -308,38 +312,38 @@ def _url(where: str, url: t.Any) -> str:
         parts = urllib.parse.urlsplit(text)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise RegistryError(f"{where}: expected a URL, such as https://mirror.example:5000") from None
+        raise ResourceError(where, _HIDDEN, "expected a URL, such as https://mirror.example:5000") from None
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise RegistryError(f"{where}: expected a URL without user, query and fragment; username and password are keys")
+        expected = "expected a URL without user, query and fragment"
+        raise ResourceError(where, _HIDDEN, expected, "User and password have the keys username and password.")
     if not good or not text.isprintable() or any(letter in " '\"" for letter in text):
-        raise RegistryError(
-            f"{where}: {shown(url)} is not accepted; expected a URL, such as https://mirror.example:5000"
-        )
+        raise ResourceError(where, url, "expected a URL, such as https://mirror.example:5000")
     return text.rstrip("/")
 
 
 def _authorities(where: str, given: t.Any) -> tuple[str, ...]:
     texts = [given] if isinstance(given, str) else given or []
     if not isinstance(texts, t.Sequence):
-        raise RegistryError(f"{where}: expected certificates in PEM, or their paths on the node")
+        raise ResourceError(where, _kind(given), "expected certificates in PEM, or their paths on the node")
     for text in texts:
         if not isinstance(text, str) or not (_PEM in text or re.match(r"[A-Za-z]:\\", text)):
-            raise RegistryError(f"{where}: expected certificates in PEM ({_PEM}…), or their paths on the node (C:\\…)")
+            expected = f"expected certificates in PEM ({_PEM}…), or their paths on the node (C:\\…)"
+            raise ResourceError(where, _HIDDEN, expected)
     return tuple(texts)
 
 
 def _all_headers(where: str, given: t.Mapping[str, t.Any]) -> dict[str, str]:
     headers = given.get("headers") or {}
     if not isinstance(headers, t.Mapping) or not all(_HEADER.fullmatch(str(name)) for name in headers):
-        raise RegistryError(f"{where}.headers: expected a mapping of HTTP headers to their values")
+        raise ResourceError(f"{where}.headers", _HIDDEN, "expected a mapping of HTTP headers to their values")
     found = {str(name): str(value) for name, value in headers.items()}
     username, password = given.get("username"), given.get("password")
     if username is None and password is None:
         return found
     if not username or password is None or ":" in str(username):
-        raise RegistryError(f"{where}: expected username (without a colon) and password, both")
+        raise ResourceError(where, _HIDDEN, "expected both username (without a colon) and password")
     if any(name.casefold() == "authorization" for name in found):
-        raise RegistryError(f"{where}: expected either username and password, or a header Authorization")
+        raise ResourceError(where, AsItIs("both"), "expected either username and password, or a header Authorization")
     return {**found, "Authorization": "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()}
 
 
@@ -347,7 +351,7 @@ def _capabilities(where: str, given: t.Any) -> tuple[str, ...]:
     names = [given] if isinstance(given, str) else given or []
     for name in names:
         if name not in _CAPABILITIES:
-            raise RegistryError(f"{where}: {shown(name)} is not accepted; expected {', '.join(_CAPABILITIES)}")
+            raise ResourceError(where, name, f"expected {', '.join(_CAPABILITIES)}")
     return tuple(str(name) for name in names)
 
 
@@ -356,7 +360,12 @@ def _flag(where: str, given: t.Any) -> bool:
         return bool(given)
     if str(given).casefold() in ("true", "yes", "false", "no"):
         return str(given).casefold() in ("true", "yes")
-    raise RegistryError(f"{where}: {shown(given)} is not accepted; expected true or false")
+    raise ResourceError(where, given, "expected true or false")
+
+
+def _kind(value: object) -> AsItIs:
+    """Return the type of a value that may be secret, for a message."""
+    return AsItIs(kind(value))
 
 
 def _folder(host: str) -> str:

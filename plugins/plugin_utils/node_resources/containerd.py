@@ -58,7 +58,7 @@ def resources(settings: ContainerdSettings) -> list[Resource]:
         The resources, in the order in which they are applied.
 
     Raises:
-        RegistryError: a registry is not acceptable.
+        ResourceError: a registry is not acceptable.
         ArtifactError: a download is not acceptable.
         ValueError: another variable is not acceptable.
     """

@@ -99,7 +99,7 @@ def resources(settings: DockerSettings) -> list[Resource]:
         The resources, in the order in which they are applied.
 
     Raises:
-        RegistryError: a registry is not acceptable.
+        ResourceError: a registry is not acceptable.
         ArtifactError: a download is not acceptable.
         ValueError: another variable is not acceptable.
     """
@@ -150,7 +150,7 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
         The content; `container_runtime_docker_daemon` overrides it.
 
     Raises:
-        RegistryError: Docker does not support a registry setting.
+        ResourceError: Docker does not support a registry setting.
     """
     proxy = settings.downloads.proxy
     urls = {"http-proxy": proxy.http_proxy, "https-proxy": proxy.https_proxy, "no-proxy": proxy.no_proxy}

@@ -13,6 +13,7 @@ import typing as t
 
 from ..downloads import curl
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..values.versions import DATA
 from ..windows import windows_versions
 from .patch import Build, Patch, PatchFile
@@ -58,7 +59,8 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
         # One KB number may belong to several versions of Windows, each with its own file.
         key += ",".join(patch.windows)
         if key in names:
-            raise ResourceError(f"patches[{index}]", patch.name, f"patches[{names[key]}] is the same; expected it once")
+            hint = f"patches[{names[key]}] is the same."
+            raise ResourceError(f"patches[{index}]", patch.name, "expected each patch once", hint)
         names[key] = index
     return tuple(patches)
 
@@ -78,12 +80,12 @@ def _patch(where: str, entry: t.Any, source: str, find: Find) -> Patch:
     if file is None:
         for key in ("sha256", "requires", "arguments", "test_signed"):
             if entry.get(key) not in (None, "", []):
-                raise ResourceError(f"{where}.{key}", entry[key], f"{kb} has no file; expected file or url with it")
+                raise ResourceError(f"{where}.{key}", entry[key], "expected it only with file or url")
     elif not kb and (match := _KB_IN_NAME.search(file.name)):
         kb = f"KB{match[1]}"
     if file is not None and not (kb or build or package):
-        accepted = "it cannot be recognised on a node; expected kb, build or package, or a KB number in its name"
-        raise ResourceError(where, file.name, accepted)
+        expected = "expected kb, build or package, or a KB number in the file's name"
+        raise ResourceError(where, file.name, expected, "Otherwise it cannot be recognised on a node.")
     return Patch(
         name=str(entry.get("name") or kb or (file.name if file else "")),
         kb=kb,
@@ -100,7 +102,7 @@ def _patch(where: str, entry: t.Any, source: str, find: Find) -> Patch:
 def _only(where: str, entry: t.Mapping[str, t.Any], keys: t.Sequence[str]) -> None:
     for key in entry:
         if key not in keys:
-            raise ResourceError(where, str(key), f"it is no key of a patch; expected {', '.join(keys)}")
+            raise ResourceError(where, str(key), f"expected the keys {', '.join(keys)}")
 
 
 def _kb(where: str, value: t.Any) -> str:
@@ -113,7 +115,7 @@ def _kb(where: str, value: t.Any) -> str:
 def _build(where: str, value: t.Any) -> Build:
     # Without quotes YAML reads a number and drops trailing zeros, so 20348.2700 becomes another build.
     if isinstance(value, float):
-        raise ResourceError(where, value, 'expected it in quotes: "20348.2700"')
+        raise ResourceError(where, value, 'expected text such as "20348.2700"', "Put it in quotes.")
     match = re.fullmatch(r"(?:10\.0\.)?(\d{5})\.(\d{1,6})", str(value).strip(), re.ASCII)
     if not match:
         raise ResourceError(where, value, 'expected build and UBR such as "20348.2700"')
@@ -125,7 +127,7 @@ def _requires(where: str, value: t.Any, file: PatchFile | None, source: str, fin
     if not isinstance(entries, list):
         raise ResourceError(where, value, "expected a list of mappings with file or url, and sha256")
     if entries and (file is None or file.extension != ".msu"):
-        raise ResourceError(where, value, "only a .msu can require other files")
+        raise ResourceError(where, value, "expected it only with a .msu")
     found = []
     for index, entry in enumerate(entries):
         at = f"{where}[{index}]"
@@ -138,7 +140,7 @@ def _requires(where: str, value: t.Any, file: PatchFile | None, source: str, fin
         found.append(one)
     names = [one.name.lower() for one in (*found, *((file,) if file else ()))]
     if len(set(names)) < len(names):
-        raise ResourceError(where, names, "they lie in one folder; expected different names")
+        raise ResourceError(where, names, "expected different names, since the files lie in one folder")
     return tuple(found)
 
 
@@ -149,11 +151,11 @@ def _file(where: str, entry: t.Mapping[str, t.Any], source: str, find: Find) -> 
         ResourceError: it is not a valid file, or cannot be read; URLs are shown without user and query.
     """
     if bool(entry.get("file")) == bool(entry.get("url")):
-        raise ResourceError(where, "file and url", "expected one of them")
+        raise ResourceError(where, AsItIs("both" if entry.get("file") else "neither"), "expected either file or url")
     sha256 = str(entry.get("sha256") or "").strip().lower().removeprefix("sha256:")
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        accepted = "expected the file's SHA-256, 64 hexadecimal digits: nothing runs on a node unverified"
-        raise ResourceError(f"{where}.sha256", entry.get("sha256"), accepted)
+        expected = "expected the file's SHA-256, 64 hexadecimal digits"
+        raise ResourceError(f"{where}.sha256", entry.get("sha256"), expected, "Nothing runs on a node unverified.")
     url, local = str(entry.get("url") or ""), ""
     if entry.get("file"):
         wanted = pathlib.Path(str(entry["file"]))
@@ -182,7 +184,7 @@ def _at_mirror(mirror: str, name: str) -> str:
 
 def _existing(where: str, path: pathlib.Path) -> str:
     if not path.is_file() or not os.access(path, os.R_OK):
-        raise ResourceError(where, str(path), "there is no such file on the controller, or it cannot be read")
+        raise ResourceError(where, str(path), "expected a file on the controller that can be read")
     return str(path)
 
 
@@ -190,7 +192,7 @@ def _arguments(where: str, value: t.Any, file: PatchFile | None) -> tuple[str, .
     if value is None:
         return EXE_ARGUMENTS if file and file.extension == ".exe" else ()
     if file is None or file.extension != ".exe":
-        raise ResourceError(where, value, "only an .exe takes arguments")
+        raise ResourceError(where, value, "expected it only with an .exe")
     if not isinstance(value, list) or not all(isinstance(item, (str, int)) for item in value):
         raise ResourceError(where, value, "expected a list of arguments such as ['/q', '/norestart']")
     return tuple(str(item) for item in value)
@@ -221,5 +223,5 @@ def check_sources(patches: t.Sequence[Patch], server: str) -> None:
     """
     for index, patch in enumerate(patches):
         if patch.public and server == "none":
-            accepted = "update_server is none, so the entry needs file or url, and sha256"
-            raise ResourceError(f"patches[{index}]", patch.kb, accepted)
+            expected = "expected file or url, and sha256, since update_server is none"
+            raise ResourceError(f"patches[{index}]", patch.kb, expected)

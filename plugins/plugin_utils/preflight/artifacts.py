@@ -66,8 +66,9 @@ def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Pro
     """
     if _verify(values) != verification.STRICT or values.get("node_prepare_bundle_dir"):
         return []
+    expected = f"expected a checksum, since {verification.VARIABLE} is {verification.STRICT}"
     return [
-        Problem(one.variable, one.value, f"{verification.VARIABLE} is {verification.STRICT} and {one.why}; {one.fix}")
+        Problem(one.variable, one.value or None, expected, f"Nothing verifies it: {one.why}; {one.fix}.")
         for one in verification.of_roles(values, roles)
     ]
 
@@ -163,4 +164,4 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _problem(error: ArtifactError) -> Problem:
-    return Problem(error.variable, error.value, error.accepted)
+    return Problem(error.where, error.value, error.expected, error.hint)

@@ -8,7 +8,7 @@ import dataclasses
 import ipaddress
 import typing as t
 
-from ..values.versions import Version, skew_problem, supported, within
+from ..values.versions import EXPECTED, Version, skew_problem, supported, within
 from .variables import NETWORKS, Problem, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
@@ -95,8 +95,8 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:
-        accepted = f"expected MAJOR.MINOR.PATCH such as 1.37.1; the API server's version is {server!r}"
-        return [Problem(_VERSION, node.kubernetes, accepted)]
+        hint = f"The API server's version is {server!r}."
+        return [Problem(_VERSION, node.kubernetes, EXPECTED, hint)]
     skew = skew_problem(kubelet, api)
     if skew is not None:
         return [Problem(_VERSION, node.kubernetes, skew)]
@@ -118,8 +118,8 @@ def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
     ):
         known = str(cluster.get(key) or "")
         if known and given not in known.split(","):
-            accepted = f"expected the cluster's own, {known}; leave the variable out, and it is read from the cluster"
-            found.append(Problem(variable, given, accepted))
+            hint = "Leave the variable out, and it is read from the cluster."
+            found.append(Problem(variable, given, f"expected the cluster's own, {known}", hint))
     return found
 
 
@@ -141,12 +141,13 @@ def flannel_backend(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list
             Problem(
                 f"Backend.Type in {where}",
                 kind,
-                "flannel on Windows knows host-gw and vxlan only; change it there, and flannel_backend_type with it",
+                "expected host-gw or vxlan",
+                "flannel on Windows knows no others. Change it there, and flannel_backend_type with it.",
             )
         ]
     if kind != node.backend:
-        accepted = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same; expected {kind}"
-        return [Problem(_BACKEND, node.backend, accepted)]
+        hint = f"flannel's Linux nodes use it ({where}), and all nodes need the same."
+        return [Problem(_BACKEND, node.backend, f"expected {kind}", hint)]
     return (_vxlan(backend, where) if kind == "vxlan" else []) + _pod_network(node, conf, where)
 
 
@@ -157,12 +158,12 @@ def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
         return []
     wanted = ", ".join(f'"{name}": {value}' for name, value in WINDOWS_VXLAN.items())
     shown = ", ".join(f"{name} {value}" for name, value in wrong.items())
-    accepted = (
-        "Windows nodes need other values; set "
-        f'"Backend": {{"Type": "vxlan", {wanted}}} there and restart flannel on the Linux nodes '
-        "(kubespray: flannel_vxlan_vni: 4096, flannel_vxlan_port: 4789)"
+    expected = f'expected "Backend": {{"Type": "vxlan", {wanted}}}, which Windows nodes need'
+    hint = (
+        "Set it there and restart flannel on the Linux nodes (kubespray: flannel_vxlan_vni: 4096, "
+        "flannel_vxlan_port: 4789)."
     )
-    return [Problem(f"Backend in {where}", shown, accepted)]
+    return [Problem(f"Backend in {where}", shown, expected, hint)]
 
 
 def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -> list[Problem]:
@@ -170,8 +171,8 @@ def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -
     network = str(conf.get("Network") or "")
     if not network or network == node.pods:
         return []
-    accepted = f"flannel's Linux nodes use {network} ({where}); expected {network}"
-    return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, accepted)]
+    hint = f"flannel's Linux nodes use it ({where})."
+    return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, f"expected {network}", hint)]
 
 
 def endpoint(node: HostVariables, told: str) -> list[Problem]:
@@ -190,10 +191,11 @@ def endpoint(node: HostVariables, told: str) -> list[Problem]:
     return [
         Problem(
             "node_join_api_server",
-            node.api_server,
-            f"nodes would reach the API server at {wanted}, a loopback address: on Linux nodes a local load balancer "
-            "listens there, which Windows nodes do not have. Expected HOST:PORT of the control plane as Windows nodes "
-            "reach it, with a host that the API server's certificate names",
+            wanted,
+            "expected HOST:PORT of the control plane as Windows nodes reach it, with a host that the API server's "
+            "certificate names",
+            "This is a loopback address: on Linux nodes a local load balancer listens there, which Windows nodes do "
+            "not have.",
         )
     ]
 

@@ -25,14 +25,6 @@ _REGISTRIES = "container_runtime_registries"
 _DOCKER = ("docker", "moby")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Said(Problem):
-    """A problem whose value is secret, or is part of the message already."""
-
-    def __str__(self) -> str:
-        return f"{self.variable}: {self.accepted}"
-
-
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the values that are not acceptable.
 
@@ -65,8 +57,8 @@ def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]
         where = f"{name}[{index}]"
         try:
             found = listing.resources([item], {"runtime": "docker" if docker else "containerd"})
-        except ValueError as error:
-            yield _Said(where, None, str(error).partition(": ")[2])
+        except ResourceError as error:
+            yield Problem(where, error.value, error.expected, error.hint)
             continue
         yield from _resource_problems(where, found)
 
@@ -77,31 +69,32 @@ def _resource_problems(where: str, found: t.Sequence[t.Mapping[str, t.Any]]) -> 
     except ResourceError as error:
         # `resources[0] (ContainerImage NAME).digest`: the name is that of the item.
         key = error.where.rpartition(").")[2]
-        yield Problem(where if key in ("name", error.where) else f"{where}.{key}", error.value, error.accepted)
+        place = where if key in ("name", error.where) else f"{where}.{key}"
+        yield Problem(place, error.value, error.expected, error.hint)
 
 
 def _core_dns_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
     versions = _items(values, "image_cache_core_dns_versions")
     repository = values.get("image_cache_core_dns_repository", "")
     if versions and not is_whole(f"{repository}:v1"):
-        accepted = (
-            "expected a repository whose CoreDNS images run on Windows, as registry/repository: upstream publishes"
+        expected = "expected a repository whose CoreDNS images run on Windows, as registry/repository"
+        yield Problem(
+            "image_cache_core_dns_repository", repository, expected, "Upstream publishes images for Linux only."
         )
-        yield Problem("image_cache_core_dns_repository", repository, f"{accepted} images for Linux only")
     for version in versions:
         try:
             listing.core_dns([version], "registry.example/coredns")
-        except ValueError:
+        except ResourceError:
             name = "image_cache_core_dns_versions (from core_dns_versions)"
-            yield Problem(name, version, "expected versions in quotes, such as 1.12.1")
+            yield Problem(name, version, "expected versions such as 1.12.1", "Put them in quotes.")
 
 
 def _base_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
     for name in _items(values, "image_cache_windows_base_images"):
         try:
             listing.base_images([name])
-        except ValueError as error:
-            yield Problem("image_cache_windows_base_images", name, str(error).partition("; ")[2])
+        except ResourceError as error:
+            yield Problem("image_cache_windows_base_images", name, error.expected)
 
 
 def _built_problems(items: t.Any) -> t.Iterator[Problem]:
@@ -128,10 +121,9 @@ def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
                 registries.docker_files([dataclasses.replace(one, mirrors=()) for one in found])
             else:
                 registries.containerd_files(found, CONTAINERD_REGISTRIES)
-        except registries.RegistryError as error:
-            text = str(error)
-            where, dummy, why = text.partition(": ")
-            yield _Said(where.replace("registries", _REGISTRIES, 1), None, why)
+        except ResourceError as error:
+            where = error.where.replace("registries", _REGISTRIES, 1)
+            yield Problem(where, error.value, error.expected, error.hint)
 
 
 def _items(values: t.Mapping[str, t.Any], name: str) -> list[t.Any]:

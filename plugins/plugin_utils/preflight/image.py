@@ -26,14 +26,15 @@ def problems(
     if not makes_image or values.get("sysprep_proxy_credentials", "refuse") != "refuse":
         return []
     sources = {name: source for role in known_roles for name, source in role.sources.items()}
-    accepted = (
-        "every user of the image's machines could read this password; expected a proxy without one, or "
-        "sysprep_proxy_credentials: remove (the image has no such proxy; its machines get it when they are prepared) "
-        "or keep"
+    expected = "expected a proxy without a password"
+    hint = (
+        "Every user of the image's machines could read it. Or set sysprep_proxy_credentials to remove (the image has "
+        "no such proxy; its machines get it when they are prepared) or keep."
     )
     found: dict[str, Problem] = {}
     for name, value in values.items():
         if name.endswith(("_http_proxy", "_https_proxy")) and has_credentials(str(value or "")):
             source = sources.get(name, name)
-            found.setdefault(source, Problem(f"{name} (from {source})" if source != name else name, value, accepted))
+            where = f"{name} (from {source})" if source != name else name
+            found.setdefault(source, Problem(where, value, expected, hint))
     return list(found.values())

@@ -40,11 +40,12 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
             (patch,) = read_patches([_elsewhere(entry, source, anywhere)], source, _missing)
             check_sources([patch], str(values.get("windows_patches_update_server") or "default"))
         except ResourceError as error:
-            found.append(Problem(where + error.where.removeprefix("patches[0]"), error.value, error.accepted))
+            place = where + error.where.removeprefix("patches[0]")
+            found.append(Problem(place, error.value, error.expected, error.hint))
             continue
         twice = seen.setdefault(_key(patch), where)
         if twice != where:
-            found.append(Problem(where, patch.name, f"{twice} is the same; expected each patch once"))
+            found.append(Problem(where, patch.name, "expected each patch once", f"{twice} is the same."))
     return [*found, *_signer_problems(values.get("windows_patches_allowed_signers"))]
 
 
@@ -74,7 +75,7 @@ def _elsewhere(entry: t.Any, source: str, anywhere: bool) -> t.Any:
 
 
 def _missing(name: str) -> str:
-    raise ResourceError("file", name, "there is no such file on the controller")
+    raise ResourceError("file", name, "expected a file on the controller")
 
 
 def _key(patch: Patch) -> str:
@@ -85,5 +86,5 @@ def _signer_problems(signers: t.Any) -> list[Problem]:
     try:
         check_signers([str(signer) for signer in signers] if isinstance(signers, list) else [])
     except ResourceError as error:
-        return [Problem(f"windows_patches_{error.where}", error.value, error.accepted)]
+        return [Problem(f"windows_patches_{error.where}", error.value, error.expected, error.hint)]
     return []

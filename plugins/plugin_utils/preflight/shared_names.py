@@ -76,10 +76,8 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
             continue
         if difflib.SequenceMatcher(None, close, name).ratio() >= _REFUSED:
             shown = checks.misspelt_value(name, variables[name])
-            accepted = (
-                f"winkube.node has no such variable; did you mean {close}? Rename it if it is a variable of your own"
-            )
-            problems.append(checks.Problem(name, shown, accepted))
+            hint = f"Did you mean {close}? Rename it if it is a variable of your own."
+            problems.append(checks.Problem(name, shown, "expected a variable of winkube.node", hint))
         else:
             warnings.append(f"winkube.node does not read the variable {name}; if it is misspelt, write {close}")
     return problems, warnings

@@ -16,8 +16,9 @@ import typing as t
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.yaml import yaml_load
 
+from ..values.errors import refusal
 from ..values.shown import AsItIs, kind, shown
-from ..values.versions import Version, docker_problem, pair_problem
+from ..values.versions import EXPECTED, Version, docker_problem, pair_problem
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -40,26 +41,27 @@ class Problem:
 
     variable: str
     value: object
-    accepted: str
+    expected: str
+    hint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.variable}: {shown(self.value)} is not accepted; {self.accepted}"
+        return refusal(self.variable, self.value, self.expected, self.hint)
 
 
 NO_VERSION = Problem(
     "kubernetes_node_version (from kube_version)",
-    "",
-    "expected MAJOR.MINOR.PATCH such as 1.37.1; without kube_version there has to be a cluster to ask, in a playbook "
-    "that takes a kubeconfig (site.yml, join_nodes.yml, plan.yml)",
+    None,
+    EXPECTED,
+    "Without kube_version there has to be a cluster to ask, in a playbook that takes a kubeconfig (site.yml, "
+    "join_nodes.yml, plan.yml).",
 )
 """Return the problem that no Kubernetes version is set and there is no cluster to read it from."""
 
 
-def misspelt_value(name: str, value: object) -> object:
-    """Return the value of an unknown variable for a message; it may be a secret under a misspelt name."""
-    if _SECRET.search(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value)):
-        return AsItIs(f"(hidden: a {kind(value)})")
-    return value
+def misspelt_value(name: str, value: object) -> AsItIs:
+    """Return an unknown variable's value for a message; it may be a secret under a misspelt name."""
+    hidden = _SECRET.search(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
+    return AsItIs(f"an unknown name with the value {f'(hidden: a {kind(value)})' if hidden else shown(value)}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,9 +125,9 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
         role = next((role for prefix, role in prefixes.items() if name.startswith(prefix)), None)
         if role is not None:
             close = difflib.get_close_matches(name, sorted(role.options), n=3, cutoff=0.6)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"see the README of role {role.name}"
+            hint = f"Did you mean {' or '.join(close)}?" if close else f"See the README of role {role.name}."
             value = misspelt_value(name, variables[name])
-            problems.append(Problem(name, value, f"role {role.name} has no such variable; {hint}"))
+            problems.append(Problem(name, value, f"expected a variable of role {role.name}", hint))
     return problems
 
 
@@ -148,12 +150,9 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
             text = isinstance(values[name], str) and option.get("elements") == "dict"
             if text or ArgumentSpecValidator({name: spec}).validate({name: values[name]}).error_messages:
                 source = f" (from {role.sources[name]})" if name in role.sources else ""
-                hint = f""", such as -e '{{"{name}": [{{…}}]}}' and no text""" if text else ""
-                problems.append(
-                    Problem(
-                        name + source, _given(values[name], option), _accepted(option) + hint + _HINTS.get(name, "")
-                    )
-                )
+                example = f""", such as -e '{{"{name}": [{{…}}]}}' and no text""" if text else ""
+                given = _given(values[name], option)
+                problems.append(Problem(name + source, given, _expected(option) + example, _HINTS.get(name, "")))
     return problems
 
 
@@ -164,11 +163,11 @@ def _given(value: object, option: t.Mapping[str, t.Any]) -> object:
     return value
 
 
-_HINTS = {"cni_plugin": "; cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it"}
+_HINTS = {"cni_plugin": "cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it."}
 """Remedies by option."""
 
 
-def _accepted(option: t.Mapping[str, t.Any]) -> str:
+def _expected(option: t.Mapping[str, t.Any]) -> str:
     if option.get("choices"):
         return "expected " + ", ".join(str(choice) for choice in option["choices"])
     elements = f" of {option['elements']}" if option.get("elements") else ""
@@ -185,7 +184,7 @@ def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
         try:
             parsed.append(Version.parse(value))
         except ValueError:
-            return [Problem(variable, value, "expected MAJOR.MINOR.PATCH such as 1.37.1")]
+            return [Problem(variable, value, EXPECTED)]
     problem = pair_problem(*parsed)
     if problem is None:
         return []
@@ -215,23 +214,21 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
         try:
             parsed.append(Version.parse(str(value)))
         except ValueError:
-            problems.append(Problem(variable, value, "expected MAJOR.MINOR.PATCH such as 1.37.1"))
+            problems.append(Problem(variable, value, EXPECTED))
     problem = docker_problem(*parsed) if len(parsed) == 3 else None
     if problem is not None:
         problems.append(Problem("container_runtime, kubernetes_node_version", f"{runtime} with {kubernetes}", problem))
     if runtime == "docker" and not values.get("container_runtime_docker_url"):
-        accepted = (
-            "with container_runtime: docker, expected the URL of Mirantis' archive (docker-VERSION.zip), which is a "
-            "licensed product; container_runtime: moby needs none"
-        )
-        problems.append(Problem("container_runtime_docker_url (from docker_url)", "", accepted))
+        expected = "expected the URL of Mirantis' archive (docker-VERSION.zip) with container_runtime: docker"
+        hint = "It is a licensed product. container_runtime: moby needs no URL."
+        problems.append(Problem("container_runtime_docker_url (from docker_url)", None, expected, hint))
     for name in _HOST_PROCESS:
         if values.get(name):
-            accepted = (
-                f"it names an image for HostProcess containers, which {runtime} cannot run (only containerd can): "
-                "flannel and kube-proxy are services there; expected an empty value"
+            hint = (
+                f"It names an image for HostProcess containers, which {runtime} cannot run (only containerd can): "
+                "flannel and kube-proxy are services there."
             )
-            problems.append(Problem(name, values[name], accepted))
+            problems.append(Problem(name, values[name], "expected an empty value", hint))
     problems += _mirror_problems(values.get("container_runtime_registries") or {})
     return problems
 
@@ -241,11 +238,12 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []
-    accepted = (
-        "Docker knows mirrors of docker.io only; expected no mirrors for other hosts: name container images at the "
-        "mirror itself (container_runtime_sandbox_image, image_cache_images)"
+    hint = (
+        "Docker knows no others. Name container images at the mirror itself (container_runtime_sandbox_image, "
+        "image_cache_images)."
     )
-    return [Problem("container_runtime_registries", f"mirrors of {', '.join(hosts)}", accepted)]
+    given = AsItIs(f"mirrors of {', '.join(hosts)}")
+    return [Problem("container_runtime_registries", given, "expected mirrors of docker.io only", hint)]
 
 
 NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
@@ -286,13 +284,13 @@ def network_problems(
         try:
             found[name] = [_network(part.strip()) for part in str(values[name]).split(",")]
         except ValueError:
-            accepted = f"expected a network in CIDR notation{_nearest(str(values[name]))}"
-            problems.append(Problem(name + sources.get(name, ""), str(values[name]), accepted))
+            expected = f"expected a network in CIDR notation{_nearest(str(values[name]))}"
+            problems.append(Problem(name + sources.get(name, ""), str(values[name]), expected))
     pods, services = (found.get(name, []) if name in given else [] for name in NETWORKS)
     # If another tool installs the network, its settings are not checked here.
     if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
         both = f"{values[NETWORKS[0]]} and {values[NETWORKS[1]]}"
-        problems.append(Problem(", ".join(NETWORKS), both, "they overlap; expected networks apart"))
+        problems.append(Problem(", ".join(NETWORKS), both, "expected networks that do not overlap"))
     return problems
 
 
@@ -335,8 +333,8 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
                 Problem(
                     where,
                     name,
-                    f"its first {NETBIOS_LENGTH} characters are those of {seen[short]}, and Windows compares no "
-                    "more; expected a name that differs there",
+                    f"expected a name whose first {NETBIOS_LENGTH} characters differ from that of {seen[short]}",
+                    "Windows compares no more.",
                 )
             )
         seen.setdefault(short, host)
@@ -344,10 +342,13 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
 
 
 _KUBECONFIG_NEEDED = {
-    "node_join": "nodes are to join a cluster: expected the path of a kubeconfig that may make bootstrap tokens",
+    "node_join": (
+        "expected the path of a kubeconfig that may make bootstrap tokens",
+        "It is needed to join nodes to a cluster.",
+    ),
     "node_maintenance": (
-        "nodes are to be drained: expected the path of a kubeconfig that may change nodes and evict pods, or "
-        "node_maintenance_drain: false for machines without a cluster"
+        "expected the path of a kubeconfig that may change nodes and evict pods",
+        "It is needed to drain nodes. Set node_maintenance_drain: false for machines without a cluster.",
     ),
 }
 
@@ -365,17 +366,18 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
     if ":" in path:
         # kubectl uses the first file's current context (kubernetes.io: Organizing Cluster Access Using kubeconfig
         # Files), the Python client the last one's (kubernetes-client/python, KubeConfigMerger.load_config).
-        accepted = (
-            "expected the path of one file, since kubectl and the Python client do not agree on which of "
-            "several decides the cluster; `kubectl config view --flatten --minify` makes one of them"
+        expected = "expected the path of one file"
+        hint = (
+            "kubectl and the Python client do not agree on which of several decides the cluster. "
+            "`kubectl config view --flatten --minify` makes one of them."
         )
     elif joins and not path:
-        accepted = _KUBECONFIG_NEEDED[role]
+        expected, hint = _KUBECONFIG_NEEDED[role]
     elif path and missing:
-        accepted = "there is no such file; expected the path of a kubeconfig"
+        expected, hint = "expected the path of a kubeconfig", "There is no such file."
     else:
         return []
-    return [Problem(where, path, accepted)]
+    return [Problem(where, path, expected, hint)]
 
 
 def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -389,8 +391,8 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     problems = []
     serial, failed = values.get("node_maintenance_serial", 1), values.get("node_maintenance_max_failed", 0)
     if not _SERIAL.fullmatch(str(serial).strip()):
-        accepted = "expected a number of nodes from 1 on, or a percentage such as 10%; one for all batches, no list"
-        problems.append(Problem("node_maintenance_serial", serial, accepted))
+        expected = "expected one number of nodes from 1 on, or one percentage such as 10%"
+        problems.append(Problem("node_maintenance_serial", serial, expected))
     if isinstance(failed, (int, str)) and re.fullmatch(r"-\d+", str(failed)):
         problems.append(Problem("node_maintenance_max_failed", failed, "expected a number of nodes from 0 on"))
     return problems

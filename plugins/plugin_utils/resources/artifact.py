@@ -109,9 +109,10 @@ class Artifact(Resource):
                 raise ResourceError("urls", curl.redacted(url), f"expected a URL of {', '.join(curl.SCHEMES)}")
         given = [way for way in ("sha256", "sha512", "checksum_url") if getattr(self, way)]
         if len(given) > 1:
-            raise ResourceError(given[1], "…", f"{given[0]} is given too; expected one of them")
+            raise ResourceError(given[1], "…", f"expected one of {' and '.join(given[:2])}")
         if not given and not any(sums) and not self.allow_unverified:
-            raise ResourceError("sha256", None, "expected sha256, sha512 or checksum_url (or allow_unverified: true)")
+            hint = "Or set allow_unverified: true."
+            raise ResourceError("sha256", None, "expected sha256, sha512 or checksum_url", hint)
         for algorithm in (name for name in ("sha256", "sha512") if getattr(self, name)):
             self._set(**{algorithm: digest(algorithm, getattr(self, algorithm))})
         for name in (name for name in ("timeout", "parallel") if getattr(self, name) < 1):

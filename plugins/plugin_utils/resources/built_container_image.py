@@ -64,14 +64,14 @@ class BuiltContainerImage(InStore):
     def __post_init__(self) -> None:
         super().__post_init__()
         if ImageReference.parse(self.name, "name").digest:
-            raise ResourceError("name", self.name, "expected a tag without a digest: registry/repository:tag")
+            raise ResourceError("name", self.name, "expected registry/repository:tag without a digest")
         if not re.search(r"^\s*FROM\s", self.dockerfile, re.IGNORECASE | re.MULTILINE):
-            raise ResourceError("dockerfile", self.dockerfile[:60], "expected the text of a Dockerfile: it has no FROM")
+            raise ResourceError("dockerfile", self.dockerfile[:60], "expected the text of a Dockerfile, with FROM")
         for key in self.build_args:
             if not _ARGUMENT.fullmatch(key):
                 raise ResourceError("build_args", key, "expected names of ARGs")
         if self.pinned and self.runtime == "docker":
-            raise ResourceError("pinned", True, "expected false: Docker has no pins, only containerd has")
+            raise ResourceError("pinned", True, "expected false", "Docker has no pins, only containerd has.")
         if not self.buildctl.lower().endswith(".exe"):
             raise ResourceError("buildctl", self.buildctl, "expected the path of buildctl.exe")
 

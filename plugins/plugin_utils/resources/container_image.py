@@ -138,7 +138,7 @@ class ContainerImage(InStore):
         for place, reference in (("name", self.name), *(("aliases", alias) for alias in self.aliases)):
             named = ImageReference.parse(reference, place)
             if place == "aliases" and named.digest:
-                raise ResourceError("aliases", self.aliases, "expected tags: a digest is no alias")
+                raise ResourceError("aliases", self.aliases, "expected tags without a digest")
         if self.digest is not None and not DIGEST.fullmatch(self.digest):
             raise ResourceError("digest", self.digest, "expected sha256: and 64 hexadecimal digits")
         if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
@@ -147,7 +147,7 @@ class ContainerImage(InStore):
             if (getattr(self, place) or 0) < 0:
                 raise ResourceError(place, getattr(self, place), "expected bytes, 0 or more")
         if self.pinned and self.runtime == "docker":
-            raise ResourceError("pinned", True, "expected false: Docker has no pins, only containerd has")
+            raise ResourceError("pinned", True, "expected false", "Docker has no pins, only containerd has.")
 
     def joined(self, other: t.Self) -> t.Self | None:
         """Two lists may name the same image with different aliases and pins."""

@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import create, objects, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows import node_paths, sddl, untrusted_files
 from ..windows.path_calls import ancestors, make_closed, make_directory, remove_path, set_acl
 from ..windows.sddl import ADMINISTRATORS_ONLY, READABLE, SHARED
@@ -64,10 +65,11 @@ class Directory(Resource):
     def __post_init__(self) -> None:
         check_acl(self.acl)
         if self.state == "absent" and len(self.name.rstrip("\\/ ")) < 3:
-            raise ResourceError("name", self.name, "expected a folder; a whole drive is not removed")
+            raise ResourceError("name", self.name, "expected a folder, not a whole drive")
         for option in ("guard_parents", "move_aside", "open_folders"):
             if getattr(self, option) not in (False, "nothing", ()) and not self._owned:
-                raise ResourceError(option, getattr(self, option), "it needs an acl with an owner (O:)")
+                expected = "expected it only with an acl that has an owner (O:)"
+                raise ResourceError(option, getattr(self, option), expected)
 
     def joined(self, other: t.Self) -> t.Self | None:
         """Several roles may name the same folder; their access lists must not contradict each other."""
@@ -116,7 +118,7 @@ class Directory(Resource):
         found = only(self, seen, "directory")
         exists = bool(found.get("exists"))
         if exists and found.get("type") != "directory":
-            raise ResourceError(self.title, "a file", "at this path is a file, expected a directory or nothing")
+            raise ResourceError(self.title, AsItIs("a file"), "expected a directory or nothing at this path")
         if self.state == "absent":
             return remove(self, {"path": self.name}, [remove_path(self.name)]) if exists else None
         if self.acl is None:

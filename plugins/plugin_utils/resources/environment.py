@@ -51,7 +51,7 @@ class Environment(Resource):
         if self.value is not None and self.path_entries:
             raise ResourceError("path_entries", list(self.path_entries), "expected either value or path_entries")
         if self.state == "present" and not self.value and not self.path_entries:
-            raise ResourceError("value", self.value, "expected text; an empty variable does not exist on Windows")
+            raise ResourceError("value", self.value, "expected text", "An empty variable does not exist on Windows.")
         if self.managed and self.path_entries:
             raise ResourceError("managed", True, "expected with value, not with path_entries")
         for entry in self.path_entries:

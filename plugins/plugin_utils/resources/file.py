@@ -14,6 +14,7 @@ import typing as t
 from ..engine.changes import create, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows import sddl
 from ..windows.path_calls import remove_path, set_acl
 from ..windows.windows_info import WindowsInfo
@@ -58,9 +59,10 @@ class File(Resource):
         check_acl(self.acl)
         data = self.data()
         if data is None and self.state == "present" and self.acl is None:
-            raise ResourceError("content", None, "it is missing; expected content, source_content_base64 or acl")
+            raise ResourceError("content", None, "expected content, source_content_base64 or acl")
         if data is not None and len(data) > MAX_BYTES:
-            raise ResourceError("content", f"{len(data)} bytes", f"expected at most {MAX_BYTES}; use an Artifact")
+            size = AsItIs(f"{len(data)} bytes")
+            raise ResourceError("content", size, f"expected at most {MAX_BYTES} bytes", "Use an Artifact.")
 
     def data(self) -> bytes | None:
         """Desired content in bytes; None: the content is not managed."""
@@ -88,7 +90,7 @@ class File(Resource):
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = only(self, seen, "file")
         if found.get("type") == "directory":
-            raise ResourceError(self.title, "a directory", "at this path is a directory, expected a file or nothing")
+            raise ResourceError(self.title, AsItIs("a directory"), "expected a file or nothing at this path")
         exists = bool(found.get("exists"))
         data = self.data()
         if self.state == "absent":
@@ -97,7 +99,7 @@ class File(Resource):
         if data is not None and not exists:
             return create(self, {**self._shown(data), "acl": self.acl}, [self._write(data)])
         if not exists:
-            raise ResourceError(self.title, None, "there is no such file; give content to make it")
+            raise ResourceError(self.title, None, "expected a file at this path", "Set content to make it.")
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls: list[Call] = []
@@ -155,5 +157,5 @@ def refuse_link(title: str, found: t.Mapping[str, t.Any]) -> None:
     """
     if found.get("link"):
         link = str(found["link"])
-        expected = "expected a path without junctions and symbolic links; see who made it, and remove it"
-        raise ResourceError(title, link, expected)
+        expected = "expected a path without junctions and symbolic links"
+        raise ResourceError(title, link, expected, "Find out who made it, and remove it.")

@@ -72,10 +72,10 @@ class FirewallRule(Resource):
         protocol = _NUMBERED.get(protocol, known.get(protocol.casefold(), protocol))
         if protocol not in known.values() and not (protocol.isascii() and protocol.isdigit() and int(protocol) < 256):
             raise ResourceError(
-                "protocol", self.protocol, "one of TCP, UDP, ICMPv4, ICMPv6, Any, or a number below 256"
+                "protocol", self.protocol, "expected TCP, UDP, ICMPv4, ICMPv6, Any or a number below 256"
             )
         if (self.local_ports or self.remote_ports) and protocol not in ("TCP", "UDP"):
-            raise ResourceError("protocol", self.protocol, "ports need TCP or UDP")
+            raise ResourceError("protocol", self.protocol, "expected TCP or UDP, since ports are given")
         self._set(protocol=protocol, display_name=self.display_name or self.name)
         for ports in ("local_ports", "remote_ports"):
             self._set(**{ports: tuple(port.strip() for entry in getattr(self, ports) for port in entry.split(","))})

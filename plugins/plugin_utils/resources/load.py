@@ -54,7 +54,8 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
             raise ResourceError(
                 f"resources[{position}] ({resource.type} {_short_text(resource.name)}).name",
                 _short(resource.name),
-                f"resources[{earlier}] has this type and name already; names are unique in a type",
+                "expected a name that is unique among resources of its type",
+                f"resources[{earlier}] has this type and name already.",
             )
         loaded[index] = union
     return loaded
@@ -80,10 +81,10 @@ def _load_item(item: t.Any, where: str) -> Resource | None:
     if not isinstance(item, t.Mapping):
         raise ResourceError(where, _short(item), "expected a mapping with type and name")
     if "type" not in item:
-        raise ResourceError(f"{where}.type", None, f"it is missing; one of {', '.join(sorted(TYPES))}")
+        raise ResourceError(f"{where}.type", None, f"expected one of {', '.join(sorted(TYPES))}")
     type_ = TYPES.get(item["type"]) if isinstance(item["type"], str) else None
     if type_ is None:
-        raise ResourceError(f"{where}.type", _short(item["type"]), _one_of(item["type"], TYPES))
+        raise ResourceError(f"{where}.type", _short(item["type"]), *_one_of(item["type"], TYPES))
     name = item.get("name")
     where = f"{where} ({type_.type}{' ' + _short_text(str(name)) if isinstance(name, str) else ''})"
     if "when" in item and not _bool(item["when"], f"{where}.when"):
@@ -95,20 +96,25 @@ def _load_item(item: t.Any, where: str) -> Resource | None:
         _check_windows(resource.windows, where)
     except ResourceError as problem:
         if hide and not problem.where.endswith(".name"):
-            raise ResourceError(problem.where, HIDDEN, _without_value(problem)) from None
+            raise _hidden(problem) from None
         raise
     return resource
 
 
-def _without_value(problem: ResourceError) -> str:
-    """Return what would be accepted, unless the text could contain a hidden value."""
-    return problem.accepted if str(problem.value) not in problem.accepted else "see the documentation of this property"
+def _hidden(problem: ResourceError) -> ResourceError:
+    """Return the error without its value, which may also be part of the texts."""
+    if str(problem.value) in f"{problem.expected} {problem.hint}":
+        return ResourceError(
+            problem.where, AsItIs(HIDDEN), "expected another value", "See the documentation of this property."
+        )
+    return ResourceError(problem.where, AsItIs(HIDDEN), problem.expected, problem.hint)
 
 
 def _check_windows(versions: tuple[str, ...], where: str) -> None:
     for version in versions:
         if version not in windows_versions.NAMES:
-            raise ResourceError(f"{where}.windows", _short(version), f"one of {', '.join(windows_versions.NAMES)}")
+            known = ", ".join(windows_versions.NAMES)
+            raise ResourceError(f"{where}.windows", _short(version), f"expected one of {known}")
 
 
 def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str) -> object:
@@ -117,7 +123,7 @@ def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
     loaded: dict[str, t.Any] = {}
     for key, value in values.items():
         if key not in fields:
-            raise ResourceError(f"{where}.{_short_text(str(key))}", _short(key), _one_of(key, fields, "property"))
+            raise ResourceError(f"{where}.{_short_text(str(key))}", _short(key), *_one_of(key, fields, "property"))
         if value is None and _has_default(fields[key]):
             continue
         hidden = fields[key].metadata.get("secret") is True
@@ -125,15 +131,15 @@ def _load_fields(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
             loaded[key] = convert(value, hints[key], f"{where}.{key}")
         except ResourceError as problem:
             if hidden:
-                raise ResourceError(problem.where, HIDDEN, _without_value(problem)) from None
+                raise _hidden(problem) from None
             raise
     for key, field in fields.items():
         if key not in loaded and not _has_default(field):
-            raise ResourceError(f"{where}.{key}", None, f"it is missing; expected {describe(hints[key])}")
+            raise ResourceError(f"{where}.{key}", None, f"expected {describe(hints[key])}")
     try:
         return t.cast("object", type_(**loaded))
     except ResourceError as problem:  # __post_init__ of the type checks combinations of properties
-        raise ResourceError(f"{where}.{problem.where}", _short(problem.value), problem.accepted) from None
+        raise ResourceError(f"{where}.{problem.where}", _short(problem.value), problem.expected, problem.hint) from None
 
 
 def _has_default(field: dataclasses.Field[t.Any]) -> bool:
@@ -162,7 +168,7 @@ def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
         return _mapping(value, t.get_args(annotation), where)
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
         if not isinstance(value, t.Mapping):
-            raise ResourceError(where, _short(value), describe(annotation))
+            raise ResourceError(where, _short(value), f"expected {describe(annotation)}")
         return _load_fields(annotation, value, where)
     return _SCALARS[annotation](value, where)
 
@@ -189,7 +195,7 @@ def _literal(value: t.Any, choices: tuple[t.Any, ...], where: str) -> t.Any:
     for choice in choices:
         if str(choice).casefold() == text.casefold():
             return choice
-    raise ResourceError(where, _short(value), _one_of(value, choices))
+    raise ResourceError(where, _short(value), *_one_of(value, choices))
 
 
 def _mapping(value: t.Any, inner: tuple[t.Any, ...], where: str) -> dict[str, t.Any]:
@@ -249,7 +255,7 @@ def _str(value: t.Any, where: str) -> str:
         return str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
-    raise ResourceError(where, _short(value), "expected text (put it in quotes)")
+    raise ResourceError(where, _short(value), "expected text", "Put it in quotes.")
 
 
 _SCALARS: t.Mapping[t.Any, t.Callable[[t.Any, str], t.Any]] = types.MappingProxyType(
@@ -275,12 +281,13 @@ def describe(annotation: t.Any) -> str:
     return {str: "text", int: "whole number", bool: "true or false", float: "number"}[annotation]
 
 
-def _one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> str:
+def _one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> tuple[str, str]:
+    """Return what is expected, and a hint at the choice that the user may have meant."""
     names = [str(choice) for choice in choices]
     by_fold = {name.casefold(): name for name in names}
     close = difflib.get_close_matches(str(value)[:200].casefold(), by_fold)
-    hint = f"did you mean {by_fold[close[0]]}? " if close else ""
-    return f"{hint}{'properties are' if what == 'property' else 'one of'} {', '.join(names)}"
+    kinds = "one of the properties" if what == "property" else "one of"
+    return f"expected {kinds} {', '.join(names)}", f"Did you mean {by_fold[close[0]]}?" if close else ""
 
 
 def _short(value: t.Any) -> t.Any:

@@ -80,8 +80,9 @@ class NodeRuntime(Resource):
         raise ResourceError(
             self.title,
             self.name,
-            f"the node is a member of its cluster and runs its pods on {current}; drain it, take it out of the cluster"
-            f" (kubeadm reset) and run this again, or leave container_runtime at {current} for it",
+            f"expected {current}, on which this member of a cluster runs its pods",
+            "Drain the node, take it out of the cluster (kubeadm reset) and run this again, or leave container_runtime "
+            f"at {current} for it.",
         )
 
     def _endpoint(self, seen: Results) -> str:

@@ -39,13 +39,13 @@ class Registry(Resource):
         if not self.name:
             self._set(name=self.key if self.value_name is None else f"{self.key}\\{self.value_name}")
         if self.value_name == "":
-            raise ResourceError("value_name", "", "expected the name of a value; leave it out for the key itself")
+            raise ResourceError("value_name", "", "expected the name of a value", "Leave it out for the key itself.")
         if self.state == "present" and self.value_name is not None:
             if self.value is None:
-                raise ResourceError("value", None, "it is missing; a value that is present needs its data")
+                raise ResourceError("value", None, "expected the data of the value")
             self._set(value=normal_value(self.value_type, self.value))
         elif self.value is not None and self.value_name is None:
-            raise ResourceError("value", self.value, "it needs value_name")
+            raise ResourceError("value", self.value, "expected it only with value_name")
 
     def observe(self) -> tuple[Call, ...]:
         wanted = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})

@@ -45,7 +45,7 @@ class Trigger:
                 example = "2026-12-31T03:30" if self.on == "once" else "03:30"
                 raise ResourceError("at", self.at, f"expected a time such as {example} (in quotes)")
         elif self.at is not None:
-            raise ResourceError("at", self.at, f"{self.on} has no time")
+            raise ResourceError("at", self.at, f"expected no time for {self.on}")
         if bool(self.days) != (self.on == "weekly"):
             raise ResourceError("days", list(self.days), "expected days for weekly, and only there")
 
@@ -97,7 +97,7 @@ class ScheduledTask(Resource):
         if not self.task_name or re.search(r'[/:*?"<>|\[\]]', self.name):
             raise ResourceError("name", self.name, r"expected a name such as \folder\task")
         if self.state == "present" and not self.execute:
-            raise ResourceError("execute", self.execute, "it is missing; a task needs its program")
+            raise ResourceError("execute", self.execute, "expected the task's program")
         if self.execution_time_limit_minutes < 0:
             raise ResourceError("execution_time_limit_minutes", self.execution_time_limit_minutes, "expected 0 or more")
 

@@ -13,7 +13,7 @@ from ..engine.changes import ObservationError, create, is_missing, only, remove,
 from ..engine.resource import Change, Resource, ServiceEffect
 from ..node_config import kubelet_flags
 from ..values.errors import ResourceError
-from ..values.versions import Version
+from ..values.versions import EXPECTED, Version
 from ..windows import service_recovery
 from ..windows.command_line import flags_of, join, merge_flags, quote, split
 from ..windows.registry_calls import remove_value, set_value
@@ -104,12 +104,12 @@ class Service(Resource):
         if not re.fullmatch(r"[^\\/*?\[\]]{1,256}", self.name):
             raise ResourceError("name", self.name, r"expected a service's name, without \ / * ? [ or ]")
         if self.path is None and (self.arguments or self.arguments_from_file):
-            raise ResourceError("arguments", self.arguments, "they need path")
+            raise ResourceError("arguments", self.arguments, "expected them only with path")
         if self.arguments_for_kubelet is not None:
             try:
                 Version.parse(self.arguments_for_kubelet)
-            except ValueError as error:
-                raise ResourceError("arguments_for_kubelet", self.arguments_for_kubelet, str(error)) from None
+            except ValueError:
+                raise ResourceError("arguments_for_kubelet", self.arguments_for_kubelet, EXPECTED) from None
         if self.path is not None and (not self.path.strip() or '"' in self.path):
             raise ResourceError("path", self.path, "expected the executable's path, without quotation marks")
         for name in self.environment or ():
@@ -262,7 +262,7 @@ class Service(Resource):
         if self.state == "absent" or self.if_exists:
             return None
         if self.path is None:
-            raise ResourceError(self.title, None, "there is no such service; give path to make it")
+            raise ResourceError(self.title, None, "expected a service of this name", "Set path to make it.")
         after = self._wanted(seen)
         calls = [*self._define("create", after, frozenset(after)), *self._run("Stopped", False)]
         return create(self, {**after, **({"state": self.state} if self.state else {})}, calls)

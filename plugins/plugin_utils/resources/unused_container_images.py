@@ -7,10 +7,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..engine.changes import remove
+from ..engine.changes import ObservationError, remove
 from ..engine.resource import Change
 from ..image_stores.containerd import PINNED
-from ..values.errors import ResourceError
 from ..values.image_reference import ImageReference
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, Results
@@ -41,7 +40,7 @@ class UnusedContainerImages(InStore):
             return None
         used = self.store.in_use(seen, images)
         if used is None:
-            raise ResourceError(self.title, None, "cannot tell what containers use, so that nothing can be removed")
+            raise ObservationError(self.title, "containers", "what containers use is unknown, so nothing is removed")
         kept = {held.identity for name, held in images.items() if name in self.keep or PINNED in held.labels} | used
         gone = sorted(name for name, held in images.items() if held.identity not in kept)
         if not gone:

@@ -35,7 +35,7 @@ class W32Time(Resource):
 
     def __post_init__(self) -> None:
         if self.sync_type != "domain" and not self.peers:
-            raise ResourceError("peers", [], "expected at least one time server (or sync_type: domain)")
+            raise ResourceError("peers", [], "expected at least one time server, or sync_type: domain")
         for peer in self.peers:
             if not peer.strip() or any(letter.isspace() or letter == '"' for letter in peer.strip()):
                 raise ResourceError("peers", peer, "expected host names or addresses")

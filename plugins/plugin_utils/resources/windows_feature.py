@@ -47,7 +47,7 @@ class WindowsFeature(Resource):
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = () if is_missing(seen.get("feature")) else objects(self, seen, "feature")
         if not found:
-            raise ResourceError(f"{self.title}.name", self.name, "this Windows has no such feature")
+            raise ResourceError(f"{self.title}.name", self.name, "expected a feature that this Windows has")
         # Installed, Available, Removed, InstallPending, UninstallPending
         install_state = str(found[0].get("InstallState"))
         present = self.state == "present"

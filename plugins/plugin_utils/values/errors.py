@@ -1,17 +1,34 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The error for a value that is not acceptable."""
+"""The error for a value that is not acceptable, and its message."""
 
 from __future__ import annotations
 
 from .shown import shown
 
 
-class ResourceError(Exception):
-    """A value is not acceptable; the message has its place, the value, and what would be accepted."""
+def refusal(where: str, value: object, expected: str, hint: str = "") -> str:
+    """Return the message for a value that is not acceptable: `WHERE: expected X, got Y. How to fix it.`
 
-    def __init__(self, where: str, value: object, accepted: str) -> None:
-        super().__init__(f"{where}: {shown(value)} is not accepted; {accepted}")
+    >>> refusal("retries", -1, "expected 0 or more", "Use 0 for one attempt.")
+    'retries: expected 0 or more, got -1. Use 0 for one attempt.'
+
+    Args:
+        where: the variable, option or property.
+        value: what the user gave; secret parts are not printed. None: nothing was given.
+        expected: what is accepted, beginning with `expected`.
+        hint: how to fix it, in whole sentences.
+    """
+    got = "nothing" if value is None else shown(value)
+    return f"{where}: {expected}, got {got}{f'. {hint}' if hint else ''}"
+
+
+class ResourceError(ValueError):
+    """A value is not acceptable; the arguments are those of `refusal`."""
+
+    def __init__(self, where: str, value: object, expected: str, hint: str = "") -> None:
+        super().__init__(refusal(where, value, expected, hint))
         self.where = where
         self.value = value
-        self.accepted = accepted
+        self.expected = expected
+        self.hint = hint

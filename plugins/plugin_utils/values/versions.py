@@ -10,6 +10,7 @@ import pathlib
 import re
 import typing as t
 
+EXPECTED = "expected MAJOR.MINOR.PATCH such as 1.37.1"
 DATA = pathlib.Path(__file__).parents[1] / "data"
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?")
@@ -32,7 +33,7 @@ class Version(t.NamedTuple):
         """
         match = _VERSION.fullmatch(str(text).strip())
         if not match:
-            raise ValueError(f"{text!r} is not a version; expected MAJOR.MINOR.PATCH such as 1.37.1")
+            raise ValueError(f"{EXPECTED}, got {text!r}")
         major, minor, patch, suffix = match.groups()
         return cls(int(major), int(minor), int(patch), suffix or "")
 
@@ -69,44 +70,38 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
 
 
 def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
-    """Return why this Kubernetes does not support this containerd, and which versions it supports; None if it does."""
+    """Return what is expected in place of an unsupported combination; None if it is supported."""
     table = supported()
     if not within(kubernetes.minor_version, table["kubernetes"]):
         span = table["kubernetes"]
-        return f"Kubernetes {kubernetes} is not supported; expected {span['oldest']} to {span['newest']}"
+        return f"expected Kubernetes {span['oldest']} to {span['newest']}"
     line = containerd_line(containerd)
     known = ", ".join(minor for row in table["containerd"] for minor in row["minors"])
     if line is None:
-        return f"containerd {containerd} is not supported; expected {known}"
+        return f"expected containerd {known}"
     if not within(kubernetes.minor_version, line["kubernetes"]):
         span = line["kubernetes"]
-        return (
-            f"containerd {containerd} does not serve Kubernetes {kubernetes}; it is accepted with Kubernetes "
-            f"{span['oldest']} to {span['newest']}"
-        )
+        return f"expected Kubernetes {span['oldest']} to {span['newest']} with containerd {containerd}"
     return None
 
 
 def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> str | None:
-    """Return why this Kubernetes does not support this Docker and cri-dockerd; None if it does."""
+    """Return what is expected in place of an unsupported combination; None if it is supported."""
     table = supported()
     span = table["kubernetes"]
     if (kubernetes.major, kubernetes.minor) < (1, 24):
-        return (
-            f"Kubernetes {kubernetes} runs on Docker only by the kubelet's own dockershim, which is out of support; "
-            f"with Docker Kubernetes {span['oldest']} to {span['newest']} are accepted, through cri-dockerd"
-        )
+        return f"expected Kubernetes {span['oldest']} to {span['newest']}, which runs on Docker through cri-dockerd"
     if not within(kubernetes.minor_version, span):
-        return f"Kubernetes {kubernetes} is not supported; expected {span['oldest']} to {span['newest']}"
+        return f"expected Kubernetes {span['oldest']} to {span['newest']}"
     for name, version in (("docker", engine), ("cri-dockerd", adapter)):
         oldest = Version.parse(table[name]["oldest"])
         if version[:3] < oldest[:3]:
-            return f"{name} {version} is not supported; expected {oldest} and newer"
+            return f"expected {name} {oldest} or newer"
     return None
 
 
 def skew_problem(kubelet: Version, server: Version) -> str | None:
-    """Return why Kubernetes' version skew policy forbids a kubelet with an API server; None if it allows it.
+    """Return which kubelets Kubernetes' version skew policy allows with an API server; None if it allows this one.
 
     The policy ignores patch releases.
 
@@ -118,12 +113,7 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
     newest, oldest = server.minor_version, f"{server.major}.{max(0, server.minor - older)}"
     if within(kubelet.minor_version, {"oldest": oldest, "newest": newest}):
         return None
-    newer = (kubelet.major, kubelet.minor) > (server.major, server.minor)
-    relation = "newer" if newer else f"more than {older} minor versions older"
-    return (
-        f"a kubelet must not be {relation} than the API server, which is {server} "
-        f"(kubernetes.io: Version Skew Policy); expected {oldest} to {newest}"
-    )
+    return f"expected {oldest} to {newest} for an API server of version {server} (kubernetes.io: Version Skew Policy)"
 
 
 def kubeadm_api(kubernetes: Version) -> str:

@@ -28,9 +28,9 @@ def normal_key(key: str) -> str:
     hive, dummy, rest = key.strip().removeprefix("Registry::").replace(":", "", 1).partition("\\")
     rest = re.sub(r"\\+", r"\\", rest).strip("\\")
     if hive.upper() not in _HIVES or not rest:
-        raise ResourceError("key", key, r"expected a key below HKLM:\ or HKCU:\ ")
+        raise ResourceError("key", key, "expected a key below HKLM:\\ or HKCU:\\")
     if re.search(r"[/*?\[\]]", rest):
-        raise ResourceError("key", key, "PowerShell cannot address keys with / * ? [ or ] in their name")
+        raise ResourceError("key", key, "expected a key without / * ? [ or ], which PowerShell cannot address")
     return f"{_HIVES[hive.upper()]}\\{rest}"
 
 
@@ -58,7 +58,7 @@ def _number(kind: str, value: t.Any) -> int:
     elif isinstance(value, str) and re.fullmatch(r"\s*(-?[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16})\s*", value, re.ASCII):
         number = int(value, 0) if "x" in value.lower() else int(value)
     if number is None or not -(1 << (bits - 1)) <= number < 1 << bits:
-        raise ResourceError("value", value, f"a {kind} is a whole number of {bits} bits")
+        raise ResourceError("value", value, f"expected a whole number of {bits} bits for a {kind}")
     return number % (1 << bits)
 
 
@@ -69,7 +69,7 @@ def _bytes(value: t.Any) -> list[Json]:
             return list(bytes.fromhex(text))
     elif isinstance(value, t.Sequence) and all(not isinstance(item, bool) and _is_byte(item) for item in value):
         return [int(item) for item in value]
-    raise ResourceError("value", value, "Binary is a list of numbers from 0 to 255, or hexadecimal text such as 01,ff")
+    raise ResourceError("value", value, "expected numbers from 0 to 255, or hexadecimal text such as 01,ff, for Binary")
 
 
 def _is_byte(item: t.Any) -> bool:
@@ -81,7 +81,7 @@ def _text(value: t.Any) -> str:
         return str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
-    raise ResourceError("value", value, "expected text (put it in quotes)")
+    raise ResourceError("value", value, "expected text", "Put it in quotes.")
 
 
 def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:

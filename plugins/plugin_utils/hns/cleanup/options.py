@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...values.shown import shown
+from ...values.errors import refusal
 from ..facts.cni import CONF_DIRS
 from ..facts.node_facts import FactsOptions
 from ..facts.runtime import OTHERS, Programs
@@ -67,15 +67,15 @@ def cleanup_request(options: t.Mapping[str, t.Any]) -> CleanupRequest:
         ScopeError: the options contradict each other.
     """
     if options["networks"] and options["scope"] != "networks":
-        raise ScopeError(f"networks: {options['networks']!r} is accepted only with scope networks")
+        raise ScopeError(refusal("networks", options["networks"], "expected none", "They need scope: networks."))
     if options["scope"] == "networks" and not options["networks"]:
-        raise ScopeError("networks: scope networks needs the names of networks; hns_info lists those that exist")
+        raise ScopeError(refusal("networks", None, "expected names of networks for this scope", "hns_info lists them."))
     for name in ("hns_timeout", "restart_timeout", "timeout"):
         if options[name] <= 0:
-            raise ScopeError(f"{name}: {shown(options[name])} is not accepted; expected seconds, more than 0")
+            raise ScopeError(refusal(name, options[name], "expected seconds, more than 0"))
     for name in ("grace", "port_pool_timeout", "network_timeout"):
         if options[name] < 0:
-            raise ScopeError(f"{name}: {shown(options[name])} is not accepted; expected seconds, 0 or more")
+            raise ScopeError(refusal(name, options[name], "expected seconds, 0 or more"))
     protected = options["protected_networks"]
     return CleanupRequest(
         scope=options["scope"],

@@ -139,16 +139,16 @@ def test_a_server_gets_what_the_options_say(site: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"port": 65536}, "bundle_port 65536 is not accepted; expected 0 (any free one) to 65535"),
-        ({"port": -1}, "bundle_port -1 is not accepted; expected 0 (any free one) to 65535"),
+        ({"port": 65536}, "bundle_port: expected 0 (any free one) to 65535, got 65536"),
+        ({"port": -1}, "bundle_port: expected 0 (any free one) to 65535, got -1"),
         (
             {"certificate_key": "/k.pem"},
-            "bundle_certificate_key is given without bundle_certificate; expected both, or neither",
+            "bundle_certificate: expected both it and bundle_certificate_key, or neither, got nothing",
         ),
-        ({"max_age": -1}, "bundle_max_age -1 is not accepted; expected days, or 0 for any age"),
+        ({"max_age": -1}, "bundle_max_age: expected days, or 0 for any age, got -1"),
         (
             {"path": "/none/such"},
-            "bundle_dir /none/such: there is no such folder; expected one that bundle.yml made",
+            "bundle_dir: expected a folder that bundle.yml made, got '/none/such'. There is no such folder.",
         ),
     ],
 )

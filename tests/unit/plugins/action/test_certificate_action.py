@@ -86,9 +86,9 @@ def test_a_certificate_is_renewed_on_demand_with_more_names(node: Node, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "pins: '' is not accepted; expected the path of a file, or a connection that trusts a file"),
-        ({"days": 365}, "days: 365 is not accepted; expected 0 to valid_days, which is 365"),
-        ({"days": -1}, "days: -1 is not accepted; expected 0 to valid_days, which is 365"),
+        ({}, "pins: expected the path of a file, or a connection that trusts a file, got ''"),
+        ({"days": 365}, "days: expected 0 to valid_days, which is 365, got 365"),
+        ({"days": -1}, "days: expected 0 to valid_days, which is 365, got -1"),
     ],
 )
 def test_a_renewal_that_makes_no_sense_is_refused(node: Node, options: dict[str, t.Any], message: str) -> None:

@@ -75,8 +75,8 @@ def test_images_that_a_store_lacks(node: Node) -> None:
     assert looked(node, container_images, images=[IMAGE]) == {**expected, "images": [image]}
     assert looked(node, container_images, images=["pause"]) == {
         "failed": True,
-        "msg": "node-1: no node was touched: resources[0] (ContainerImage pause).name: 'pause' is not accepted; "
-        "expected a whole reference: registry/repository:tag",
+        "msg": "node-1: no node was touched: resources[0] (ContainerImage pause).name: expected a whole "
+        "reference: registry/repository:tag, got 'pause'",
     }
     nothing = looked(node, container_images)
     assert (nothing["changed"], nothing["images"]) == (False, [])
@@ -131,12 +131,12 @@ def test_a_host_is_compared_with_its_cluster() -> None:
     assert [text.partition(": ")[2].partition(".")[0] for text in good["warnings"]] == ["b/y"]
     networks = [
         (
-            "cni_pods_subnet (from kube_pods_subnet): 'x' is not accepted; expected the cluster's own, 10.233.64.0/18; "
-            "leave the variable out, and it is read from the cluster"
+            "cni_pods_subnet (from kube_pods_subnet): expected the cluster's own, 10.233.64.0/18, got 'x'. "
+            "Leave the variable out, and it is read from the cluster."
         ),
         (
-            "cni_services_subnet (from kube_service_addresses): 'y' is not accepted; expected the cluster's own, "
-            "10.233.0.0/18; leave the variable out, and it is read from the cluster"
+            "cni_services_subnet (from kube_service_addresses): expected the cluster's own, 10.233.0.0/18, got 'y'. "
+            "Leave the variable out, and it is read from the cluster."
         ),
     ]
     for fail in (True, False):

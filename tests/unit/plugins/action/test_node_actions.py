@@ -232,6 +232,6 @@ def test_unverified_downloads_are_warned_of(node: Node) -> None:
 
 def test_a_list_that_is_not_accepted_touches_no_node(node: Node) -> None:
     found = cached(node, artifacts={"kubernetes": "1.34.1"})
-    message = "node-1: no node was touched: artifacts.kubernetes: '1.34.1' is not accepted; expected a list of versions"
+    message = "node-1: no node was touched: artifacts.kubernetes: expected a list of versions, got '1.34.1'"
     assert found == {"failed": True, "msg": message}
     assert node.steps == []

@@ -86,5 +86,5 @@ def test_a_dry_run_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["proxy", "/proxy", "kube-system/"])
 def test_a_name_without_a_namespace_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     result, fake = run(monkeypatch, {}, secrets=[name])
-    assert f"secrets: {name!r} is not accepted; expected NAMESPACE/NAME" in result["msg"]
+    assert f"secrets: expected NAMESPACE/NAME, got {name!r}" in result["msg"]
     assert fake.asked == 0

@@ -70,7 +70,7 @@ def test_an_action_gets_its_options_and_a_node_that_knows_its_limits() -> None:
     ("error", "message"),
     [
         (NodeError("node-1: it broke"), "node-1: it broke"),
-        (ResourceError("a", 1, "expected 2"), "a: 1 is not accepted; expected 2"),
+        (ResourceError("a", 1, "expected 2"), "a: expected 2, got 1"),
         (
             KeyError("x\x07"),
             "node-1: an answer of the node cannot be used: KeyError: 'x\\x07' (-vvv: where)",

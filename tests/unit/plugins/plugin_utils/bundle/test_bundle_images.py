@@ -210,7 +210,7 @@ def test_mirrors_come_before_the_registry(registries: dict[str, t.Any], expected
 
 
 def test_a_mirror_that_is_no_url() -> None:
-    with pytest.raises(BundleError, match="container_runtime_registries: h: 'ftp://m' is not accepted; expected a URL"):
+    with pytest.raises(BundleError, match="expected a URL of http or https, got 'ftp://m'"):
         bundle_registry.endpoints("h", {"h": {"mirrors": ["ftp://m"]}})
 
 

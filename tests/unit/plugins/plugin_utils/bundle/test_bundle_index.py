@@ -135,7 +135,7 @@ def test_a_mirror_path_has_neither_user_nor_signature(path: str) -> None:
     "url", ["", "https://", "file:///etc/passwd", "https://h/a/../b", "https://h/%2e%2e/b", "https://h:x/a"]
 )
 def test_urls_that_no_bundle_can_hold(url: str) -> None:
-    with pytest.raises(BundleError, match="expected a URL of one file"):
+    with pytest.raises(BundleError, match="expected the URL of one file"):
         bundle_index.mirror_path(url)
 
 
@@ -247,10 +247,10 @@ def wild_signature(made: Made) -> None:
         (add, "h/c is not in the index"),
         (link, "h/a is no file"),
         (link_folder, "h is not in the index"),
-        (unsign, "its index is not signed"),
+        (unsign, "It has no index.json.sig"),
         (change_index, "index was changed, or signed by another key"),
         (other_key, "index was changed, or signed by another key"),
-        (no_index, "it has no index.json"),
+        (no_index, "It has no index.json"),
         (wild_signature, "index was changed, or signed by another key"),
     ],
 )
@@ -258,7 +258,7 @@ def test_whatever_is_changed_is_one_clear_message(made: Made, change: t.Callable
     change(made)
     with pytest.raises(BundleError, match=message) as raised:
         verify.verify(str(made.folder), made.public)
-    assert str(raised.value).startswith(f"bundle_dir {made.folder}: ")
+    assert str(raised.value).startswith((f"bundle_dir {made.folder}: ", "bundle_dir: expected"))
     assert "\n" not in str(raised.value)
 
 
@@ -272,7 +272,7 @@ def test_keys_that_are_none(made: Made, tmp_path: pathlib.Path) -> None:
     with pytest.raises(BundleError, match=r"bundle_key .*expected an Ed25519 key in PEM"):
         keys.private_key(str(wrong))
     wrong.chmod(0o644)
-    with pytest.raises(BundleError, match="others may read it; expected a file of mode 0600"):
+    with pytest.raises(BundleError, match=r"expected a file of mode 0600, got .*Others may read it"):
         keys.private_key(str(wrong))
 
 

@@ -146,15 +146,15 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"scope": "stale", "networks": ["cbr0"]}, "networks: ['cbr0'] is accepted only with scope networks"),
-        ({"scope": "networks"}, "networks: scope networks needs the names of networks"),
-        ({"scope": "all", "hns_timeout": 0}, "hns_timeout: 0 is not accepted"),
-        ({"scope": "stale", "grace": -1}, "grace: -1 is not accepted"),
-        ({"scope": "all", "timeout": 0}, "timeout: 0 is not accepted; expected seconds, more than 0"),
-        ({"scope": "all", "restart_timeout": -5}, "restart_timeout: -5 is not accepted"),
+        ({"scope": "stale", "networks": ["cbr0"]}, "networks: expected none, got"),
+        ({"scope": "networks"}, "networks: expected names of networks for this scope"),
+        ({"scope": "all", "hns_timeout": 0}, "hns_timeout: expected seconds, more than 0, got 0"),
+        ({"scope": "stale", "grace": -1}, "grace: expected seconds, 0 or more, got -1"),
+        ({"scope": "all", "timeout": 0}, "timeout: expected seconds, more than 0, got 0"),
+        ({"scope": "all", "restart_timeout": -5}, "restart_timeout: expected seconds, more than 0, got -5"),
         (
             {"scope": "all", "port_pool_timeout": -5},
-            "port_pool_timeout: -5 is not accepted; expected seconds, 0 or more",
+            "port_pool_timeout: expected seconds, 0 or more, got -5",
         ),
     ],
 )

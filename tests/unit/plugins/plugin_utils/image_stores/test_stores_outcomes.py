@@ -276,9 +276,9 @@ def test_archives_that_cannot_be() -> None:
         return str(refused.value)
 
     assert refusal(lambda: ImageArchive(url="x?s3cret", sha256=64 * "a")) == (
-        "url: 'x' is not accepted; expected a URL (http, https, file)"
+        "url: expected a URL (http, https, file), got 'x'"
     )
     for digest in (63 * "a", 65 * "a", 63 * "a" + "g"):
         assert refusal(lambda text=digest: ImageArchive(url="file:///C:/x.tar", sha256=text)) == (  # type: ignore[misc]
-            f"sha256: '{digest}' is not accepted; expected 64 hexadecimal digits"
+            f"sha256: expected 64 hexadecimal digits, got '{digest}'"
         )

@@ -125,7 +125,7 @@ def test_a_path_for_each_namespace() -> None:
         ("paths", [r"\\server\share\x.log"], r"C:\app"),
         ("paths", [r"C:\app\..\Windows\*.log"], r"C:\app"),
         ("paths", [r"C:\etc\kubernetes\kubelet.conf"], "never taken"),
-        ("paths", [r"C:\Windows\Panther\*.log"], "nothing is taken from"),
+        ("paths", [r"C:\Windows\Panther\*.log"], "Nothing is taken from"),
         ("hns_timeout", 0.1, "1 to 600"),
     ],
 )

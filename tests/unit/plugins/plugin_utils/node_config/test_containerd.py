@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config.container
     render,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.toml import literal
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 
 SETTINGS = ContainerdConfig(
     sandbox_image="registry.k8s.io/pause:3.10.2",
@@ -113,6 +114,6 @@ def test_whatever_is_accepted_is_toml_and_means_itself(value: str) -> None:
 
 def test_a_header_with_del_is_refused_without_being_shown() -> None:
     given_ = {"r.example": {"server": "https://r.example", "headers": {"X-Token": "s3cret\x7f"}}}
-    with pytest.raises(registries.RegistryError, match=r"control character|one line") as refused:
+    with pytest.raises(ResourceError, match=r"control character|one line") as refused:
         registries.hosts_toml(registries.read(given_)[0])
     assert "s3cret" not in str(refused.value)

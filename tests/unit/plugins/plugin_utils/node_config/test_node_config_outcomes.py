@@ -21,7 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config import (
     toml,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.no_proxy import no_proxy
-from ansible_collections.winkube.node.plugins.plugin_utils.node_config.registries import RegistryError
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult, Observation, Stopped
 
 
@@ -156,7 +156,7 @@ GOOD: dict[str, t.Any] = {
 
 def test_registries() -> None:
     found = {name: refused(lambda given=given: _toml(given)) for name, given in BAD.items()}  # type: ignore[misc]
-    assert [name for name, outcome in found.items() if not isinstance(outcome, RegistryError)] == []
+    assert [name for name, outcome in found.items() if not isinstance(outcome, ResourceError)] == []
     outcomes.check("node_config/registries_refused", found)
     good = {name: registries.read(given) for name, given in GOOD.items()}
     outcomes.check(

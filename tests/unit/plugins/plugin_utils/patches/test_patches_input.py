@@ -69,11 +69,11 @@ REFUSED: dict[str, tuple[t.Any, str]] = {
     "a list": ([1], "KB number"),
     "a word": ("november", "KB number"),
     "truth": (True, "KB number"),
-    "an unknown key": ({"kb": 5046616, "sha": SHA}, "no key of a patch"),
+    "an unknown key": ({"kb": 5046616, "sha": SHA}, "expected the keys name, kb"),
     "no hash": ({"url": URL}, "64 hexadecimal digits"),
     "a short hash": ({**FILE, "sha256": "ab"}, "64 hexadecimal digits"),
     "a hash without a file": ({"kb": 5046616, "sha256": SHA}, "file or url"),
-    "two sources": ({**FILE, "file": "a.msu"}, "one of them"),
+    "two sources": ({**FILE, "file": "a.msu"}, "either file or url"),
     "a zip": ({**FILE, "url": "https://h/kb5046616.zip"}, ".msu, .cab, .exe"),
     "a share": ({**FILE, "url": r"\\\\server\\kb5046616.msu"}, "http or https"),
     "a local URL": ({**FILE, "url": "file:///c:/kb5046616.msu"}, "http or https"),
@@ -82,11 +82,11 @@ REFUSED: dict[str, tuple[t.Any, str]] = {
     "nothing to find it by": ({**FILE, "url": "https://h/fix.exe"}, "kb, build or package"),
     "a number as build": ({"kb": 5046616, "build": 20348.27}, "quotes"),
     "half a build": ({"kb": 5046616, "build": "20348"}, "build and UBR"),
-    "companions of a cab": ({**FILE, "url": "https://h/kb5046616.cab", "requires": [FILE]}, "only a .msu"),
+    "companions of a cab": ({**FILE, "url": "https://h/kb5046616.cab", "requires": [FILE]}, "only with a .msu"),
     "companions without a hash": ({**FILE, "requires": [{"url": "https://h/kb5043080.msu"}]}, "64 hexadecimal digits"),
     "a companion of its own name": ({**FILE, "requires": [FILE]}, "different names"),
     "companions as text": ({**FILE, "requires": "kb5043080.msu"}, "a list"),
-    "arguments of a msu": ({**FILE, "arguments": ["/x"]}, "only an .exe"),
+    "arguments of a msu": ({**FILE, "arguments": ["/x"]}, "only with an .exe"),
     "maybe": ({**FILE, "test_signed": "maybe"}, "true or false"),
     "another Windows": ({"kb": 5046616, "windows": ["2016"]}, "2019, 2022, 23H2, 2025"),
 }
@@ -159,7 +159,7 @@ def test_files_of_the_controller_are_found(tmp_path: pathlib.Path) -> None:
         assert (found.file.local, found.file.url, found.file.extension) == (str(path), "", ".cab")
     with pytest.raises(ResourceError) as caught:
         one({"file": "other.cab", "sha256": SHA}, str(tmp_path))
-    missing = f"'{tmp_path}/other.cab' is not accepted; there is no such file on the controller, or it cannot be read"
+    missing = f"expected a file on the controller that can be read, got '{tmp_path}/other.cab'"
     assert str(caught.value) == f"patches[0].file: {missing}"
 
 
@@ -168,11 +168,11 @@ def test_a_patch_is_wanted_once_for_each_version() -> None:
         read_patches(["KB5046616", FILE], "", nowhere)
     named = [{"kb": 999999, "name": name} for name in ("a", "b")]
     with pytest.raises(
-        ResourceError, match=r"patches\[1\]: 'b' is not accepted; patches\[0\] is the same; expected it once"
+        ResourceError, match=r"patches\[1\]: expected each patch once, got 'b'\. patches\[0\] is the same"
     ):
         read_patches(named, "", nowhere)
     fix = {"url": "https://h/fix.exe", "sha256": SHA, "build": "20348.1"}
-    with pytest.raises(ResourceError, match=r"patches\[1\]: 'FIX.exe' is not accepted; patches\[0\] is the same"):
+    with pytest.raises(ResourceError, match=r"each patch once, got 'FIX.exe'\. patches\[0\] is the same"):
         read_patches([fix, {**fix, "name": "FIX.exe"}], "", nowhere)
     assert len(read_patches([fix, {**fix, "name": "other"}], "", nowhere)) == 2
     assert len(read_patches([{"kb": 999999, "windows": "2022"}, {"kb": 999999, "windows": "2025"}], "", nowhere)) == 2
@@ -181,7 +181,7 @@ def test_a_patch_is_wanted_once_for_each_version() -> None:
 def test_without_an_update_server_every_patch_needs_a_file() -> None:
     check_sources([one(FILE)], "none")
     check_sources([one("KB5046616")], "wsus")
-    with pytest.raises(ResourceError, match=r"KB5046616.*update_server is none"):
+    with pytest.raises(ResourceError, match=r"update_server is none, got .KB5046616"):
         check_sources([one(FILE), one("KB5046616")], "none")
 
 

@@ -36,39 +36,60 @@ GOOD: dict[str, Any] = {
 BAD: list[tuple[dict[str, Any], list[str]]] = [
     (
         {"image_cache_container_tags": ["r.example/a:1", "pause:1"]},
-        ["image_cache_container_tags[1]: 'pause:1'", "whole"],
+        ["image_cache_container_tags[1]: expected", "got 'pause:1'", "whole"],
     ),
     ({"image_cache_images": [{"name": "r.example/a:1", "tag": "x"}]}, ["image_cache_images[0]", "'tag'", "aliases"]),
     ({"image_cache_images": [7]}, ["image_cache_images[0]", "7", "expected a reference"]),
     (
         {"image_cache_images": [{"name": "r.example/a:1", "digest": "x"}]},
-        ["image_cache_images[0].digest: 'x'", "sha256:"],
+        ["image_cache_images[0].digest: expected", "got 'x'", "sha256:"],
     ),
-    ({"image_cache_images": [{"name": "r.example/a:1", "size": -5}]}, ["image_cache_images[0].size: -5", "bytes"]),
+    (
+        {"image_cache_images": [{"name": "r.example/a:1", "size": -5}]},
+        ["image_cache_images[0].size: expected", "got -5", "bytes"],
+    ),
     ({"image_cache_core_dns_versions": ["x"]}, ["core_dns_versions", "'x'", "1.12.1"]),
     # Upstream's images are for Linux only.
-    ({"image_cache_core_dns_repository": ""}, ["image_cache_core_dns_repository: ''", "run on Windows", "Linux only"]),
-    ({"image_cache_core_dns_repository": "coredns"}, ["image_cache_core_dns_repository: 'coredns'", "registry/"]),
-    ({"image_cache_windows_base_images": ["nano"]}, ["image_cache_windows_base_images: 'nano'", "nanoserver"]),
-    ({"image_cache_test_images": [{"name": "r.example/a:1"}]}, ["image_cache_test_images[0].dockerfile", "missing"]),
-    ({"image_cache_parallel_pulls": "0"}, ["image_cache_parallel_pulls: '0'", "1 or more"]),
-    ({"image_cache_nano_server_name": "not an image"}, ["image_cache_nano_server_name: 'not an image'", "whole"]),
-    ({"container_runtime_sandbox_image": "pause:3"}, ["container_runtime_sandbox_image: 'pause:3'", "whole"]),
+    (
+        {"image_cache_core_dns_repository": ""},
+        ["image_cache_core_dns_repository: expected", "got ''", "run on Windows", "Linux only"],
+    ),
+    (
+        {"image_cache_core_dns_repository": "coredns"},
+        ["image_cache_core_dns_repository: expected", "got 'coredns'", "registry/"],
+    ),
+    (
+        {"image_cache_windows_base_images": ["nano"]},
+        ["image_cache_windows_base_images: expected", "got 'nano'", "nanoserver"],
+    ),
+    (
+        {"image_cache_test_images": [{"name": "r.example/a:1"}]},
+        ["image_cache_test_images[0].dockerfile: expected text, got nothing"],
+    ),
+    ({"image_cache_parallel_pulls": "0"}, ["image_cache_parallel_pulls: expected", "got '0'", "1 or more"]),
+    (
+        {"image_cache_nano_server_name": "not an image"},
+        ["image_cache_nano_server_name: expected", "got 'not an image'", "whole"],
+    ),
+    (
+        {"container_runtime_sandbox_image": "pause:3"},
+        ["container_runtime_sandbox_image: expected", "got 'pause:3'", "whole"],
+    ),
     (
         {"container_runtime_registries": {"https://x": {}}},
-        ["container_runtime_registries: 'https://x'", "without https"],
+        ["container_runtime_registries: expected", "got 'https://x'", "without https"],
     ),
     (
         {"container_runtime_registries": {"r.example:5000": {"password": SECRET}}},
-        ["container_runtime_registries.r.example:5000: expected username"],
+        ["container_runtime_registries.r.example:5000: expected both username"],
     ),
     (
         {"container_runtime_registries": {"r.example": {"mirrors": ["ftp://m"]}}},
-        ["container_runtime_registries.r.example.mirrors[0].url: 'ftp://m'", "expected a URL"],
+        ["container_runtime_registries.r.example.mirrors[0].url: expected", "got 'ftp://m'", "expected a URL"],
     ),
     (
         {"container_runtime_registries": {"r.example": {"ca": "C:\\ca.pem"}}, "container_runtime": "moby"},
-        ["container_runtime_registries.r.example.ca: Docker wants"],
+        ["container_runtime_registries.r.example.ca: expected the certificate's text"],
     ),
 ]
 

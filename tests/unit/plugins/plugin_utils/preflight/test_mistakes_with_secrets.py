@@ -88,7 +88,7 @@ def test_a_refused_variable_shows_no_secret(case: str) -> None:
 
 def test_the_keys_of_a_mapping_say_what_it_is() -> None:
     (message,) = told({"container_runtime_registrys": LOGIN})
-    assert "a mapping with the keys 'username', 'password' is not accepted" in message
+    assert "the value a mapping with the keys 'username', 'password'" in message
 
 
 RESOURCES: dict[str, t.Any] = {
@@ -124,7 +124,7 @@ def test_a_refused_resource_shows_no_secret(case: str) -> None:
     ],
 )
 def test_a_refused_registry_shows_no_secret(registry: t.Any) -> None:
-    with pytest.raises(registries.RegistryError) as refused:
+    with pytest.raises(ResourceError) as refused:
         registries.read({"r.example": registry})
     assert SECRET not in str(refused.value)
 

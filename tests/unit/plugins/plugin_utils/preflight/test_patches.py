@@ -28,8 +28,8 @@ def told(public: t.Any = (), private: t.Any = (), **more: t.Any) -> list[str]:
 @pytest.mark.parametrize(
     ("public", "private", "options", "named"),
     [
-        (["KB50"], [], {}, ["windows_patches_public[0].kb: 'KB50'", "KB5046616"]),
-        ("KB5046616, KB50", [], {}, ["windows_patches_public[1].kb: 'KB50'"]),
+        (["KB50"], [], {}, ["windows_patches_public[0].kb: expected", "got 'KB50'", "KB5046616"]),
+        ("KB5046616, KB50", [], {}, ["windows_patches_public[1].kb: expected", "got 'KB50'"]),
         (
             ["KB5046616", {"kb": 5046616}],
             [],
@@ -41,7 +41,12 @@ def told(public: t.Any = (), private: t.Any = (), **more: t.Any) -> list[str]:
         ([], [FILE | {"requires": [{"file": "x.msu"}]}], {}, ["windows_patches_private[0].requires[0].sha256"]),
         ([], [{"file": "kb5046616.msu", "sha256": SHA}], {"source": "/nowhere"}, ["private[0].file", "/nowhere"]),
         (["KB5046616"], [], {"update_server": "none"}, ["windows_patches_public[0]", "update_server is none"]),
-        ([], [], {"allowed_signers": ["Microsoft"]}, ["windows_patches_allowed_signers[0]: 'Microsoft'"]),
+        (
+            [],
+            [],
+            {"allowed_signers": ["Microsoft"]},
+            ["windows_patches_allowed_signers[0]: expected", "got 'Microsoft'"],
+        ),
     ],
 )
 def test_a_message_names_the_variable(
@@ -73,7 +78,7 @@ def test_a_text_is_a_list_of_public_patches_and_of_no_others() -> None:
         # The argument specification alone tells of it: one message.
         assert told(private=text) == []
         (problem,) = preflight.mistyped_variables({"windows_patches_private": text}, preflight.roles())
-        assert str(problem).startswith("windows_patches_private: (hidden: a text) is not accepted; expected list of")
+        assert str(problem).startswith("windows_patches_private: expected list of")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
@@ -84,8 +89,8 @@ def test_nothing_wild_ends_in_a_traceback(value: t.Any) -> None:
 @pytest.mark.parametrize("serial", ["lots", 0, "0", -3, "0%", "101%", "", "1.5", None, [1]])
 def test_a_rollout_to_all_nodes_at_once_is_no_accident(serial: t.Any) -> None:
     (problem,) = preflight.rollout_problems({"node_maintenance_serial": serial})
-    assert str(problem).startswith(f"node_maintenance_serial: {serial!r} is not accepted")
-    assert "a number of nodes from 1 on, or a percentage such as 10%; one for all batches, no list" in str(problem)
+    assert str(problem).startswith("node_maintenance_serial: expected one number of nodes")
+    assert "one number of nodes from 1 on, or one percentage such as 10%, got" in str(problem)
 
 
 def test_rollouts_that_can_be_meant() -> None:
@@ -98,4 +103,4 @@ def test_rollouts_that_can_be_meant() -> None:
 def test_secrets_of_urls_are_not_shown() -> None:
     value = "https://user:PASSWORD@h/kb5046616.msu?sig=SECRET"
     shown = str(preflight.Problem("windows_patches_private", value, "expected list of dict"))
-    assert shown.startswith("windows_patches_private: 'https://***@h/kb5046616.msu?(hidden)' is not")
+    assert shown == "windows_patches_private: expected list of dict, got 'https://***@h/kb5046616.msu?(hidden)'"

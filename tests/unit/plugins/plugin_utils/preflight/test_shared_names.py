@@ -32,8 +32,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.preflight.shared_name
 def test_a_misspelt_name_is_refused_with_the_one_that_was_meant(name: str, meant: str) -> None:
     problems, warnings = misspelt({name: "1.34.4"})
     (problem,) = map(str, problems)
-    assert problem.startswith(f"{name}: '1.34.4'")
-    assert f"did you mean {meant}?" in problem
+    expected = f"{name}: expected a variable of winkube.node, got an unknown name with the value '1.34.4'. "
+    assert problem.startswith(f"{expected}Did you mean {meant}?")
     assert warnings == []
 
 

@@ -36,10 +36,10 @@ def test_what_roles_set_for_themselves_is_known() -> None:
     ("name", "value", "expected"),
     [
         ("cni_flannel_backend", "udp", "host-gw, vxlan"),
-        ("windows_features_names", {"a": 1}, "a mapping with the key 'a' is not accepted; expected list of str"),
+        ("windows_features_names", {"a": 1}, "expected list of str, got a mapping with the key 'a'"),
         ("sysprep_timeout", "soon", "int"),
         ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
-        ("cni_plugin", "calico", "expected flannel, cni; cni_plugin: cni on the Windows hosts"),
+        ("cni_plugin", "calico", "expected flannel, cni, got 'calico'. cni_plugin: cni on the Windows hosts"),
     ],
 )
 def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:
@@ -67,7 +67,7 @@ def test_a_version_that_is_none_names_the_variable() -> None:
 def test_names_that_windows_cannot_tell_apart_are_refused() -> None:
     (problem,) = preflight.name_problems({"a": "windows-worker-01", "b": "windows-worker-02", "c": "short"})
     assert problem.variable == "kubernetes_node_hostname of b"
-    assert "those of a" in str(problem)
+    assert "that of a" in str(problem)
 
 
 @pytest.mark.parametrize("name", ["-a", "a_b", "1234", "a" * 64, ""])

@@ -33,7 +33,7 @@ def entry(*changes: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("before", "message"),
     [
-        ([{"failed": True, "msg": "kube_version: '1.38.0' is not accepted"}, None], "kube_version: '1.38.0'"),
+        ([{"failed": True, "msg": "kube_version: expected 1.37, got '1.38.0'"}, None], "kube_version: expected 1.37"),
         ([{"failed": False}, {"failed": True, "msg": "no cluster answers"}], "no cluster answers"),
         ([{"problems": ["kube_version: wrong", "cni_plugin: wrong"]}], "2 problems in its variables"),
         ([{"problems": []}, {"unreachable": True, "msg": "away"}], "away"),

@@ -309,7 +309,7 @@ def test_an_open_url_is_no_secret() -> None:
     [
         ({}, "expected sha256, sha512 or checksum_url"),
         ({"sha256": "abc"}, "64 hexadecimal"),
-        ({"sha256": SHA256, "checksum_url": URL}, "one of them"),
+        ({"sha256": SHA256, "checksum_url": URL}, "expected one of sha256 and"),
         ({"urls": [], "sha256": SHA256}, "at least one"),
         ({"urls": ["C:\\x.zip"], "sha256": SHA256}, "http, https, file"),
         ({"urls": ["https://h/a b"], "sha256": SHA256}, "http, https, file"),

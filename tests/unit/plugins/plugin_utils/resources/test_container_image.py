@@ -368,7 +368,7 @@ def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
 def test_nothing_is_removed_while_nobody_tells_what_is_used() -> None:
     lines = seen(line())
     for broken in ({"ps": NO_COMMAND}, {"containers": NO_COMMAND}, {"ps": answer(stdout="nonsense", exit_code=0)}):
-        with pytest.raises(ResourceError, match="cannot tell what containers use"):
+        with pytest.raises(ResourceError, match="what containers use is unknown"):
             planned(unused(), **lines, **{**in_use(), **broken})
     # Where there is no runtime yet, there is nothing to remove.
     assert planned(unused(), **silent(NO_COMMAND), containers=NO_COMMAND, ps=NO_COMMAND) is None

@@ -143,5 +143,5 @@ def test_entries_of_several_lists_are_one_resource() -> None:
 
 def test_two_values_of_one_variable_are_refused() -> None:
     items = [{"type": "Environment", "name": "A", "value": value} for value in ("1", "2")]
-    with pytest.raises(ResourceError, match="names are unique"):
+    with pytest.raises(ResourceError, match="a name that is unique"):
         load(items)

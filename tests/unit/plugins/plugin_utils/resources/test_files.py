@@ -104,9 +104,9 @@ def test_absence() -> None:
 def test_what_is_in_the_way_is_not_removed() -> None:
     folder = {"path": PATH, "exists": True, "type": "directory"}
     for state in ("present", "absent"):
-        with pytest.raises(ResourceError, match="is a directory"):
+        with pytest.raises(ResourceError, match="got a directory"):
             planned(text(content="a", state=state), file=answer(folder))
-    with pytest.raises(ResourceError, match="is a file"):
+    with pytest.raises(ResourceError, match="got a file"):
         planned(one(type="Directory", name=PATH), directory=answer(file(PATH, "x")))
 
 

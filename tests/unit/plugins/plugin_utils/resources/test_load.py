@@ -27,7 +27,7 @@ SERVICE = {"type": "Service", "name": "kubelet"}
 @pytest.mark.parametrize(
     ("item", "where", "value", "accepted"),
     [
-        ({"type": "Servce", "name": "x"}, "resources[0].type", "Servce", "did you mean Service?"),
+        ({"type": "Servce", "name": "x"}, "resources[0].type", "Servce", "Did you mean Service?"),
         ({"name": "x"}, "resources[0].type", None, "one of Archive, Artifact"),
         ({"type": ["Service"], "name": "x"}, "resources[0].type", None, "one of Archive"),
         ("Service", "resources[0]", "Service", "mapping"),
@@ -35,7 +35,7 @@ SERVICE = {"type": "Service", "name": "kubelet"}
             {**SERVICE, "startmode": "auto"},
             "resources[0] (Service kubelet).startmode",
             "startmode",
-            "did you mean start_mode?",
+            "Did you mean start_mode?",
         ),
         (
             {**SERVICE, "start_mode": "automatic"},
@@ -45,7 +45,7 @@ SERVICE = {"type": "Service", "name": "kubelet"}
         ),
         ({"type": "Service"}, "resources[0] (Service).name", None, "expected text"),
         ({**SERVICE, "dependencies": [["a"]]}, "(Service kubelet).dependencies[0]", None, "expected text"),
-        ({**SERVICE, "environment": {"A": True}}, "(Service kubelet).environment.A", True, "put it in quotes"),
+        ({**SERVICE, "environment": {"A": True}}, "(Service kubelet).environment.A", True, "Put it in quotes"),
         ({**SERVICE, "environment": ["A=1"]}, "(Service kubelet).environment", None, "mapping"),
         (
             {**SERVICE, "recovery": {"actions": [{"action": "reset"}]}},
@@ -53,7 +53,7 @@ SERVICE = {"type": "Service", "name": "kubelet"}
             "reset",
             "restart, none",
         ),
-        ({**SERVICE, "recovery": {}}, "recovery.actions", None, "missing"),
+        ({**SERVICE, "recovery": {}}, "recovery.actions", None, "got nothing"),
         (
             {**SERVICE, "recovery": {"actions": [{"action": "restart", "delay_seconds": "soon"}]}},
             "recovery.actions[0].delay_seconds",
@@ -85,7 +85,7 @@ def test_a_mistake_is_refused_with_its_place(item: t.Any, where: str, value: t.A
     with pytest.raises(ResourceError) as caught:
         load([item])
     assert where in caught.value.where
-    assert accepted in caught.value.accepted
+    assert accepted in str(caught.value)
     if value is not None:
         assert caught.value.value == value
     assert "\n" not in str(caught.value)

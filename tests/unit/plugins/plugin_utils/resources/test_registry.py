@@ -104,7 +104,7 @@ def test_no_log_hides_values_and_makes_calls_secret() -> None:
         ({"value_type": "Binary", "value": [256]}, "0 to 255"),
         ({"value_type": "Binary", "value": "xyz"}, "hexadecimal"),
         ({"value_type": "String", "value": True}, "quotes"),
-        ({}, "missing"),
+        ({}, "got nothing"),
     ],
 )
 def test_values_that_their_kind_cannot_hold(properties: dict[str, t.Any], accepted: str) -> None:
