@@ -56,7 +56,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "overlaps": (
         {"kube_service_addresses": "10.240.0.0/12", "kube_pods_subnet": "10.244.0.0/16"},
-        ["cni_pods_subnet, cni_services_subnet", "10.244.0.0/16 and 10.240.0.0/12", "networks apart"],
+        ["cni_pods_subnet, cni_services_subnet", "10.244.0.0/16 and 10.240.0.0/12", "networks that do not overlap"],
     ),
     "calico": ({"kube_network_plugin": "calico"}, ["cni_plugin (from kube_network_plugin)", "cni_plugin: cni"]),
     "collides": (
@@ -78,7 +78,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "override": ({"containerd_url": "C:/x.tgz"}, ["container_runtime_containerd_url", "'C:/x.tgz'", "http or https"]),
     "folder": ({"artifact_cache": "cache"}, ["artifact_cache", "'cache'", "whole path"]),
-    "verify": ({"artifact_verify": "sometimes"}, ["artifact_verify", "'sometimes'", "warn and strict"]),
+    "verify": ({"artifact_verify": "sometimes"}, ["artifact_verify", "'sometimes'", "warn or strict"]),
     # The simulated mirror serves over plain HTTP, checksums too.
     "clear": (
         {"artifact_verify": "strict"},
