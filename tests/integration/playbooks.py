@@ -229,6 +229,8 @@ class Site:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_HOME": str(self.folder / "ansible"),
+            # Where HOME is not the account's home, a job and async_status resolve ~ to different folders.
+            "ANSIBLE_ASYNC_DIR": str(self.folder / "ansible" / "async"),
             "XDG_STATE_HOME": str(self.folder / "state"),
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report",
