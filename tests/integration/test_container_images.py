@@ -287,12 +287,12 @@ def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> Non
     ("options", "says"),
     [
         ({"images": ["pause"]}, "expected a whole reference: registry/repository:tag"),
-        ({"images": [{"reference": PAUSE}]}, "images[0]: a mapping with the key 'reference'"),
+        ({"images": [{"reference": PAUSE}]}, "got a mapping with the key 'reference'"),
         ({"images": [{"name": PAUSE, "tag": "1"}]}, "got 'tag'"),
         ({"images": [{"name": PAUSE, "digest": "x"}]}, "sha256:"),
         ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "expected each name once"),
-        ({"images": [PAUSE], "registries": {"https://r": {}}}, "no node was touched: registries: 'https://r' is not"),
-        ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "expected username"),
+        ({"images": [PAUSE], "registries": {"https://r": {}}}, "no node was touched: registries: expected a host"),
+        ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "expected both username"),
         ({"images": [PAUSE], "parallel": 0}, "parallel"),
         ({"images": [PAUSE], "keep": ["x"], "prune": True}, "keep"),
         (
