@@ -200,6 +200,7 @@ def test_a_live_node_that_failed_before_its_turn_counts() -> None:
             "hostvars": {**FLEET, "work": note("work", stage="failed")},
             "groups": {"node_maintenance_refused": ["gone"]},
             "ansible_play_hosts_all": ["work", "left"],
+            "ansible_play_hosts": ["left"],
         },
     )
     assert value(failed, "node_maintenance_failed") == ["gone", "work"]

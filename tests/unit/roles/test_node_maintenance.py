@@ -62,7 +62,7 @@ def test_nothing_is_done_on_a_node_that_is_not_drained(drained: dict[str, t.Any]
     assert not holds(known(**found, node_maintenance_state={**NOTES, "work": False}), stop)
 
 
-def test_only_nodes_that_were_rebooted_have_to_report_anew() -> None:
+def test_only_nodes_that_were_rebooted_have_to_report_again() -> None:
     arguments = task(
         "node_maintenance", "restore.yml", "Wait until the nodes and their HostProcess DaemonSets are ready"
     )

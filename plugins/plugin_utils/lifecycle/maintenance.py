@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The stages of a node's maintenance, and which hosts a rollout works on (no I/O).
+
+Role node_maintenance keeps one record per host, as a fact. The record of a host that is not a node is empty.
+"""
+
+from __future__ import annotations
+
+import enum
+import typing as t
+
+from ..values.errors import refusal
+
+Record: t.TypeAlias = t.Mapping[str, t.Any]
+"""`host`, `node` and `stage`; the README of role node_maintenance lists the rest."""
+
+
+class Stage(enum.Enum):
+    """How far the maintenance of a node has come."""
+
+    WAITING = "waiting"
+    """Its turn has not come."""
+    BEGUN = "begun"
+    """It is being drained, or worked on."""
+    WORKED = "worked"
+    """The work is done; the node may not be ready yet."""
+    READY = "ready"
+    """It can be uncordoned."""
+    DONE = "done"
+    """It is back in service."""
+    FAILED = "failed"
+    """A step failed. A node that was drained stays cordoned."""
+
+
+_NEXT = {
+    Stage.WAITING: {Stage.WAITING, Stage.BEGUN, Stage.FAILED},
+    Stage.BEGUN: {Stage.WORKED, Stage.FAILED},
+    Stage.WORKED: {Stage.READY, Stage.FAILED},
+    Stage.READY: {Stage.DONE, Stage.FAILED},
+    # A playbook may have tasks of its own after `restore`.
+    Stage.DONE: {Stage.FAILED},
+    Stage.FAILED: {Stage.FAILED},
+}
+"""The stages that may follow each stage. A host can fail twice: when it is selected, and in a rescue section."""
+
+
+def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str, t.Any]:
+    """Return a node's record at its next stage.
+
+    Args:
+        record: the record so far.
+        stage: value of the Stage that the node has reached.
+        now: seconds since the epoch; recorded as `started` at stage begun, and as `finished` at the end of the turn.
+        values: other fields to set.
+
+    Raises:
+        ValueError: the stage is unknown, or cannot follow that of the record.
+    """
+    where = f"stage of {record.get('node') or 'a host that is not a node'}"
+    before = Stage(record.get("stage", Stage.WAITING.value))
+    after = next((one for one in Stage if one.value == stage), None)
+    if after is None or after not in _NEXT[before]:
+        following = " or ".join(one.value for one in Stage if one in _NEXT[before])
+        raise ValueError(refusal(where, stage, f"expected {following} after {before.value}"))
+    stamp = {}
+    if after is Stage.BEGUN:
+        stamp["started"] = now
+    elif after in (Stage.DONE, Stage.FAILED) and "started" in record:
+        stamp["finished"] = now
+    return {**record, **values, **stamp, "stage": after.value}
+
+
+class RolloutHosts(t.NamedTuple):
+    """Hosts of a rollout, by their names in the inventory."""
+
+    chosen: list[str]
+    """Hosts to work on, in the order of their turns."""
+    failed: list[str]
+    """Hosts whose record says that they failed."""
+    refused: list[str]
+    """Hosts that cannot be worked on: those that failed, and those that left the play."""
+
+
+def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
+    """Return which hosts of a rollout are worked on.
+
+    Nodes that an earlier run left cordoned come first, so that no more nodes are out of service than `serial` allows.
+
+    Args:
+        records: of all hosts of the play, in its order; empty for hosts that are not nodes.
+        play_hosts: hosts that have not failed.
+    """
+    nodes = [record for record in records if record]
+    waiting = [one for one in nodes if one["stage"] == Stage.WAITING.value and one["host"] in play_hosts]
+    resumed = [one["host"] for one in waiting if one.get("ours")]
+    fresh = [one["host"] for one in waiting if one.get("work") and not one.get("ours")]
+    failed = [one["host"] for one in nodes if one["stage"] == Stage.FAILED.value]
+    lost = [one["host"] for one in nodes if one["host"] not in play_hosts]
+    return RolloutHosts(resumed + fresh, failed, list(dict.fromkeys(failed + lost)))
+
+
+def of_rebooted(drained: t.Mapping[str, Record], records: t.Sequence[Record]) -> dict[str, Record]:
+    """Return what the cluster reported of rebooted nodes before their reboot.
+
+    Args:
+        drained: `nodes` of the result of nodes_drain.
+        records: of the hosts of the batch.
+    """
+    rebooted = {record["node"] for record in records if record.get("rebooted")}
+    return {name: report for name, report in drained.items() if name in rebooted}
