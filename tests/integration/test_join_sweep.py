@@ -37,7 +37,7 @@ pytestmark = [
 
 AT_ONCE, WORKERS = 20, 6
 OF_KUBEADM = ("c:\\etc\\kubernetes", "c:\\var\\lib\\kubelet")
-SAMPLE = 12
+SAMPLE = 6
 KUBEADM = r"C:\k\kubeadm.exe"
 # What the role does after kubeadm: it removes files that hold the token where kubeadm was stopped half-way.
 LEFTOVERS = leftovers()

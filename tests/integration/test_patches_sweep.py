@@ -37,7 +37,7 @@ __all__ = ["no_pauses"]
 PUBLIC = "KB5048654"
 FILE = Update("KB5999002", builds=(20348,), reboots=1)
 BATCHES = r"C:\ProgramData\winkube\batches"
-AT_ONCE, WORKERS, SAMPLE = 24, 8, 15
+AT_ONCE, WORKERS, SAMPLE = 24, 8, 10
 
 
 @dataclass(frozen=True)
