@@ -116,7 +116,7 @@ class Node(DirectNode):
     def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
         return self.run(Batch(calls=tuple(calls)), step=step, private=private)
 
-    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+    def run(self, batch: Batch, *, step: str = "", private: bool = False, may_reboot: bool = False) -> Observation:
         self.steps.append((step, private))
         return super().run(batch, step=step, private=private)
 

@@ -26,7 +26,7 @@ class DirectNode:
     def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
         return self.run(Batch(calls=tuple(calls)))
 
-    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+    def run(self, batch: Batch, *, step: str = "", private: bool = False, may_reboot: bool = False) -> Observation:
         self.remote_commands += 1
         process = self.machine.processes.begin("powershell.exe", "NT AUTHORITY\\SYSTEM")
         try:

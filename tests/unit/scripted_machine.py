@@ -76,7 +76,7 @@ class ScriptedMachine:
         self._doomed: Process | None = None
         self._detached: Process | None = None
         folder = Path(tempfile.mkdtemp(prefix="scripted-"))
-        entry = {"name": "WIN-1", "address": "127.0.0.1", "reboot_seconds": 0.0, "time_scale": 0.001, **options}
+        entry = {"name": "WIN-1", "address": "127.0.0.1", "reboot_seconds": 0.0, "time_scale": 0.02, **options}
         # Without a reference to self, which could then never be collected.
         answer = functools.partial(_forward, weakref.ref(self))
         self.node = Machine(Settings.read(entry), folder, _offered(tuple(self.handlers), answer))

@@ -18,20 +18,33 @@ import typing as t
 
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
+from ..remote.reboot import BATCH_DELAY, order, reboot_message
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
 from ..windows import code_policies, windows_info
 from ..wire.messages import Batch, CallResult, Observation
+from ..wire.scopes import Scope
 from ..wire.typed_values import BadAnswer
 from . import disk_space
 from .answers import Answers
 from .deferral import split
 from .outcome import AppliedChange, ConvergenceOutcome
 from .planned import Planned
-from .planning import PlannedBatch, Questions, failed_call, is_done, next_work, plan
+from .planning import (
+    REBOOT_ORDER,
+    PlannedBatch,
+    Questions,
+    failed_call,
+    is_done,
+    next_work,
+    ordered_reboot,
+    plan,
+)
 from .progress import ProgressReporter
 from .resource import Resource
 from .service_restarts import RESTART
+
+_REBOOT = "reboot for changes"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +57,8 @@ class _BatchEnd:
     """Whether a barrier stopped it because a reboot is needed."""
     fatal: bool
     """Whether an error stopped it."""
+    ordered: bool = False
+    """Whether it ordered the reboot."""
 
 
 class Convergence:
@@ -83,6 +98,10 @@ class Convergence:
         self._answers = answers
         self._private = any(resource.private for resource in self._resources)
         self._restarts: list[str] = []
+        # A batch that may reboot the node keeps its result for the controller until the node is down.
+        self._reboot_order = order(reboot_message(_REBOOT), delay=BATCH_DELAY) if may_reboot else ()
+        self._last_boot = self._boot = ""
+        """Boot times in the last observation, and in the last one before the current batch."""
         self._failed_files: set[str] = set()
         """Paths of files that failed changes did not bring, in lower case."""
         self._progress = ProgressReporter(session)
@@ -111,6 +130,8 @@ class Convergence:
             except BatchLost as lost:
                 # Only once. What the batch did is observed again, and the rest is planned again.
                 self.outcome.warnings.append(f"{lost}; observing the node again")
+                if lost.progress is not None and lost.progress.id in Scope(REBOOT_ORDER):
+                    self._wait_for_reboot(ordered=None)
                 self._apply_all(self._select(self.observe_and_plan()))
             return self.outcome
         finally:
@@ -140,7 +161,7 @@ class Convergence:
         calls: dict[str, CallResult] = {}
         for batch in self._questions.batches():
             seen = self._node.observe(batch, private=self._private)
-            self._note_clock(seen)
+            self._note_time(seen)
             calls.update(seen.calls)
         if self._answers is not None:
             self._answers.observed(self._questions, calls)
@@ -216,7 +237,7 @@ class Convergence:
             Whether all of them were attempted, so that the run can continue.
         """
         while pending or self._restarts:
-            work = next_work(pending, self._restarts)
+            work = next_work(pending, self._restarts, reboot_order=self._reboot_order)
             ran = self._apply(work) if work.calls else _BatchEnd(done=len(work.changes), reboot=False, fatal=False)
             if ran.fatal:
                 self._restart_after_failure()
@@ -228,20 +249,22 @@ class Convergence:
             # Changes without calls, such as a feature that was installed earlier and still needs its reboot.
             reboots = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
             self.outcome.changes.extend(AppliedChange(planned=planned) for planned in reboots)
-            if not self._reboot([*pending, *following]):
+            if not self._reboot([*pending, *following], ordered=ran.ordered):
                 return False
         return True
 
     def _apply(self, work: PlannedBatch) -> _BatchEnd:
         """Run one batch of changes, and record what was done."""
         self._node.on_progress = lambda progress: self._progress.report(progress, work.changes)
+        self._boot = self._last_boot
         try:
-            observation = self._node.run(Batch(calls=work.calls), step="apply", private=self._private)
+            batch = Batch(calls=work.calls)
+            observation = self._node.run(batch, step="apply", private=self._private, may_reboot=work.may_reboot)
         except BatchLost:
             # Its changes may have been made, in which case the next plan has no reason to restart their services.
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
-        self._note_clock(observation)
+        self._note_time(observation)
         if self._answers is not None:
             self._answers.applied.update(observation.calls)
         seen, stopped = observation.calls, observation.stopped
@@ -273,9 +296,10 @@ class Convergence:
         self.outcome.failures.extend(failures)
         reboot = stopped is not None and stopped.reason == "barrier"
         done = work.barriers[stopped.id] if stopped is not None and reboot else len(work.changes)
-        return _BatchEnd(done=done, reboot=reboot, fatal=fatal)
+        return _BatchEnd(done=done, reboot=reboot, fatal=fatal, ordered=ordered_reboot(seen))
 
-    def _note_clock(self, seen: Observation) -> None:
+    def _note_time(self, seen: Observation) -> None:
+        self._last_boot = seen.boot
         skew = seen.clock_skew(datetime.datetime.now(datetime.UTC))
         self.outcome.clock_skew = self.outcome.clock_skew if skew is None else skew
 
@@ -310,8 +334,12 @@ class Convergence:
         if observation.stopped is not None:
             self.outcome.failures.append(f"{self._node.name}: restart of services: {observation.stopped.id} failed")
 
-    def _reboot(self, pending: t.Sequence[Planned]) -> bool:
+    def _reboot(self, pending: t.Sequence[Planned], *, ordered: bool) -> bool:
         """Reboot if that is allowed.
+
+        Args:
+            pending: the changes that follow.
+            ordered: whether the last batch ordered the reboot.
 
         Returns:
             Whether the run can continue.
@@ -327,9 +355,12 @@ class Convergence:
                 )
             return False
         self._session.report_progress("rebooting")
-        self._node.reboot(step="reboot for changes")
+        self._wait_for_reboot(ordered=ordered)
         self.outcome.rebooted = True
         return True
+
+    def _wait_for_reboot(self, *, ordered: bool | None) -> None:
+        self._node.reboot(step=_REBOOT, ordered=ordered, boot="" if ordered is False else self._boot)
 
     def _warn(self, title: str, results: t.Iterable[CallResult]) -> None:
         for result in results:

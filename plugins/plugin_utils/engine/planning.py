@@ -8,17 +8,21 @@ import dataclasses
 import json
 import typing as t
 
+from ..remote.reboot import is_ordered
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs
 from ..windows.windows_info import WindowsInfo
 from ..wire.interleave import joined, woven
 from ..wire.messages import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
+from ..wire.scopes import Scope
 from ..wire.typed_values import MISREAD, BadAnswer
 from .planned import Planned, scope
 from .resource import Resource
 from .service_restarts import restart_calls, restarts_of, started_before, started_later, unique
 
 BARRIER = "reboot-needed."
+REBOOT_ORDER = "reboot-order."
+"""The beginning of the ids of the calls that order a reboot at the end of a batch."""
 _ENVELOPE = 20_000
 """Bytes that a batch's other keys, its barriers and restarts may take."""
 
@@ -158,9 +162,18 @@ class PlannedBatch:
     """The ids of barrier calls, with the number of changes before each."""
     calls: tuple[Call, ...]
 
+    @property
+    def may_reboot(self) -> bool:
+        """Whether the batch itself may order a reboot."""
+        return any(call.id in Scope(REBOOT_ORDER) for call in self.calls)
+
 
 def next_work(
-    changes: t.Sequence[Planned], restarts: t.Collection[str] = (), *, limit: int = MAX_BATCH_BYTES - _ENVELOPE
+    changes: t.Sequence[Planned],
+    restarts: t.Collection[str] = (),
+    *,
+    limit: int = MAX_BATCH_BYTES - _ENVELOPE,
+    reboot_order: t.Sequence[Call] = (),
 ) -> PlannedBatch:
     """Return the first batch of changes: up to a reboot that is certain, the size limit of a batch, or the end.
 
@@ -171,6 +184,8 @@ def next_work(
         changes: the changes that are left, in order.
         restarts: services that must restart because of earlier changes.
         limit: the maximum size of the batch's calls, in bytes.
+        reboot_order: calls that order a reboot. The batch ends with them if a reboot is needed, so that the order costs
+            no remote command of its own.
     """
     calls: list[Call] = []
     lanes: list[list[Call]] = []
@@ -196,7 +211,7 @@ def next_work(
                 barrier = None if reboot else _barrier(group)
                 if barrier is not None:
                     barriers[barrier.id] = len(done)
-                    lanes[-1].append(barrier)
+                    lanes[-1] += [*_order_if_needed(barrier, reboot_order), barrier]
                 group = []
         if reboot or full:
             break
@@ -205,6 +220,8 @@ def next_work(
     if services and not reboot:
         before, after = restart_calls(services, started_before(done))
         calls = [*before, *calls, *after]
+    if calls and reboot:
+        calls += [Scope(REBOOT_ORDER).call(call) for call in reboot_order]
     return PlannedBatch(changes=tuple(done), reboot=reboot, barriers=barriers, calls=tuple(calls))
 
 
@@ -253,6 +270,41 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
         command="@stop-if",
         input=Input(calls=calls, where={"RestartNeeded": "Yes"}),
     )
+
+
+def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
+    """Return the calls that order a reboot if the barrier is going to stop the batch.
+
+    The first of them is skipped, which counts as a success, if no change reported that it needs a reboot.
+    """
+    if not reboot_order:
+        return
+    scope = Scope(f"{REBOOT_ORDER}{barrier.id.removeprefix(BARRIER)}.")
+    unneeded = Call(
+        id=scope.id("unneeded"),
+        command="Write-Output",
+        input=barrier.input,
+        select=(),
+        until={"RestartNeeded": {"exists": False}},
+        on_error="continue",
+    )
+    yield unneeded
+    for call in map(scope.call, reboot_order):
+        yield dataclasses.replace(call, unless=(*call.unless, unneeded.id))
+
+
+def ordered_reboot(calls: t.Mapping[str, CallResult]) -> bool:
+    """Return whether a batch ordered a reboot.
+
+    Args:
+        calls: the results of a batch of `next_work`.
+    """
+    own = {
+        call_id.rpartition(".")[2]: result
+        for call_id, result in Scope(REBOOT_ORDER).results(calls).items()
+        if not result.skipped
+    }
+    return is_ordered(own)
 
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import time
 import typing as t
 import uuid
@@ -21,16 +20,13 @@ from ..wire.typed_values import BadAnswer
 from .ansible_connection import KEEPS_FILES, AnsibleAction, ConnectionLost, ModuleRunner, keeps_files
 from .errors import BatchLost, NodeError
 from .missing_answers import blocked, failure
-from .reboot import NotRebooted, Reboot
+from .outage import Outage, ReconnectFailed
+from .reboot import NotRebooted, Reboot, reboot_message
 from .timeouts import Timeouts
 
 FOLDER = f"{PROGRAM_DATA}\\batches"
 """Folder of results by key; the files of Ansible's async wrapper are below and are removed with the key."""
 
-_REFUSED = re.compile(
-    r"credentials were rejected|failed to authenticate|\b401\b|access is denied|unauthorized", re.IGNORECASE
-)
-"""Messages of pywinrm, pypsrp and requests about a refused logon."""
 _SENDS = 5  # How often a batch is sent if the node reports that it never received it.
 _PUTS = 3  # How often a file is sent; plugins report a full disk like a connection failure.
 _GARBLED = 2  # Number of consecutive results that are not JSON after which the module, not the connection, has failed.
@@ -63,10 +59,8 @@ class Node:
         self.on_progress = on_progress
         self._runner = ModuleRunner(action, task_vars)
         self._clock, self._sleep = clock, sleep
-        self._reached = False
-        self._outage: float | None = None
-        self._delay = 0.5
-        self._refusals = 0
+        self._outage = Outage(self._runner.reset, self.patience, clock, sleep)
+        self._may_reboot = False
         self._garbled = 0
         self._forget: tuple[str, ...] = ()
         # The calls, by key, of batches whose results are fetched later.
@@ -101,7 +95,15 @@ class Node:
                 self._runner.close_abandoned()
                 return answer
 
-    def run(self, batch: Batch, *, step: str = "apply", private: bool = False, system: bool = False) -> Observation:
+    def run(
+        self,
+        batch: Batch,
+        *,
+        step: str = "apply",
+        private: bool = False,
+        system: bool = False,
+        may_reboot: bool = False,
+    ) -> Observation:
         """Run a batch at most once, detached if any of its calls is long.
 
         Args:
@@ -109,6 +111,7 @@ class Node:
             step: name of the step, for messages.
             private: keep the result out of the output at any verbosity, as always for secret batches.
             system: run it as SYSTEM.
+            may_reboot: whether its last calls may reboot the node, so that the node may be away for a longer time.
 
         Returns:
             The observation of the finished batch.
@@ -122,6 +125,7 @@ class Node:
         batch = dataclasses.replace(batch, key=key, forget=self._forget)
         self._asked[key] = batch.calls
         private = private or batch.secret
+        self._may_reboot = may_reboot
         deadline = self._clock() + self.patience.batch
         for dummy in range(_SENDS):
             started = False
@@ -264,14 +268,19 @@ class Node:
                 return
         raise NodeError(f"{self.name}: {step}: {error}")
 
-    def reboot(self, *, step: str = "reboot") -> None:
+    def reboot(self, *, step: str = "reboot", ordered: bool | None = False, boot: str = "") -> None:
         """Reboot the node and wait until it can be used.
+
+        Args:
+            step: name of the step, for messages.
+            ordered: whether a batch has ordered the reboot (`reboot.order`); None: perhaps.
+            boot: the boot time before that batch, as observations have it; empty: that of the last observation.
 
         Raises:
             NodeError: the node does not come back, or refuses to reboot.
             AnsibleConnectionFailure: the node could not be reached before.
         """
-        if not self._runner.boot:
+        if not (boot or self._runner.boot):
             self.observe((), step=step)
         reboot = Reboot(
             send=lambda batch: self._send_reboot(batch, step),
@@ -282,7 +291,7 @@ class Node:
             sleep=self._sleep,
         )
         try:
-            reboot.run(self._runner.boot, f"winkube.node: {step}")
+            reboot.run(boot or self._runner.boot, reboot_message(step), ordered=ordered)
         except NotRebooted as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
         finally:
@@ -367,34 +376,12 @@ class Node:
         return None
 
     def _contact(self) -> None:
-        self._reached = True
-        self._outage = None
-        self._delay = 0.5
-        self._refusals = self._garbled = 0
+        self._outage.end()
+        self._garbled = 0
 
     def _recover(self, lost: ConnectionLost, step: str) -> None:
         """Connect again with growing pauses, until there is a connection or the time is up."""
-        if self._outage is None:
-            self._outage = self._clock()
-        error: Exception = lost
-        while True:
-            self._refusals += _REFUSED.search(str(error)) is not None
-            patience = self.patience.reconnect if self._reached else self.patience.first_contact
-            if self._clock() - self._outage + self._delay > patience or self._refusals >= self._logons():
-                raise AnsibleConnectionFailure(printable(f"{self.name}: {step}: {error}")) from error
-            self._sleep(self._delay)
-            self._delay = min(self._delay * 2, 15.0)
-            try:
-                self._runner.reset()
-            except Exception as again:
-                error = again
-            else:
-                return
-
-    def _logons(self) -> int:
-        """Return the number of refused logons after which to give up; each counts towards the account lockout.
-
-        A password that was never accepted is tried once. A password that was accepted may be refused for a short time
-        while the node starts, because the Netlogon service must find a domain controller first.
-        """
-        return 3 if self._reached else 1
+        try:
+            self._outage.reconnect(lost, may_reboot=self._may_reboot)
+        except ReconnectFailed as error:
+            raise AnsibleConnectionFailure(printable(f"{self.name}: {step}: {error}")) from error

@@ -22,7 +22,9 @@ class RemoteNode(t.Protocol):
     def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation:
         """Run calls that change nothing."""
 
-    def run(self, batch: Batch, *, step: str = ..., private: bool = ..., system: bool = ...) -> Observation:
+    def run(
+        self, batch: Batch, *, step: str = ..., private: bool = ..., system: bool = ..., may_reboot: bool = ...
+    ) -> Observation:
         """Run a batch at most once."""
 
     def wait(self, key: str, *, step: str) -> Observation:
@@ -39,5 +41,5 @@ class RemoteNode(t.Protocol):
     def put(self, local: str, remote: str, *, step: str) -> None:
         """Write a file of the controller to the node."""
 
-    def reboot(self, *, step: str = ...) -> None:
-        """Reboot the node and wait until it can be used."""
+    def reboot(self, *, step: str = ..., ordered: bool | None = ..., boot: str = ...) -> None:
+        """Reboot the node, if no batch has ordered that, and wait until it can be used."""

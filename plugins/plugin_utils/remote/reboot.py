@@ -15,7 +15,7 @@ import time
 import typing as t
 import uuid
 
-from ..wire.messages import Batch, Call, Observation
+from ..wire.messages import Batch, Call, CallResult, Observation
 
 LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
 """LogonUI creates this volatile key just before it shows the logon screen, when Windows has finished its configuration.
@@ -24,6 +24,10 @@ _IN_PROGRESS = 1115
 """ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _GOING_DOWN = 4.0
 """Seconds between the order and the first poll: `shutdown.exe /t 2` leaves time for the response to the order."""
+_DELAY = 2
+BATCH_DELAY = 5
+"""Seconds between an order that is the last call of a batch and the shutdown. In this time the node writes the batch's
+result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
 """Seconds that one poll waits on the node. Services with a preshutdown notification delay the shutdown while WinRM
 still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before the logon screen. Both
@@ -39,15 +43,25 @@ class NotRebooted(Exception):
     """The node did not reboot or did not come back; the message has the reason."""
 
 
-def order(message: str) -> tuple[Call, ...]:
-    """Return the calls that order a reboot.
+def reboot_message(step: str) -> str:
+    """Return the message to users who are logged on.
+
+    Args:
+        step: name of the step that needs the reboot.
+    """
+    return f"winkube.node: {step}"
+
+
+def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
+    """Return the calls that order a reboot; `is_ordered` says whether they did.
 
     A shutdown that another program has scheduled (1190) is cancelled first, because it may be later, or not a reboot.
 
     Args:
         message: message to users who are logged on.
+        delay: seconds until the shutdown.
     """
-    arguments = ("/r", "/t", "2", "/c", message)
+    arguments = ("/r", "/t", str(delay), "/c", message)
     return (
         Call(
             id="logon",
@@ -66,6 +80,16 @@ def order(message: str) -> tuple[Call, ...]:
         Call(id="cancel", command="shutdown.exe", arguments=("/a",), unless=("order",), on_error="continue"),
         Call(id="again", command="shutdown.exe", arguments=arguments, unless=("order",), on_error="continue"),
     )
+
+
+def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
+    """Return whether the calls of `order` ran and ordered the reboot.
+
+    Args:
+        results: the results of these calls, by their ids.
+    """
+    orders = (results[name] for name in ("order", "again") if name in results)
+    return any(result.ok and not result.skipped for result in orders)
 
 
 def question() -> tuple[Call, ...]:
@@ -119,19 +143,23 @@ class Reboot:
     keys: list[str] = dataclasses.field(default_factory=list, init=False)
     """Keys of the orders that were sent; the node keeps their results until they are removed."""
 
-    def run(self, boot: str, message: str) -> None:
+    def run(self, boot: str, message: str, *, ordered: bool | None = False) -> None:
         """Order the reboot and wait for it; the node reboots exactly once, even if the response to the order is lost.
 
         Args:
-            boot: the boot time in the node's last observation.
+            boot: the boot time in the node's last observation before the order.
             message: message to users who are logged on.
+            ordered: whether an earlier batch ordered the reboot; None: perhaps. The node is then ordered to reboot only
+                if it is still up.
 
         Raises:
             NotRebooted: the node refuses, or is not back in time.
         """
         deadline = self.clock() + self.timeout
         self.keys.append(str(uuid.uuid4()))
-        ordered, error = self._order(message, deadline)
+        error = "no response since the order"
+        if ordered is False:
+            ordered, error = self._order(message, deadline)
         self.sleep(_GOING_DOWN)
         while self.clock() < deadline:
             try:

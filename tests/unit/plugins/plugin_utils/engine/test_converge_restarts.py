@@ -4,17 +4,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
 from unit.fake_settings import Setting, World, converge, titles
+from unit.scripted_machine import ScriptedMachine
 
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation, Progress
 
 
 def is_of_a_reboot(batch: dict[str, t.Any]) -> bool:
     """Return whether a batch orders a reboot or waits for it."""
     return "logon" in {call["id"] for call in batch["calls"]}
+
+
+def commands_of_orders(machine: ScriptedMachine) -> list[dict[str, t.Any]]:
+    """Return the batches that only order a reboot."""
+    return [batch for batch in machine.batches if "order" in {call["id"] for call in batch["calls"]}]
 
 
 def test_a_reported_reboot_happens_once_and_the_rest_goes_on() -> None:
@@ -32,6 +42,48 @@ def test_a_reported_reboot_happens_once_and_the_rest_goes_on() -> None:
     assert outcome.rebooted
     # Observe, up to the barrier, the rest: nothing is observed again.
     assert len([batch for batch in action.machine.batches if not is_of_a_reboot(batch)]) == 3
+    assert commands_of_orders(action.machine) == []
+
+
+def test_the_batch_itself_orders_a_reboot_that_a_change_reports() -> None:
+    world = World()
+    world.needs_reboot = {"b"}
+    settings = [Setting(name=name, reboot="if_reported") for name in "ab"]
+    dummy, action = converge(world, settings[0], Setting(name="x"), settings[1], Setting(name="y"))
+    assert world.reboots == action.machine.ran("shutdown.exe") == 1
+    # Nothing of the first change's order ran, since it reported no reboot.
+    ran = [call["id"] for call in action.machine.executed if call["id"].startswith("reboot-order.")]
+    assert ran == ["reboot-order.2.unneeded", "reboot-order.2.logon", "reboot-order.2.order"]
+
+
+def test_the_batch_itself_orders_a_reboot_that_is_certain() -> None:
+    dummy, action = converge(World(), Setting(name="a", reboot="always"), Setting(name="b"))
+    assert action.machine.reboots == action.machine.ran("shutdown.exe") == 1
+    assert commands_of_orders(action.machine) == []
+
+
+def test_a_second_reboot_is_waited_for_like_the_first() -> None:
+    world = World({"b": "pending"})
+    settings = [Setting(name="a", reboot="always"), Setting(name="x"), Setting(name="b"), Setting(name="c")]
+    outcome, action = converge(world, *settings)
+    assert (action.machine.reboots, action.machine.ran("shutdown.exe")) == (2, 2)
+    assert world.sets() == ["a", "x", "c"]
+    assert outcome.failures == []
+
+
+def test_no_batch_orders_a_reboot_that_is_not_allowed() -> None:
+    world = World()
+    world.needs_reboot = {"a"}
+    dummy, action = converge(world, Setting(name="a", reboot="if_reported"), may_reboot=False)
+    assert action.machine.reboots == action.machine.ran("shutdown.exe") == 0
+
+
+def test_an_error_before_the_end_of_a_batch_orders_no_reboot() -> None:
+    world = World()
+    world.broken = {"b"}
+    outcome, action = converge(world, Setting(name="a", reboot="always"), Setting(name="b", reboot="always"))
+    assert len(outcome.failures) == 1
+    assert action.machine.reboots == action.machine.ran("shutdown.exe") == 0
 
 
 def test_no_reboot_is_made_that_nobody_reports() -> None:
@@ -151,3 +203,22 @@ def test_a_service_that_restarts_after_a_change_anyway_restarts_once() -> None:
         assert outcome.failures == []
         # Whatever started before the change has not read it.
         assert world.ran("Restart-Service") == restarts
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_batch_that_is_lost_while_it_orders_the_reboot(monkeypatch: pytest.MonkeyPatch, ordered: bool) -> None:
+    # Its process ended before it wrote its result. Whether it had ordered the reboot is unknown.
+    run, lost = Node.run, []
+
+    def lose_first(node: Node, batch: Batch, **options: t.Any) -> Observation:
+        if lost:
+            return run(node, batch, **options)
+        calls = tuple(call for call in batch.calls if ordered or call.command != "shutdown.exe")
+        lost.append(run(node, dataclasses.replace(batch, calls=calls), **options))
+        raise BatchLost("lost", Progress(id="reboot-order.order", done=1, total=1))
+
+    monkeypatch.setattr(Node, "run", lose_first)
+    world = World()
+    outcome, action = converge(world, Setting(name="a", reboot="always"), Setting(name="b"))
+    assert world.sets() == ["a", "b"]
+    assert (action.machine.reboots, outcome.failures) == (1, [])

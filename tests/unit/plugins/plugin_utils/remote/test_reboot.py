@@ -15,6 +15,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.reboot import 
     NotRebooted,
     Reboot,
     is_another_boot,
+    is_ordered,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation, State
 
@@ -78,7 +79,7 @@ class Server:
         return [batch.key for batch in self.batches if batch.mode == "run" and batch.key]
 
 
-def reboot(server: Server, timeout: float = 600.0) -> Reboot:
+def reboot(server: Server, timeout: float = 600.0, *, ordered: bool | None = False) -> Reboot:
     time = FakeTime()
     made = Reboot(
         send=server.send,
@@ -88,7 +89,7 @@ def reboot(server: Server, timeout: float = 600.0) -> Reboot:
         clock=time.clock,
         sleep=time.sleep,
     )
-    made.run(BEFORE, "for a feature")
+    made.run(BEFORE, "for a feature", ordered=ordered)
     return made
 
 
@@ -118,6 +119,40 @@ def test_an_order_that_was_answered_is_never_repeated() -> None:
     server = Server(ORDERED, *[RUNS] * 20, LostError("gone"), BACK)
     reboot(server)
     assert len(server.orders()) == 1
+
+
+@pytest.mark.parametrize(
+    ("ordered", "steps", "orders"),
+    [
+        pytest.param(True, [BACK], 0, id="it is back already"),
+        pytest.param(True, [RUNS, LostError("gone"), BACK], 0, id="it goes down"),
+        pytest.param(None, [BACK], 0, id="it was ordered, and is back"),
+        pytest.param(None, [LostError("gone"), BACK], 0, id="it was ordered, and goes down"),
+        pytest.param(None, [RUNS, ORDERED, BACK], 1, id="it may not have been ordered"),
+    ],
+)
+def test_a_reboot_that_a_batch_ordered_is_not_ordered_again(
+    ordered: bool | None, steps: list[Step], orders: int
+) -> None:
+    server = Server(*steps)
+    reboot(server, ordered=ordered)
+    assert len(server.orders()) == orders
+    assert server.steps == [BACK]
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ({"order": CallResult(ok=True)}, True),
+        ({"order": CallResult(ok=False), "again": CallResult(ok=True)}, True),
+        ({"order": CallResult(ok=True), "again": CallResult(ok=True, skipped="unless order")}, True),
+        ({"order": CallResult(ok=True, skipped="unless unneeded")}, False),
+        ({"order": CallResult(ok=False), "again": CallResult(ok=False)}, False),
+        ({}, False),
+    ],
+)
+def test_an_order_counts_if_it_ran(results: dict[str, CallResult], expected: bool) -> None:
+    assert is_ordered(results) is expected
 
 
 def test_the_question_waits_on_the_node() -> None:

@@ -35,7 +35,7 @@ class Attacked(DirectNode):
         super().__init__(machine)
         self._attack: Callable[[Files], None] | None = attack
 
-    def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
+    def run(self, batch: Batch, *, step: str = "", private: bool = False, may_reboot: bool = False) -> Observation:
         if self.remote_commands == 1 and self._attack is not None:
             self._attack(self.machine.files)
             self._attack = None

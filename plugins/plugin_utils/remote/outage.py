@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A connection that fails: connect again with growing pauses, and know when to give up."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .timeouts import Timeouts
+
+_REFUSED = re.compile(
+    r"credentials were rejected|failed to authenticate|\b401\b|access is denied|unauthorized", re.IGNORECASE
+)
+"""Messages of pywinrm, pypsrp and requests about a refused logon."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
+
+
+class ReconnectFailed(Exception):
+    """The connection could not be restored; the message has the last error."""
+
+
+class Outage:
+    """The time without a connection to a node.
+
+    Args:
+        reset: connects once.
+        timeouts: time limits.
+        clock: returns a time in seconds.
+        sleep: waits for a number of seconds.
+    """
+
+    def __init__(
+        self,
+        reset: t.Callable[[], None],
+        timeouts: Timeouts,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
+    ) -> None:
+        self._reset, self._timeouts = reset, timeouts
+        self._clock, self._sleep = clock, sleep
+        self._reached = False
+        self._began: float | None = None
+        self._pause = _FIRST_PAUSE
+        self._refusals = 0
+
+    def end(self) -> None:
+        """Note that the node has responded."""
+        self._reached = True
+        self._began = None
+        self._pause = _FIRST_PAUSE
+        self._refusals = 0
+
+    def reconnect(self, lost: Exception, *, may_reboot: bool = False) -> None:
+        """Connect again, until there is a connection or the time is up.
+
+        Args:
+            lost: the error that the connection failed with.
+            may_reboot: whether the node may be rebooting, which takes longer than other outages.
+
+        Raises:
+            ReconnectFailed: the time is up, or the node refuses the logon.
+        """
+        if self._began is None:
+            self._began = self._clock()
+        error = lost
+        while True:
+            self._refusals += _REFUSED.search(str(error)) is not None
+            limit = self._timeouts.reconnect if self._reached else self._timeouts.first_contact
+            limit = max(limit, self._timeouts.reboot) if may_reboot and self._reached else limit
+            if self._clock() - self._began + self._pause > limit or self._refusals >= self._allowed_refusals():
+                raise ReconnectFailed(str(error)) from error
+            self._sleep(self._pause)
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+            try:
+                self._reset()
+            except Exception as again:
+                error = again
+            else:
+                return
+
+    def _allowed_refusals(self) -> int:
+        """Return the number of refused logons after which to give up; each counts towards the account lockout.
+
+        A password that was never accepted is tried once. A password that was accepted may be refused for a short time
+        while the node starts, because the Netlogon service must find a domain controller first.
+        """
+        return 3 if self._reached else 1
