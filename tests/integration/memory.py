@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from integration.playbooks import PlayRun, Site
@@ -16,7 +16,11 @@ AVAILABLE = Path("/proc/self/smaps_rollup").exists()
 
 
 def measure(
-    site: Site, command: list[str], look: Callable[[], None] = lambda: None, seconds: float = 0.2
+    site: Site,
+    command: list[str],
+    look: Callable[[], None] = lambda: None,
+    seconds: float = 0.2,
+    environment: Mapping[str, str] | None = None,
 ) -> tuple[PlayRun, list[tuple[float, int]]]:
     """Run a command line of the site, as `Site.run` does.
 
@@ -24,6 +28,7 @@ def measure(
         command: of `Site.command`.
         look: called between two samples.
         seconds: between two samples.
+        environment: variables that replace those of the site's environment.
 
     Returns: the run, and its samples: proportional set size of all its processes together (MB), and their number.
     """
@@ -35,7 +40,7 @@ def measure(
         run = subprocess.Popen(
             command,
             cwd=site.folder,
-            env=site.environment(),
+            env={**site.environment(), **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,

@@ -28,41 +28,70 @@ _LIBRARIES = ("winrm", "requests_ntlm", "pypsrp.powershell", "pypsrp.wsman")
 _CONNECTIONS = ("ansible.plugins.connection.winrm", "ansible.plugins.connection.psrp")
 """Connection plugins: Ansible compiles their source at each import, which needs memory."""
 _ENCODINGS = ("encodings.utf_16_le", "encodings.utf_16_be")
-
-
-@functools.cache
-def share() -> None:
-    """Load what workers need, and keep it shared; called once, in Ansible's main process."""
-    for name in (*_LIBRARIES, *_CONNECTIONS, *_ENCODINGS):
-        # Ansible reports a missing library when it is needed.
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
-    with contextlib.suppress(Exception):
-        # One plugin of each file: the loaders keep the file.
-        for plugin in (
-            "winkube.node.no_proxy",
-            "ansible.builtin.combine",
-            "ansible.builtin.urlsplit",
-        ):
-            filter_loader.get(plugin)
-        for plugin in ("ansible.builtin.defined", "ansible.builtin.file", "ansible.builtin.subset"):
-            test_loader.get(plugin)
-        for plugin in (
+_PLUGINS: tuple[tuple[t.Any, tuple[str, ...]], ...] = (
+    (filter_loader, ("winkube.node.no_proxy", "ansible.builtin.combine", "ansible.builtin.urlsplit")),
+    (test_loader, ("ansible.builtin.defined", "ansible.builtin.file", "ansible.builtin.subset")),
+    (
+        lookup_loader,
+        (
             "ansible.builtin.env",
             "winkube.node.artifact_sources",
             "winkube.node.cluster_variable",
             "winkube.node.node_resources",
             "winkube.node.pod_network",
-        ):
-            lookup_loader.get(plugin)
+        ),
+    ),
+)
+
+
+def load_libraries() -> None:
+    """Load what every connection needs: libraries, connection plugins, encodings."""
+    for name in (*_LIBRARIES, *_CONNECTIONS, *_ENCODINGS):
+        # Ansible reports a missing library when it is needed.
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
+def load_plugins() -> None:
+    """Load what templating needs: one plugin of each file, because the loaders keep the file."""
+    for loader, names in _PLUGINS:
+        for name in names:
+            with contextlib.suppress(Exception):
+                loader.get(name)
+
+
+def start_cipher() -> None:
+    """Use the cipher of NTLM once, because OpenSSL then initialises it, which takes 2 MB of each process."""
     with contextlib.suppress(Exception):
-        # NTLM encrypts with it; OpenSSL initialises it once per process, which takes 2 MB.
         algorithms = importlib.import_module("cryptography.hazmat.decrepit.ciphers.algorithms")
         ciphers = importlib.import_module("cryptography.hazmat.primitives.ciphers")
         ciphers.Cipher(algorithms.ARC4(bytes(16)), mode=None).encryptor().update(b"")
-    # The garbage collector would mark, and so copy, everything that a worker inherits, which lives until the end
-    # anyway.
-    os.register_at_fork(before=_settle, after_in_child=_collect_early)
+
+
+def freeze_before_fork() -> None:
+    """Keep the garbage collector of workers away from what they inherit: it would mark, and so copy, all of it."""
+    os.register_at_fork(before=_settle)
+
+
+def collect_early_in_workers() -> None:
+    """Let workers collect garbage often: few objects are left to check, and new ones then reuse memory."""
+    os.register_at_fork(after_in_child=_collect_early)
+
+
+MEASURES: list[t.Callable[[], None]] = [
+    load_libraries,
+    load_plugins,
+    start_cipher,
+    freeze_before_fork,
+    collect_early_in_workers,
+]
+
+
+@functools.cache
+def share() -> None:
+    """Take all measures; called once, in Ansible's main process."""
+    for measure in MEASURES:
+        measure()
 
 
 def _settle() -> None:
@@ -74,7 +103,6 @@ def _settle() -> None:
 
 
 def _collect_early() -> None:
-    # Few objects are left to check, and new objects then reuse memory instead of more pages.
     gc.set_threshold(100, 2, 1)
 
 
