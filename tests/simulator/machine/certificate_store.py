@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from simulator.machine.objects import PSObject
+
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
@@ -103,6 +105,23 @@ def self_signed(
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(key, hashes.SHA256()), key
+
+
+def describe(certificate: x509.Certificate, store: str, friendly_name: str = "") -> PSObject:
+    """Return a certificate as PowerShell shows it."""
+    properties: dict[str, object] = {
+        "Thumbprint": thumbprint(certificate),
+        "Subject": certificate.subject.rfc4514_string(),
+        "Issuer": certificate.issuer.rfc4514_string(),
+        "NotBefore": certificate.not_valid_before_utc,
+        "NotAfter": certificate.not_valid_after_utc,
+        "SerialNumber": f"{certificate.serial_number:X}",
+        "HasPrivateKey": store == "My",
+        "FriendlyName": friendly_name,
+        "RawData": certificate.public_bytes(Encoding.DER),
+        "PSParentPath": f"Microsoft.PowerShell.Security\\Certificate::LocalMachine\\{store}",
+    }
+    return PSObject("System.Security.Cryptography.X509Certificates.X509Certificate2", properties)
 
 
 def items(machine: Machine, path: str) -> list[str]:

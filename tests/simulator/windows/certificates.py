@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from simulator.machine import certificate_store
 from simulator.machine.objects import (
@@ -52,23 +51,6 @@ def _store(location: str) -> str:
     return name
 
 
-def describe(certificate: x509.Certificate, store: str, friendly_name: str = "") -> PSObject:
-    """Return a certificate as PowerShell shows it."""
-    properties: dict[str, object] = {
-        "Thumbprint": certificate_store.thumbprint(certificate),
-        "Subject": certificate.subject.rfc4514_string(),
-        "Issuer": certificate.issuer.rfc4514_string(),
-        "NotBefore": certificate.not_valid_before_utc,
-        "NotAfter": certificate.not_valid_after_utc,
-        "SerialNumber": f"{certificate.serial_number:X}",
-        "HasPrivateKey": store == "My",
-        "FriendlyName": friendly_name,
-        "RawData": certificate.public_bytes(Encoding.DER),
-        "PSParentPath": f"Microsoft.PowerShell.Security\\Certificate::LocalMachine\\{store}",
-    }
-    return PSObject("System.Security.Cryptography.X509Certificates.X509Certificate2", properties)
-
-
 def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
     """Import-Certificate: of a file with several certificates in PEM, the first one only.
 
@@ -91,7 +73,7 @@ def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
         for certificate in found[:1]:
             if not bound.flag("WhatIf"):
                 certificate_store.add(machine, store, certificate)
-            yield describe(certificate, store)
+            yield certificate_store.describe(certificate, store)
 
 
 def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -112,7 +94,7 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
         subject, names, until if isinstance(until, datetime.datetime) else None
     )
     certificate_store.add(machine, store, certificate, key, friendly)
-    return [describe(certificate, store, friendly)]
+    return [certificate_store.describe(certificate, store, friendly)]
 
 
 def _alternative_names(extension: str) -> list[x509.GeneralName]:

@@ -42,6 +42,7 @@ LAYER = Layer(
         "simulator.windows.native_images",
         "simulator.windows.authenticode",
         "simulator.windows.winrm",
+        "simulator.windows.modules",
     ),
     needs=("core",),
 )

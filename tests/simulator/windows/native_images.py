@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ngen.exe and the assemblies that Windows PowerShell 5.1 has loaded.
+"""ngen.exe, and the files of the assemblies that Windows PowerShell 5.1 loads.
 
 https://learn.microsoft.com/dotnet/framework/tools/ngen-exe-native-image-generator
 """
@@ -12,22 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simulator.machine import executables
-from simulator.machine.objects import Invocation, Program, ProgramResult, PSObject
+from simulator.machine.objects import Invocation, Program, ProgramResult
+from simulator.machine.powershell.statics.assemblies import ASSEMBLIES, RUNTIME, location
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-RUNTIME = r"C:\Windows\Microsoft.NET\Framework64\v4.0.30319"
-_GAC = r"C:\Windows\Microsoft.Net\assembly\GAC_MSIL"
-_POWERSHELL = "v4.0_3.0.0.0__31bf3856ad364e35"
-ASSEMBLIES = (
-    "Microsoft.PowerShell.ConsoleHost",
-    "System.Management.Automation",
-    "Microsoft.PowerShell.Commands.Diagnostics",
-    "Microsoft.PowerShell.Commands.Management",
-    "Microsoft.PowerShell.Commands.Utility",
-    "Microsoft.PowerShell.Security",
-)
 _BANNER = (
     "Microsoft (R) CLR Native Image Generator - Version 4.8.4084.0\r\n"
     "Copyright (c) Microsoft Corporation.  All rights reserved.\r\n"
@@ -39,23 +29,6 @@ class NativeImages:
     """The assemblies that have a native image, by lower-case path."""
 
     paths: set[str] = field(default_factory=set)
-
-
-def location(assembly: str) -> str:
-    """Return where an assembly of PowerShell lies."""
-    return rf"{_GAC}\{assembly}\{_POWERSHELL}\{assembly}.dll"
-
-
-def loaded(machine: Machine) -> list[object]:
-    """Return the assemblies of a process of Windows PowerShell, as .NET shows them."""
-    found: list[object] = []
-    for name, path in (("mscorlib", rf"{RUNTIME}\mscorlib.dll"), *((each, location(each)) for each in ASSEMBLIES)):
-        version = "4.0.0.0" if name == "mscorlib" else "3.0.0.0"
-        token = "b77a5c561934e089" if name == "mscorlib" else "31bf3856ad364e35"
-        full = f"{name}, Version={version}, Culture=neutral, PublicKeyToken={token}"
-        properties: dict[str, object] = {"FullName": full, "Location": path, "GlobalAssemblyCache": True}
-        found.append(PSObject("System.Reflection.RuntimeAssembly", properties, text=full))
-    return found
 
 
 def ngen(machine: Machine, run: Invocation) -> ProgramResult:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from simulator.machine import winrm_settings
 from simulator.machine.listeners import Listeners, Port
 from simulator.machine.objects import Bound, Cmdlet, Enumeration, NotModelled, PSObject
 from simulator.machine.text import to_text
 from simulator.machine.wildcards import any_match, has_wildcard
-from simulator.windows import winrm
 from simulator.windows.common import cim, no_cim_object
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _ports(machine: Machine) -> Iterator[tuple[int, Port]]:
     yield 445, Port("::", "System")
     service = machine.services.get("WinRM")
     if service is not None and service.state == "Running":
-        for transport in winrm.listeners(machine):
+        for transport in winrm_settings.listeners(machine):
             yield 5986 if transport == "HTTPS" else 5985, Port("::", "System")
     yield from machine.part(Listeners).ports.items()
 

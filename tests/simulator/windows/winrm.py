@@ -5,7 +5,7 @@
 https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance; defaults:
 https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
 A fresh simulated server is set up for Ansible: basic authentication and an HTTPS listener. Windows itself, and so a
-machine that starts from a generalized disk, has neither. The transport asks `wire_settings`.
+machine that starts from a generalized disk, has neither. `simulator.machine.winrm_settings` reads what is set.
 """
 
 from __future__ import annotations
@@ -17,64 +17,24 @@ from cryptography import x509
 
 from simulator.machine import certificate_store
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
-from simulator.transport.host import WinrmSettings
+from simulator.machine.winrm_settings import (
+    AUTH,
+    KEY,
+    SERVICE,
+    basic_allowed,
+    cbt_hardening_level,
+    certificate_of,
+    listeners,
+    switches,
+)
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-KEY = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WSMAN"
 _SCHEMA = "http://schemas.microsoft.com/wbem/wsman/1/config/"
 _PORTS = {"HTTP": 5985, "HTTPS": 5986}
-# setting: (value in the registry, Windows' default)
-_AUTH = {
-    "Basic": ("auth_basic", False),
-    "Kerberos": ("auth_kerberos", True),
-    "Negotiate": ("auth_negotiate", True),
-    "Certificate": ("auth_certificate", False),
-    "CredSSP": ("auth_credssp", False),
-}
 # Of winrm/config/service/auth as well; the simulated server takes logons with and without a channel binding token.
 _CBT, _CBT_LEVELS = "CbtHardeningLevel", ("None", "Relaxed", "Strict")
-_SERVICE = {"AllowUnencrypted": ("allow_unencrypted", False), "AllowRemoteAccess": ("allow_remote_requests", True)}
-
-
-def _settings(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[str, bool]:
-    data = machine.registry.data
-    return {name: bool(data(f"{KEY}\\Service", value, default)) for name, (value, default) in table.items()}
-
-
-def basic_allowed(machine: Machine) -> bool:
-    """Return whether WinRM takes basic authentication."""
-    return _settings(machine, _AUTH)["Basic"]
-
-
-def cbt_hardening_level(machine: Machine) -> str:
-    """Return whether logons have to be bound to their TLS connection: None, Relaxed or Strict."""
-    return str(machine.registry.data(f"{KEY}\\Service", "cbt_hardening_level", "Relaxed"))
-
-
-def listeners(machine: Machine) -> list[str]:
-    """Return the transports that are listened on: `HTTP`, `HTTPS`."""
-    if not machine.registry.key_exists(f"{KEY}\\Listener"):
-        return ["HTTP"]
-    return sorted(name.rpartition("+")[2] for name in machine.registry.subkeys(f"{KEY}\\Listener"))
-
-
-def certificate_of(machine: Machine) -> str:
-    """Return the thumbprint of the HTTPS listener's certificate; empty where there is none."""
-    return str(machine.registry.data(f"{KEY}\\Listener\\*+HTTPS", "certThumbprint", ""))
-
-
-def wire_settings(machine: Machine) -> WinrmSettings:
-    """Return what the wire needs to know. TLS cannot be spoken without the listener's certificate."""
-    transports = set(listeners(machine))
-    if not certificate_store.contains(machine, "My", certificate_of(machine)):
-        transports.discard("HTTPS")
-    auth, service = _settings(machine, _AUTH), _settings(machine, _SERVICE)
-    certificate = certificate_store.with_key(machine, certificate_of(machine))
-    return WinrmSettings(
-        frozenset(transports), auth["Basic"], auth["Negotiate"], service["AllowUnencrypted"], certificate
-    )
 
 
 def _resource(bound: Bound) -> str:
@@ -135,10 +95,10 @@ def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
         if transport not in listeners(machine):
             raise _missing(bound)
         return [_listener_object(machine, transport)]
-    tables = {"service/auth": _AUTH, "service": _SERVICE}
+    tables = {"service/auth": AUTH, "service": SERVICE}
     if resource not in tables:
         raise NotModelled(f"the resource {bound.text('ResourceURI')}")
-    shown = {name: str(on).lower() for name, on in _settings(machine, tables[resource]).items()}
+    shown = {name: str(on).lower() for name, on in switches(machine, tables[resource]).items()}
     if resource == "service/auth":
         shown[_CBT] = cbt_hardening_level(machine)
     return [PSObject("System.Xml.XmlElement", dict(shown), f"cfg:{resource.rpartition('/')[2].title()}")]
@@ -149,7 +109,7 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     resource = _resource(bound)
     if resource == "listener":
         return _set_listener(machine, bound)
-    table = {"service/auth": _AUTH, "service": _SERVICE}.get(resource)
+    table = {"service/auth": AUTH, "service": SERVICE}.get(resource)
     if table is None:
         raise NotModelled(f"changing the resource {bound.text('ResourceURI')}")
     names = {name.casefold(): value for name, (value, _) in table.items()}

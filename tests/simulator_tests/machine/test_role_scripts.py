@@ -15,6 +15,7 @@ from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 from simulator.machine.objects import ProgramResult
 from simulator.machine.powershell.host import run_text
+from simulator.machine.powershell.statics import assemblies
 from simulator.machine.session import Session
 from simulator.windows import native_images, port_ranges
 from simulator.windows.features import is_installed
@@ -48,7 +49,7 @@ def test_native_images_of_powershells_assemblies(script: Script, machine: Machin
         } finally { $env:path = $old }
     """
     assert "Compiling assembly" in script(text).stdout
-    assert native_images.location("Microsoft.PowerShell.ConsoleHost").casefold() in (
+    assert assemblies.location("Microsoft.PowerShell.ConsoleHost").casefold() in (
         machine.part(native_images.NativeImages).paths
     )
     assert session.variable("PATH") == before

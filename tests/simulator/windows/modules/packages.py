@@ -11,11 +11,11 @@ from typing import Any
 
 from simulator.machine import command_line
 from simulator.machine.modules.arguments import ArgumentError, Arguments
-from simulator.machine.modules.downloads import DownloadError, download, options
 from simulator.machine.objects import NotModelled, ProgramResult
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.session import Session
 from simulator.windows import installer
+from simulator.windows.modules.downloads import DownloadError, download, options
 
 _PROVIDERS = ("msi", "msix", "msp", "registry", "auto")
 _OTHERS = (".appx", ".appxbundle", ".msix", ".msixbundle", ".msp")
