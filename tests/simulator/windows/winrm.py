@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509
 
+from simulator.certificates import named
 from simulator.machine import certificate_store
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject
 from simulator.machine.winrm_settings import (
@@ -192,7 +193,7 @@ def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
 def _lay_down(machine: Machine) -> None:
     # Without a key of its own: the wire speaks TLS with the fleet's certificate then.
     certificate, _ = certificate_store.self_signed(
-        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, machine.settings.name)]),
+        named(machine.settings.name),
         [x509.DNSName(machine.settings.name)],
     )
     _add(machine, "HTTPS", certificate_store.add(machine, "My", certificate))
