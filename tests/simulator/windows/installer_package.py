@@ -3,7 +3,7 @@
 """Windows Installer packages: real files that say what they install.
 
 An .msi is an OLE compound file (https://learn.microsoft.com/windows/win32/msi/windows-installer-file-extensions). A
-simulated one begins as those do and holds a line `WINKUBE-SIMULATED-PACKAGE {…}`; without it msiexec cannot open it.
+simulated one begins as those do and holds a line `SIMULATED-PACKAGE {…}`; without it msiexec cannot open it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_MARK = b"WINKUBE-SIMULATED-PACKAGE "
+_MARK = b"SIMULATED-PACKAGE "
 HEAD_SIZE = 16384
 
 

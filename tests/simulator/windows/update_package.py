@@ -3,7 +3,7 @@
 """Files of updates: .msu, .cab and .exe that say what they install, and notice when a byte of them changes.
 
 Like Windows' own they begin with `MSCF` (a cabinet), `MSWIM` (the .msu of newer builds) or `MZ`; then a line
-`WINKUBE-SIMULATED-UPDATE {…}` with the update, its signer and the hash of all that follows.
+`SIMULATED-UPDATE {…}` with the update, its signer and the hash of all that follows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from simulator.windows.update_catalogue import Update, read
 
 Container = Literal["msu", "cab", "exe"]
 INSTALLER = "simulated-update-installer"
-_MARK = b"WINKUBE-SIMULATED-UPDATE "
+_MARK = b"SIMULATED-UPDATE "
 _CABINET, _IMAGE = b"MSCF\0\0\0\0", b"MSWIM\0\0\0"
 # .msu files are WIM images since the cumulative updates of build 26100.
 _FIRST_WITH_IMAGES = 26100

@@ -100,7 +100,7 @@ def test_no_changed_byte_goes_unseen(position: int, value: int) -> None:
     changed = bytearray(WHOLE)
     changed[position] ^= value
     # The padding of the header is nobody's.
-    if 8 <= position < WHOLE.index(b"WINKUBE"):
+    if 8 <= position < WHOLE.index(b"SIMULATED-UPDATE"):
         return
     with pytest.raises((CorruptPackageError, NotAPackageError)):
         update_package.parse(bytes(changed))
