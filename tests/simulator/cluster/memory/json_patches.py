@@ -8,9 +8,12 @@ import copy
 from typing import Any
 
 import jsonpatch
-from jsonpatch import JsonPatchException, JsonPointerException
+from jsonpatch import JsonPatchConflict, JsonPatchException, JsonPatchTestFailed, JsonPointer, JsonPointerException
 
 from .errors import ApiError, bad_request
+
+# bool before int: in Python a boolean is a number, too.
+_GO_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -36,12 +39,49 @@ def json_patch(target: Any, operations: Any) -> Any:
     :returns: the new document; neither argument is changed.
     :raises ApiError: 400 for a malformed patch, 422 when a path does not exist or a test fails.
     """
-    if not isinstance(operations, list):
-        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
-    if not all(isinstance(operation, dict) for operation in operations):
-        raise bad_request("json: cannot unmarshal value into Go value of type jsonpatch.Operation")
+    _check(operations)
+    document = copy.deepcopy(target)
     try:
-        return jsonpatch.apply_patch(target, copy.deepcopy(operations))
+        for operation in operations:
+            document = _apply(document, copy.deepcopy(operation or {}))
     except (JsonPatchException, JsonPointerException, TypeError) as error:
         # The server does not tell the client which operation failed, or why.
         raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
+    return document
+
+
+def _check(operations: Any) -> None:
+    """Refuse what the API server cannot decode: https://github.com/kubernetes/apiserver, handlers/patch.go."""
+    if not isinstance(operations, list):
+        raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
+    for operation in operations:
+        if not isinstance(operation, dict | None):
+            raise _undecodable(operation, "value of type handlers.jsonPatchOp")
+        for name in ("op", "from", "path"):
+            if not isinstance(value := (operation or {}).get(name), str | None):
+                raise _undecodable(value, f"struct field jsonPatchOp.{name} of type string")
+
+
+def _undecodable(value: Any, into: str) -> ApiError:
+    kind = next(name for kind, name in _GO_KINDS.items() if isinstance(value, kind))
+    return bad_request(f"error decoding patch: json: cannot unmarshal {kind} into Go {into}")
+
+
+def _apply(document: Any, operation: dict[str, Any]) -> Any:
+    # The API server's library reads a missing value as null.
+    operation = {"value": None, **operation} if operation.get("op") in ("add", "replace", "test") else operation
+    try:
+        return jsonpatch.apply_patch(document, [operation])
+    except (JsonPatchConflict, JsonPatchTestFailed):
+        if _names_a_missing_member(document, operation):
+            if operation["op"] == "replace":
+                return jsonpatch.apply_patch(document, [{**operation, "op": "add"}])
+            if operation["op"] == "test" and operation["value"] is None:
+                return document
+        raise
+
+
+def _names_a_missing_member(document: Any, operation: dict[str, Any]) -> bool:
+    """Return whether an object lacks just the member of an operation: the API server's library takes it for null."""
+    parent, name = JsonPointer(operation["path"]).to_last(document)
+    return isinstance(parent, dict) and name not in parent
