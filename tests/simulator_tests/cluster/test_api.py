@@ -184,59 +184,6 @@ def test_a_merge_patch_and_a_json_patch(admin: Client, namespace: str) -> None:
     assert admin.request("PATCH", f"{path}/patch", {}, "text/plain")[0] == 415
 
 
-@pytest.mark.parametrize(
-    ("operations", "message"),
-    [
-        ({"op": "remove"}, "object into Go value of type []handlers.jsonPatchOp"),
-        ("[]", "string into Go value of type []handlers.jsonPatchOp"),
-        (True, "bool into Go value of type []handlers.jsonPatchOp"),
-        ([1], "number into Go value of type handlers.jsonPatchOp"),
-        ([[]], "array into Go value of type handlers.jsonPatchOp"),
-        ([{"op": "add", "path": 1, "value": 1}], "number into Go struct field jsonPatchOp.path of type string"),
-        ([{"op": True, "path": "/a"}], "bool into Go struct field jsonPatchOp.op of type string"),
-        ([{"op": "copy", "from": {}, "path": "/a"}], "object into Go struct field jsonPatchOp.from of type string"),
-    ],
-)
-def test_a_malformed_json_patch(admin: Client, namespace: str, operations: Any, message: str) -> None:
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
-    admin.request("POST", path, config_map("malformed", a="1"))
-    code, body = admin.request("PATCH", f"{path}/malformed", operations, JSON_PATCH)
-    assert (code, body["message"]) == (400, f"error decoding patch: json: cannot unmarshal {message}")
-
-
-@pytest.mark.parametrize(
-    ("operations", "code"),
-    [
-        ([None], 422),
-        ([{"op": "jump", "path": "/data/a"}], 422),
-        ([{"path": "/data/a"}], 422),
-        ([{"op": "remove", "path": ""}], 422),
-        ([{"op": "remove", "path": "/data/missing"}], 422),
-        ([{"op": "remove", "path": None}], 422),
-        ([{"op": "add", "path": "data", "value": 1}], 422),
-        ([{"op": "copy", "path": "/data/a"}], 422),
-        ([{"op": "replace", "path": "/missing/a", "value": "1"}], 422),
-        ([{"op": "replace", "path": "/metadata/finalizers/0", "value": "1"}], 422),
-        ([{"op": "test", "path": "/data/a"}], 422),
-        ([{"op": "test", "path": "/missing/a"}], 422),
-        ([{"op": "test", "path": "/data/missing", "value": "1"}], 422),
-        ([{"op": "move", "from": "/data/missing", "path": "/data/b"}], 422),
-        ([{"op": "replace", "path": "/data/missing", "value": "1"}], 200),
-        ([{"op": "add", "path": "/data/b"}], 200),
-        ([{"op": "replace", "path": "/data/a"}], 200),
-        ([{"op": "test", "path": "/data/missing"}], 200),
-        ([], 200),
-    ],
-)
-def test_a_json_patch_that_cannot_be_applied(admin: Client, namespace: str, operations: Any, code: int) -> None:
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
-    admin.request("POST", path, config_map("unfit", a="1"))
-    found, body = admin.request("PATCH", f"{path}/unfit", operations, JSON_PATCH)
-    assert found == code, body
-    if code == 422:
-        assert body["message"] == "the server rejected our request due to an error in our request"
-
-
 def test_server_side_apply(admin: Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps/applied"
     code, _ = admin.request("PATCH", f"{path}?fieldManager=one", config_map("applied", a="1", b="2"), APPLY)
