@@ -138,7 +138,7 @@ def test_a_new_certificate_that_the_controller_would_not_trust_is_taken_back(
     renewals.use_own(days=20)
     before = renewals.state()
     # A cause on the node: Windows makes the certificate without the names that were asked for.
-    monkeypatch.setattr("simulator.windows.certificates._alternative_names", lambda _: [])
+    monkeypatch.setattr("simulator.windows.security.certificates._alternative_names", lambda _: [])
     result = renewals.run()
     assert result["failed"]
     assert "the listener has its former one again" in result["msg"]

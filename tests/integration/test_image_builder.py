@@ -32,11 +32,11 @@ from simulator.artifacts.server import ArtifactServer
 from simulator.machine import accounts, certificate_store
 from simulator.machine.ansible_actions import Elevations
 from simulator.machine.machine import Machine
-from simulator.windows import port_ranges
-from simulator.windows.defender import Preferences
-from simulator.windows.features import is_installed
-from simulator.windows.firewall_rules import Firewall
-from simulator.windows.web_request import INTERNET_SETTINGS
+from simulator.windows.networking import port_ranges
+from simulator.windows.networking.firewall_rules import Firewall
+from simulator.windows.networking.web_request import INTERNET_SETTINGS
+from simulator.windows.security.defender import Preferences
+from simulator.windows.software.features import is_installed
 
 FOLDER = os.environ.get("WINKUBE_IMAGE_BUILDER", "")
 KUBERNETES, CONTAINERD, CLOUDBASE = "1.37.1", "2.1.5", "1.1.6"

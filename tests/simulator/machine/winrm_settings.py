@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What WinRM is configured to accept, read from the machine's registry: the transport asks `wire_settings`.
 
-`simulator.windows.winrm` changes it.
+`simulator.windows.system.winrm` changes it.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import NotModelled
 from simulator.machine.session import Session
-from simulator.windows.firewall_rules import Firewall
-from simulator.windows.web_request import INTERNET_SETTINGS
+from simulator.windows.networking.firewall_rules import Firewall
+from simulator.windows.networking.web_request import INTERNET_SETTINGS
 
 Module = Callable[..., dict[str, Any]]
 

@@ -17,9 +17,10 @@ from simulator.machine.objects import ProgramResult
 from simulator.machine.powershell.host import run_text
 from simulator.machine.powershell.statics import assemblies
 from simulator.machine.session import Session
-from simulator.windows import native_images, port_ranges
-from simulator.windows.features import is_installed
-from simulator.windows.firewall_rules import Firewall
+from simulator.windows.networking import port_ranges
+from simulator.windows.networking.firewall_rules import Firewall
+from simulator.windows.software import native_images
+from simulator.windows.software.features import is_installed
 
 Script = Callable[..., ProgramResult]
 

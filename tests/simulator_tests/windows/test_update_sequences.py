@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from simulator_tests.windows.updates import ask_and_vanish, put, set_fault, settled, status, wait_for, wusa
 
 from simulator.machine.machine import Machine
-from simulator.windows import update_catalogue, update_package
-from simulator.windows.component_store import store_of
-from simulator.windows.update_catalogue import Update
-from simulator.windows.update_package import CorruptPackageError, NotAPackageError
+from simulator.windows.updates import update_catalogue, update_package
+from simulator.windows.updates.component_store import store_of
+from simulator.windows.updates.update_catalogue import Update
+from simulator.windows.updates.update_package import CorruptPackageError, NotAPackageError
 
 pytestmark = pytest.mark.waits
 

@@ -16,7 +16,7 @@ from simulator.machine.machine import Machine
 from simulator.machine.powershell.host import run_script
 from simulator.machine.session import Session
 from simulator.machine.settings import Settings
-from simulator.windows.firewall_rules import Firewall
+from simulator.windows.networking.firewall_rules import Firewall
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from simulator.machine.files import DiskFullError
 from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.session import Session
-from simulator.windows.web_request import Answer, Options, WebError, fetch
+from simulator.windows.networking.web_request import Answer, Options, WebError, fetch
 
 _ALGORITHMS = ("md5", "sha1", "sha256", "sha384", "sha512")
 _UNMODELLED = ("client_cert", "use_default_credential", "proxy_username", "proxy_use_default_credential")

@@ -12,7 +12,7 @@ from typing import Any
 from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.session import Session
-from simulator.windows.firewall_rules import Firewall, Rule
+from simulator.windows.networking.firewall_rules import Firewall, Rule
 
 _PROTOCOLS = {"tcp": "TCP", "udp": "UDP", "6": "TCP", "17": "UDP", "1": "ICMPv4", "58": "ICMPv6", "any": "Any"}
 _PROFILES = {"domain": "Domain", "private": "Private", "public": "Public"}

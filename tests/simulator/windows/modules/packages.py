@@ -14,8 +14,8 @@ from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.objects import NotModelled, ProgramResult
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.session import Session
-from simulator.windows import installer
 from simulator.windows.modules.downloads import DownloadError, download, options
+from simulator.windows.software import installer
 
 _PROVIDERS = ("msi", "msix", "msp", "registry", "auto")
 _OTHERS = (".appx", ".appxbundle", ".msix", ".msixbundle", ".msp")

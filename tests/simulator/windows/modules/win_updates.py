@@ -13,9 +13,9 @@ from typing import Any
 from simulator.machine.modules.arguments import ArgumentError, Arguments
 from simulator.machine.objects import ProcessEndedError
 from simulator.machine.session import Session
-from simulator.windows import update_session
-from simulator.windows.update_install import scale
-from simulator.windows.update_session import SUCCEEDED, UpdateSession, Wish
+from simulator.windows.updates import update_session
+from simulator.windows.updates.update_install import scale
+from simulator.windows.updates.update_session import SUCCEEDED, UpdateSession, Wish
 
 _PIPE = "Ansible.Windows.WinUpdates-"
 _STATES = ("installed", "searched", "downloaded")
