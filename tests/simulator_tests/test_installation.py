@@ -89,7 +89,7 @@ def test_the_first_example_of_the_readme_runs(environment: Environment) -> None:
     found = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
     assert found is not None
     (environment.work / "test_example.py").write_text(found[1], encoding="utf-8")
-    # Without --basetemp, pytest also deletes what earlier runs of other tests left in the common folder: that takes time.
+    # Without --basetemp, pytest also deletes what other runs left in the common folder, which takes time.
     options = ["-q", "-p", "no:pytest-ansible", "--basetemp=temporary"]
     answer = environment.run("-m", "pytest", *options, "test_example.py")
     assert "1 passed" in answer
