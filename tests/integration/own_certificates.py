@@ -11,9 +11,8 @@ from pathlib import Path
 from cryptography import x509
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import update_pins
-from simulator.machine import certificate_store
+from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
-from simulator.windows import winrm
 
 
 def use_own_certificate(machine: Machine, pins: Path, days: int) -> None:
@@ -28,8 +27,8 @@ def use_own_certificate(machine: Machine, pins: Path, days: int) -> None:
     names: list[x509.GeneralName] = [x509.DNSName("win.example")]
     names.append(x509.IPAddress(ipaddress.ip_address(machine.address)))
     certificate, key = certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=win.example"), names, until)
-    former = winrm.certificate_of(machine)
+    former = winrm_settings.certificate_of(machine)
     mark = certificate_store.add(machine, "My", certificate, key)
-    machine.registry.set(f"{winrm.KEY}\\Listener\\*+HTTPS", "certThumbprint", mark)
+    machine.registry.set(f"{winrm_settings.KEY}\\Listener\\*+HTTPS", "certThumbprint", mark)
     certificate_store.remove(machine, "My", former)
     update_pins(pins, add=[certificate])

@@ -25,9 +25,9 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote import reboot
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
-from simulator.windows import update_catalogue, update_package
-from simulator.windows.component_store import store_of
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates import update_catalogue, update_package
+from simulator.windows.updates.component_store import store_of
+from simulator.windows.updates.update_catalogue import Update
 
 PASSWORD = "Passw0rd!"
 CACHE = r"C:\Windows\winkube\patches"

@@ -19,8 +19,8 @@ from integration.joined_nodes import wait_for
 from integration.patching import QUICK, state
 from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 
-from simulator.windows import update_package
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates import update_package
+from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_playbook")]
 

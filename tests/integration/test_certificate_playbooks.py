@@ -12,8 +12,7 @@ from integration.own_certificates import use_own_certificate
 from integration.playbooks import Site, link_variables
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins
-from simulator.machine import certificate_store
-from simulator.windows import winrm
+from simulator.machine import certificate_store, winrm_settings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("certificate_playbooks")]
 
@@ -21,7 +20,7 @@ SOON = "win22: the certificate of WinRM at"
 
 
 def presented(site: Site) -> str:
-    return winrm.certificate_of(site.machine("win22"))
+    return winrm_settings.certificate_of(site.machine("win22"))
 
 
 def pinned(pins: Path) -> list[str]:

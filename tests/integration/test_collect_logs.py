@@ -27,7 +27,7 @@ from simulator.machine import faults
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
-from simulator.windows import event_log_store
+from simulator.windows.system import event_log_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("collect_logs"), pytest.mark.usefixtures("prompt")]
 

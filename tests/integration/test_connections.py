@@ -17,11 +17,10 @@ from integration.own_certificates import use_own_certificate
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins
 from simulator.fleet import Fleet
-from simulator.machine import certificate_store
+from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
-from simulator.windows import winrm
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("connections")]
 
@@ -99,7 +98,7 @@ class Renewals:
         """The listener's certificate, those in the store, and those that are pinned."""
         pinned = [certificate_store.thumbprint(each) for each in read_pins(self.pins)]
         stored = [certificate_store.thumbprint(each) for each in certificate_store.certificates(self.machine, "My")]
-        return winrm.certificate_of(self.machine), stored, pinned
+        return winrm_settings.certificate_of(self.machine), stored, pinned
 
 
 @pytest.fixture
@@ -139,7 +138,7 @@ def test_a_new_certificate_that_the_controller_would_not_trust_is_taken_back(
     renewals.use_own(days=20)
     before = renewals.state()
     # A cause on the node: Windows makes the certificate without the names that were asked for.
-    monkeypatch.setattr("simulator.windows.certificates._alternative_names", lambda _: [])
+    monkeypatch.setattr("simulator.windows.security.certificates._alternative_names", lambda _: [])
     result = renewals.run()
     assert result["failed"]
     assert "the listener has its former one again" in result["msg"]

@@ -15,10 +15,9 @@ from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
 
-from simulator.machine import certificate_store
+from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.executables import make
 from simulator.machine.machine import COMPLETE, ENVIRONMENT, GENERALIZED, SETUP_STATE
-from simulator.windows import winrm
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
@@ -114,7 +113,7 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
 
 def test_the_image_knows_nobody_who_could_log_on(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
-    settings = winrm.wire_settings(machine)
+    settings = winrm_settings.wire_settings(machine)
     assert (settings.transports, settings.basic, settings.allow_unencrypted) == ({"HTTP"}, False, False)
     # Each machine of the image would have its private key.
     assert certificate_store.certificates(machine, "My") == []

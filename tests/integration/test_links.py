@@ -11,7 +11,7 @@ import pytest
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, link_variables
 
-from simulator.windows.tasks import Tasks
+from simulator.windows.system.tasks import Tasks
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("links")]
 

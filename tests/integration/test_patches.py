@@ -35,9 +35,9 @@ from integration.patching import (
 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import upload
 from simulator.machine import faults
-from simulator.windows import update_package
-from simulator.windows.component_store import store_of
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates import update_package
+from simulator.windows.updates.component_store import store_of
+from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = [
     pytest.mark.waits,

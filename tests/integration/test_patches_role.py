@@ -14,7 +14,7 @@ from integration.networks import free_network
 from integration.patching import QUICK, Files, state
 from integration.playbooks import PlayRun, Site
 
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("patches_role")]
 

@@ -23,7 +23,7 @@ from integration.sweeps import Sweeps
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.transport.faults import Fault
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = [
     pytest.mark.integration,

@@ -30,8 +30,8 @@ from integration.patching import (
 )
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import run as patches_run
-from simulator.windows import update_package
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates import update_package
+from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = [
     pytest.mark.waits,

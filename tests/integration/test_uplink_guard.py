@@ -17,7 +17,7 @@ from simulator.kubernetes_node import hns
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 from simulator.transport.faults import Fault
-from simulator.windows.network_state import Address, Interface, state_of
+from simulator.windows.networking.network_state import Address, Interface, state_of
 
 pytestmark = [
     pytest.mark.waits,

@@ -1,3 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulated Windows servers that speak real WSMan and PSRP."""
+"""Simulated Windows servers that speak real WSMan and PSRP.
+
+Read README.md first. Its table of packages is the order in which they import each other: from top to bottom only.
+"""

@@ -110,7 +110,7 @@ class Fleet:
         families: Families | None = None,
     ) -> None:
         self._temporary = state is None
-        self.state = state or Path(tempfile.mkdtemp(prefix="winkube-simulator-", dir=_memory()))
+        self.state = state or Path(tempfile.mkdtemp(prefix="simulator-", dir=_memory()))
         self.state.mkdir(parents=True, exist_ok=True)
         self._ports = (http_port, https_port)
         self._families = families if families is not None else load()

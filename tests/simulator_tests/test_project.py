@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -73,6 +75,35 @@ def test_layers_come_after_those_that_they_need() -> None:
     assert order.index("machine") < order.index("windows") < order.index("kubernetes_node")
     assert order.index("machine") < order.index("wire_provider")
     assert sum(map(kinds.count, order)) == len(kinds) == len(set(families.names()))
+
+
+def test_a_machine_runs_without_the_layers_above(tmp_path: Path) -> None:
+    program = """
+import sys
+from pathlib import Path
+from simulator.machine import commands, families, layer
+from simulator.machine.endpoint import MachineHost
+from simulator.machine.machine import Machine
+from simulator.machine.settings import Settings
+
+settings = Settings.read({"name": "win-a", "address": "127.0.0.1"})
+machine = Machine(settings, Path(sys.argv[1]), families.load(layer.LAYER.modules))
+machine.power_on()
+commands.run(machine, "New-Item", {"Path": ["C:\\\\made"], "ItemType": "Directory"})
+assert machine.files.is_directory("C:\\\\made")
+print(sorted(MachineHost(machine).winrm().transports))
+machine.power.power_off()
+print(sorted({name.split(".")[1] for name in sys.modules if name.startswith("simulator.")}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SIMULATOR.parent), os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.splitlines() == ["['HTTP']", "['certificates', 'machine', 'transport']"], done.stderr
 
 
 def test_another_project_adds_a_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

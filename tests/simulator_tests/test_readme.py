@@ -22,7 +22,7 @@ def test_the_first_example_runs(tmp_path: Path) -> None:
     assert found.start() < README.index("\n## "), "the example belongs to the introduction"
     (tmp_path / "test_example.py").write_text(found[1], encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:pytest-ansible", "test_example.py"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:pytest-ansible", "--basetemp=temporary", "test_example.py"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
         capture_output=True,

@@ -20,3 +20,4 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 MODULES: Mapping[str, Module] = {"invoke_calls": run}
+STATUS_FOLDERS = (r"C:\ProgramData\winkube",)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.machine import commands, language, module_imports, net_files
+from simulator.machine import commands, module_imports, net_files
 from simulator.machine.machine import Machine
 from simulator.machine.module_imports import Imported
 from simulator.machine.objects import CmdletError, NotModelled, OrderedDictionary, ProgramResult
@@ -24,6 +24,7 @@ from wire_provider import groups, net_failures, properties
 from wire_provider.batch import Call
 from wire_provider.file_verbs import Warned
 from wire_provider.held_files import require_length
+from wire_provider.program_output import read_output
 from wire_provider.runspaces import LateError, Runspaces
 from wire_provider.verbs import VERB_HANDLERS
 
@@ -265,9 +266,9 @@ class Runner:
         except ProgramTimeoutError as error:
             late = _late("ProgramTimeout", f"{call.command} did not end within {call.limit:g} s")
             # It has no exit code of its own.
-            result = language.read_output(self.machine, call.command, error.result)
+            result = read_output(self.machine, call.command, error.result)
             return Attempt([_said(result, None)], error=late, program=result, ended=False)
-        result = language.read_output(self.machine, call.command, result)
+        result = read_output(self.machine, call.command, result)
         failed = None
         if result.exit_code not in call.success_codes:
             failed = _unexpected(f"{call.command} ended with exit code {result.exit_code}")

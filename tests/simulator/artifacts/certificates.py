@@ -5,20 +5,24 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
 import ssl
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives.serialization import Encoding
 
-
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+from simulator.certificates import (
+    Signer,
+    alternative_names,
+    certificate_pem,
+    key_pem,
+    key_usage,
+    named,
+    new_key,
+    server_context,
+)
 
 
 class PrivateCA:
@@ -28,36 +32,36 @@ class PrivateCA:
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:
-        self._name = _name(name)
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._signer = Signer(named(name), new_key())
         self._crl_url = crl_url
         self._now = datetime.datetime.now(datetime.UTC)
-        self._root = (
-            self._builder(self._name, self._key.public_key())
-            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .add_extension(x509.KeyUsage(False, False, False, False, False, True, True, False, False), critical=True)
-            .sign(self._key, hashes.SHA256())
-        )
+        root = [x509.BasicConstraints(ca=True, path_length=None), key_usage("key_cert_sign", "crl_sign")]
+        self._root = self._sign(self._signer.name, self._signer.key.public_key(), critical=root)
 
     @property
     def pem(self) -> bytes:
         """The root certificate."""
-        return self._root.public_bytes(serialization.Encoding.PEM)
+        return certificate_pem(self._root)
 
-    def _builder(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, expired: bool = False
-    ) -> x509.CertificateBuilder:
+    def _sign(
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        *,
+        names: Sequence[str] = (),
+        expired: bool = False,
+        critical: Sequence[x509.ExtensionType] = (),
+        extensions: Sequence[x509.ExtensionType] = (),
+    ) -> x509.Certificate:
         ends = self._now - datetime.timedelta(hours=1) if expired else self._now + datetime.timedelta(days=30)
-        return (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self._name)
-            .public_key(key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(self._now - datetime.timedelta(days=1))
-            .not_valid_after(ends)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._signer.key.public_key())
+        return self._signer.sign(
+            subject,
+            key,
+            (self._now - datetime.timedelta(days=1), ends),
+            critical=critical,
+            extensions=[x509.SubjectKeyIdentifier.from_public_key(key), issuer_key, *extensions],
+            alternative=alternative_names(names),
         )
 
     def issue(self, names: Sequence[str], *, expired: bool = False) -> tuple[bytes, bytes]:
@@ -67,47 +71,28 @@ class PrivateCA:
         :param expired: whether it ran out an hour ago.
         :returns: certificate and private key, both PEM.
         """
-        key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._builder(_name(names[0]), key.public_key(), expired=expired).add_extension(
-            x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False
-        )
+        key = new_key()
+        extensions = []
         if self._crl_url:
             point = x509.DistributionPoint([x509.UniformResourceIdentifier(self._crl_url)], None, None, None)
-            builder = builder.add_extension(x509.CRLDistributionPoints([point]), critical=False)
-        certificate = builder.sign(self._key, hashes.SHA256())
-        private = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        return certificate.public_bytes(serialization.Encoding.PEM), private
+            extensions.append(x509.CRLDistributionPoints([point]))
+        certificate = self._sign(named(names[0]), key.public_key(), names=names, expired=expired, extensions=extensions)
+        return certificate_pem(certificate), key_pem(key)
 
     def crl(self, revoked: Sequence[bytes] = ()) -> bytes:
         """Return the revocation list (DER) with the certificates (PEM) that are `revoked`."""
         builder = (
             x509.CertificateRevocationListBuilder()
-            .issuer_name(self._name)
+            .issuer_name(self._signer.name)
             .last_update(self._now - datetime.timedelta(hours=1))
             .next_update(self._now + datetime.timedelta(days=7))
         )
         for pem in revoked:
             entry = x509.RevokedCertificateBuilder().serial_number(x509.load_pem_x509_certificate(pem).serial_number)
             builder = builder.add_revoked_certificate(entry.revocation_date(self._now).build())
-        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
+        return builder.sign(self._signer.key, hashes.SHA256()).public_bytes(Encoding.DER)
 
     def server_context(self, names: Sequence[str], *, expired: bool = False) -> ssl.SSLContext:
         """Return a TLS context of a server with a new certificate for `names`."""
         certificate, key = self.issue(names, expired=expired)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with tempfile.TemporaryDirectory() as folder:
-            # The ssl module loads certificates from files only.
-            file = Path(folder, "server.pem")
-            file.touch(mode=0o600)
-            file.write_bytes(certificate + key)
-            context.load_cert_chain(file)
-        return context
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
+        return server_context(certificate + key)

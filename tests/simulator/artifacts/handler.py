@@ -36,7 +36,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers GET, HEAD and the control requests."""
 
     protocol_version = "HTTP/1.1"
-    server_version = "winkube-artifacts"
+    server_version = "simulated-artifacts"
     sys_version = ""
     timeout = 60
     server: _Server

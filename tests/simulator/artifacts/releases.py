@@ -20,7 +20,7 @@ from typing import Literal
 
 from simulator.artifacts.archives import tar_gz, zip_archive
 from simulator.machine.executables import make
-from simulator.windows import update_catalogue, update_package
+from simulator.windows.updates import update_catalogue, update_package
 
 KB = 1024
 SIZES: Mapping[str, int] = {

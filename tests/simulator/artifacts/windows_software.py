@@ -13,8 +13,8 @@ import random
 
 from simulator.artifacts.archives import zip_archive
 from simulator.machine.executables import make
-from simulator.windows import installer_package
-from simulator.windows.installer_package import Package, Service
+from simulator.windows.software import installer_package
+from simulator.windows.software.installer_package import Package, Service
 
 _SIZE = 256 * 1024
 _CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"

@@ -16,10 +16,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from simulator.certificates import Signer, certificate_pem, key_pem, new_key
+from simulator.machine.objects import PSObject
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -29,7 +31,6 @@ _SHA1, _FRIENDLY_NAME, _CERTIFICATE = 3, 11, 32
 # Where the key storage provider keeps the machine's private keys
 # (https://learn.microsoft.com/windows/win32/seccng/key-storage-and-retrieval). Windows encrypts them.
 _KEYS = r"C:\ProgramData\Microsoft\Crypto\Keys"
-SERVER_AUTHENTICATION = ExtendedKeyUsageOID.SERVER_AUTH
 
 
 def thumbprint(certificate: x509.Certificate) -> str:
@@ -53,9 +54,8 @@ def add(
     blob = b"".join(struct.pack("<III", kind, 1, len(data)) + data for kind, data in parts)
     machine.registry.set(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}", "Blob", blob, "Binary")
     if key is not None:
-        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         machine.files.make_directory(_KEYS)
-        machine.files.write_bytes(f"{_KEYS}\\{mark}", pem)
+        machine.files.write_bytes(f"{_KEYS}\\{mark}", key_pem(key))
     return mark
 
 
@@ -65,7 +65,7 @@ def with_key(machine: Machine, mark: str) -> bytes:
     found = next((each for each in certificates(machine, "My") if thumbprint(each) == mark.upper()), None)
     if found is None or not machine.files.is_file(path):
         return b""
-    return found.public_bytes(Encoding.PEM) + machine.files.read_bytes(path)
+    return certificate_pem(found) + machine.files.read_bytes(path)
 
 
 def remove(machine: Machine, store: str, mark: str, *, delete_key: bool = False) -> bool:
@@ -87,22 +87,36 @@ def self_signed(
     name: x509.Name, names: Sequence[x509.GeneralName], until: datetime.datetime | None = None
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Return a new certificate for a server, valid for a year unless told, and its private key."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = new_key()
     now = datetime.datetime.now(datetime.UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=10))
-        .not_valid_after(until or now + datetime.timedelta(days=365))
-        .add_extension(x509.ExtendedKeyUsage([SERVER_AUTHENTICATION]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    certificate = Signer(name, key).sign(
+        name,
+        key.public_key(),
+        (now - datetime.timedelta(minutes=10), until or now + datetime.timedelta(days=365)),
+        extensions=[
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]),
+            x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+        ],
+        alternative=names,
     )
-    if names:
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    return builder.sign(key, hashes.SHA256()), key
+    return certificate, key
+
+
+def describe(certificate: x509.Certificate, store: str, friendly_name: str = "") -> PSObject:
+    """Return a certificate as PowerShell shows it."""
+    properties: dict[str, object] = {
+        "Thumbprint": thumbprint(certificate),
+        "Subject": certificate.subject.rfc4514_string(),
+        "Issuer": certificate.issuer.rfc4514_string(),
+        "NotBefore": certificate.not_valid_before_utc,
+        "NotAfter": certificate.not_valid_after_utc,
+        "SerialNumber": f"{certificate.serial_number:X}",
+        "HasPrivateKey": store == "My",
+        "FriendlyName": friendly_name,
+        "RawData": certificate.public_bytes(Encoding.DER),
+        "PSParentPath": f"Microsoft.PowerShell.Security\\Certificate::LocalMachine\\{store}",
+    }
+    return PSObject("System.Security.Cryptography.X509Certificates.X509Certificate2", properties)
 
 
 def items(machine: Machine, path: str) -> list[str]:
@@ -136,7 +150,7 @@ def certificates(machine: Machine, store: str) -> list[x509.Certificate]:
 
 def pem(machine: Machine, store: str) -> list[str]:
     """Return the certificates of a store as PEM."""
-    return [certificate.public_bytes(Encoding.PEM).decode() for certificate in certificates(machine, store)]
+    return [certificate_pem(certificate).decode() for certificate in certificates(machine, store)]
 
 
 def load(data: bytes) -> list[x509.Certificate]:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from simulator.machine import ansible_actions, ansible_wrapper, faults, status
+from simulator.machine import ansible_actions, ansible_wrapper, faults, status, winrm_settings
 from simulator.machine.core.cmd import run_line
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, NotModelled, ProcessEndedError, ProgramResult
@@ -27,7 +27,6 @@ from simulator.transport.host import (
     ScriptResult,
     WinrmSettings,
 )
-from simulator.windows import winrm
 
 
 @dataclass
@@ -61,7 +60,7 @@ class MachineHost:
 
     def winrm(self) -> WinrmSettings:
         """What the machine's WinRM is configured to take."""
-        return winrm.wire_settings(self.machine)
+        return winrm_settings.wire_settings(self.machine)
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
         """Run a WinRS command line: cmd.exe gets it, and finds powershell.exe like any other program."""

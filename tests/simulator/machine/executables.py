@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 
-_MARK = b"WINKUBE-SIMULATED-PROGRAM "
+_MARK = b"SIMULATED-PROGRAM "
 _HEAD = b"MZ\x90\x00\x03\x00\x00\x00"
 # The mark stands at the beginning: a program of hundreds of megabytes is identified by its first bytes.
 HEAD_SIZE = 4096

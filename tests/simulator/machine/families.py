@@ -9,6 +9,7 @@ A family is a module with any of these constants (see ../README.md):
     SERVICES: Mapping[str, ServiceProgram]   # by program, or by `program:service name` (`svchost:hns`)
     CONTRACTS: Iterable[Contract]            # what cmdlets accept that no file in ../contracts describes
     STATUS: Mapping[str, Callable[[Machine], object]]   # more keys of GET /simulator/status
+    STATUS_FOLDERS: Iterable[str]            # folders whose files GET /simulator/status lists
     BASELINE: Callable[[Machine], None]      # what a fresh machine has (files, registry, services)
     ON_BOOT: Callable[[Machine], None]       # what is done at each boot, before the automatic services start
     FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]]   # kinds of POST /simulator/faults
@@ -71,6 +72,7 @@ class Families:
     on_boot: tuple[Callable[[Machine], None], ...] = ()
     in_box: tuple[str, ...] = ()
     modules: Mapping[str, Module] = field(default_factory=dict)
+    status_folders: tuple[str, ...] = ()
 
     def program(self, name: str) -> Program | None:
         """Return the program of an executable's identity (`kubelet`, `sc.exe`)."""
@@ -126,6 +128,7 @@ def load(families: Iterable[str] | None = None) -> Families:
     on_boot: list[Callable[[Machine], None]] = []
     in_box: list[str] = []
     modules: dict[str, Module] = {}
+    status_folders: list[str] = []
     for name in names() if families is None else families:
         module = importlib.import_module(name)
         _merge(cmdlets, {key.casefold(): (key, value) for key, value in _mapping(module, "CMDLETS").items()}, name)
@@ -137,11 +140,12 @@ def load(families: Iterable[str] | None = None) -> Families:
         _merge(status, _mapping(module, "STATUS"), name)
         _merge(faults, _mapping(module, "FAULTS"), name)
         _merge(modules, _mapping(module, "MODULES"), name)
+        status_folders += getattr(module, "STATUS_FOLDERS", ())
         if hasattr(module, "BASELINE"):
             baseline.append(module.BASELINE)
         if hasattr(module, "ON_BOOT"):
             on_boot.append(module.ON_BOOT)
-    made = (tuple(baseline), tuple(on_boot), tuple(in_box), modules)
+    made = (tuple(baseline), tuple(on_boot), tuple(in_box), modules, tuple(status_folders))
     return Families(cmdlets, programs, services, contracts, status, faults, *made)
 
 

@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from simulator.machine.objects import ProgramResult
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -36,7 +33,7 @@ def set_language(machine: Machine, name: str) -> None:
 
 def printed(machine: Machine, path: str, text: str) -> bytes:
     """Return the bytes that a program prints for a text."""
-    page = _code_page(machine)
+    page = code_page(machine)
     name = path.rpartition("\\")[2].casefold().removesuffix(".exe")
     if name not in _PROGRAMS:
         return text.encode("utf-8", "surrogatepass")
@@ -46,21 +43,8 @@ def printed(machine: Machine, path: str, text: str) -> bytes:
     return text.encode(f"cp{page}", "replace")
 
 
-def read_output(machine: Machine, path: str, result: ProgramResult) -> ProgramResult:
-    """Return what a batch reads of a program's output: UTF-8, or else the OEM code page (docs/wire.md)."""
-    texts = [_decoded(machine, printed(machine, path, text)) for text in (result.stdout, result.stderr)]
-    return ProgramResult(result.exit_code, *texts)
-
-
-def _decoded(machine: Machine, data: bytes) -> str:
-    text = data.decode("utf-8", "replace")
-    # Broken, but with whole characters in it, it is UTF-8 all the same.
-    if "\ufffd" not in text or re.search(r"[^\x00-\x7f\ufffd]", text):
-        return text
-    return data.decode(f"cp{_code_page(machine)}", "replace")
-
-
-def _code_page(machine: Machine) -> str:
+def code_page(machine: Machine) -> str:
+    """Return the number of the OEM code page."""
     return str(machine.registry.data(CODE_PAGES, "OEMCP", _OEM["en-US"]))
 
 

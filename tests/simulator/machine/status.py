@@ -14,19 +14,6 @@ from simulator.machine.files import Entry
 from simulator.machine.machine import ENVIRONMENT, SETUP_STATE, Machine
 from simulator.machine.text import iso_utc
 
-# Where Kubernetes' own files lie; C:\Windows is left out.
-FOLDERS = (
-    r"C:\k",
-    r"C:\etc",
-    r"C:\var",
-    r"C:\opt",
-    r"C:\run",
-    r"C:\bin",
-    r"C:\Program Files\containerd",
-    r"C:\Program Files\Kubernetes",
-    r"C:\ProgramData\winkube",
-    r"C:\ProgramData\containerd\root",
-)
 LIMIT = 2000
 
 
@@ -80,7 +67,7 @@ def _services(machine: Machine) -> dict[str, object]:
 
 def _files(machine: Machine) -> dict[str, object]:
     entries: list[Entry] = []
-    for folder in FOLDERS:
+    for folder in machine.families.status_folders:
         entries += [entry for entry in machine.files.walk(folder) if not entry.is_directory]
     return {entry.path: _file(machine, entry) for entry in entries[:LIMIT]}
 

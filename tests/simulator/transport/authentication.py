@@ -175,7 +175,7 @@ class ConnectionLogon:
     def _accept(self, token: bytes) -> bytes:
         raw = token.startswith(b"NTLMSSP\0")
         first = raw and token[8:12] == b"\1\0\0\0"
-        with _USER_FILE_LOCK, tempfile.TemporaryDirectory(prefix="winkube-ntlm-") as folder:
+        with _USER_FILE_LOCK, tempfile.TemporaryDirectory(prefix="simulator-ntlm-") as folder:
             path = Path(folder, "users")
             path.touch(mode=0o600)
             path.write_text(self._user_file())

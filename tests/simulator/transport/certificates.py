@@ -5,42 +5,17 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
 import ssl
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from simulator.certificates import Signer, alternative_names, certificate_pem, key_pem, key_usage, named, new_key
 
 VALID_DAYS = 30
-KEY_USAGE = x509.KeyUsage(
-    digital_signature=True,
-    key_cert_sign=True,
-    content_commitment=False,
-    key_encipherment=False,
-    data_encipherment=False,
-    key_agreement=False,
-    crl_sign=False,
-    encipher_only=False,
-    decipher_only=False,
-)
-
-
-def context_of(pem: bytes) -> ssl.SSLContext:
-    """Return a TLS context that serves a certificate, given with its private key in PEM."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    with tempfile.TemporaryDirectory(prefix="winkube-tls-") as folder:
-        path = Path(folder, "certificate.pem")
-        path.touch(mode=0o600)
-        path.write_bytes(pem)
-        context.load_cert_chain(path)
-    return context
 
 
 @dataclass(frozen=True)
@@ -69,31 +44,22 @@ def make_fleet_certificate(folder: Path, addresses: Iterable[str], names: Iterab
     Returns:
         The files' names. The certificate is a CA of its own, so that clients can be told to trust it.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "winkube simulated fleet")])
-    alternatives: list[x509.GeneralName] = [x509.IPAddress(ipaddress.ip_address(item)) for item in addresses]
-    alternatives += [x509.DNSName(name) for name in names]
+    key, subject = new_key(), named("Simulated fleet")
     now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
-        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(KEY_USAGE, critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .sign(key, hashes.SHA256())
+    certificate = Signer(subject, key).sign(
+        subject,
+        key.public_key(),
+        (now - datetime.timedelta(days=1), now + datetime.timedelta(days=VALID_DAYS)),
+        critical=[x509.BasicConstraints(ca=True, path_length=0), key_usage("digital_signature", "key_cert_sign")],
+        extensions=[
+            x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]),
+        ],
+        alternative=alternative_names([*addresses, *names]),
     )
     folder.mkdir(parents=True, exist_ok=True)
     files = FleetCertificate(folder / "fleet.pem", folder / "fleet.key")
-    files.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    files.certificate.write_bytes(certificate_pem(certificate))
     files.key.touch(mode=0o600)
-    files.key.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
+    files.key.write_bytes(key_pem(key))
     return files

@@ -11,8 +11,8 @@ import ssl
 import threading
 from collections.abc import Callable
 
+from simulator.certificates import server_context
 from simulator.transport.authentication import ConnectionLogon
-from simulator.transport.certificates import context_of
 from simulator.transport.connection import NodeConnection, NodeParts
 from simulator.transport.control import Control
 from simulator.transport.counters import Counters
@@ -224,7 +224,7 @@ class NodeServer:
         if not certificate:
             return default
         if certificate != self._own[0]:
-            self._own = (certificate, context_of(certificate))
+            self._own = (certificate, server_context(certificate))
         return self._own[1]
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from simulator.artifacts import catalog
 from simulator.machine.executables import identify
-from simulator.windows import update_package
+from simulator.windows.updates import update_package
 
 TESTS = Path(__file__).parents[2]
 NODE = "dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
@@ -22,6 +23,8 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )
+OPS = st.sampled_from(["add", "remove", "replace", "test", "move", "copy"]) | VALUES
+PATHS = st.sampled_from(["", "/", "/0", "/-", "/0/1", "/~1"]) | VALUES
 
 
 @pytest.mark.parametrize(
@@ -111,12 +114,31 @@ def test_json_patch_operations(operations: list[dict[str, Any]], expected: Any) 
         {"op": "jump", "path": "/a"},
         {"path": "/a"},
         {"op": "add", "path": "a", "value": 1},
+        {"op": "replace", "path": "/a/1", "value": 1},
+        {"op": "copy", "path": "/a"},
+        {"op": "remove", "path": ""},
     ],
 )
 def test_json_patches_that_cannot_be_applied_are_refused(operation: dict[str, Any]) -> None:
     with pytest.raises(ApiError) as error:
         json_patch({"a": [1]}, [operation])
     assert error.value.code == 422
+    assert str(error.value) == "the server rejected our request due to an error in our request"
+
+
+@pytest.mark.parametrize("operations", [{}, "[]", 1, 1.5, True, [1], ["x"], [[]], [{"op": 1}], [{"path": []}]])
+def test_a_json_patch_of_the_wrong_types_is_malformed(operations: Any) -> None:
+    with pytest.raises(ApiError, match="json: cannot unmarshal") as error:
+        json_patch({"a": [1]}, operations)
+    assert error.value.code == 400
+
+
+@given(VALUES, st.lists(st.fixed_dictionaries({}, optional={"op": OPS, "path": PATHS, "from": PATHS, "value": VALUES})))
+def test_a_json_patch_is_applied_or_refused_and_changes_nothing_it_was_given(target: Any, operations: Any) -> None:
+    before = copy.deepcopy((target, operations))
+    with contextlib.suppress(ApiError):
+        json_patch(target, operations)
+    assert (target, operations) == before
 
 
 def daemon(**env: str) -> dict[str, Any]:

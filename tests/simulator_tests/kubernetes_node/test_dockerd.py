@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.docker import dockerd, dockerd_config
 from simulator.machine.services import ServiceError
-from simulator.windows import event_log_store
+from simulator.windows.system import event_log_store
 
 from .conftest import Node
 from .docker_nodes import DOCKER, docker, dockerd_exe, put, started

@@ -42,7 +42,7 @@ def test_a_network_with_endpoints_is_not_removed(make_node: Callable[..., Node],
 
 
 def test_an_external_network_takes_the_link_both_ways(make_node: Callable[..., Node]) -> None:
-    from simulator.windows.network import interfaces
+    from simulator.windows.networking.network import interfaces
 
     node = make_node(link_drop_seconds=0.3)
     store = hns.store(node.machine)

@@ -10,8 +10,8 @@ from simulator_tests.machine.module_runs import run_module
 from simulator.machine import accounts
 from simulator.machine.machine import Machine
 from simulator.machine.session import Session
-from simulator.windows import installer_package
-from simulator.windows.installer_package import Package
+from simulator.windows.software import installer_package
+from simulator.windows.software.installer_package import Package
 
 CLOSED = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 

@@ -324,7 +324,7 @@ def test_lists_are_compared_as_text(session: Session) -> None:
 
 
 def test_port_pools_are_ranges_of_64_that_netsh_lists_without_asterisk(session: Session) -> None:
-    from simulator.windows.port_ranges import PortRanges, Reservation
+    from simulator.windows.networking.port_ranges import PortRanges, Reservation
 
     session.machine.part(PortRanges).reserved["hns"] = Reservation(49216, 49279)
     calls = observe(session, {"id": "a", "command": "@port-pools"})["calls"]

@@ -14,14 +14,13 @@ from simulator.artifacts import windows_software
 from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
-from simulator.machine import accounts, modules
+from simulator.machine import accounts, families, modules
 from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
-from simulator.machine.modules import MODULES
 from simulator.machine.objects import NotModelled
 from simulator.machine.session import Session
-from simulator.windows.firewall_rules import Firewall
-from simulator.windows.web_request import INTERNET_SETTINGS
+from simulator.windows.networking.firewall_rules import Firewall
+from simulator.windows.networking.web_request import INTERNET_SETTINGS
 
 Module = Callable[..., dict[str, Any]]
 
@@ -293,4 +292,4 @@ def test_a_misspelled_state_is_refused(module: Module, name: str, arguments: dic
 
 def test_all_of_them_are_named() -> None:
     new = "acl acl_inheritance environment feature firewall_rule get_url group group_membership nssm package path unzip"
-    assert {f"win_{name}" for name in [*new.split(), "user_right"]} <= MODULES.keys()
+    assert {f"win_{name}" for name in [*new.split(), "user_right"]} <= families.load().modules.keys()

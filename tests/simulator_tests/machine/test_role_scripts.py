@@ -15,10 +15,12 @@ from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 from simulator.machine.objects import ProgramResult
 from simulator.machine.powershell.host import run_text
+from simulator.machine.powershell.statics import assemblies
 from simulator.machine.session import Session
-from simulator.windows import native_images, port_ranges
-from simulator.windows.features import is_installed
-from simulator.windows.firewall_rules import Firewall
+from simulator.windows.networking import port_ranges
+from simulator.windows.networking.firewall_rules import Firewall
+from simulator.windows.software import native_images
+from simulator.windows.software.features import is_installed
 
 Script = Callable[..., ProgramResult]
 
@@ -48,7 +50,7 @@ def test_native_images_of_powershells_assemblies(script: Script, machine: Machin
         } finally { $env:path = $old }
     """
     assert "Compiling assembly" in script(text).stdout
-    assert native_images.location("Microsoft.PowerShell.ConsoleHost").casefold() in (
+    assert assemblies.location("Microsoft.PowerShell.ConsoleHost").casefold() in (
         machine.part(native_images.NativeImages).paths
     )
     assert session.variable("PATH") == before

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from simulator.machine.registry import Value
-from simulator.windows import page_file, wql
 from simulator.windows.common import cim
+from simulator.windows.wmi import page_file, wql
 
 
 def test_the_operating_system(shell: Any) -> None:

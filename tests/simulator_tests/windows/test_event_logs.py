@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simulator.windows import event_log_store as store
+from simulator.windows.system import event_log_store as store
 
 
 def exported(shell: Any, path: str = r"C:\x.evtx") -> str:

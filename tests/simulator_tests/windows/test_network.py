@@ -11,8 +11,8 @@ import pytest
 from simulator.machine import commands
 from simulator.machine.listeners import Listeners, Port, open_pipe
 from simulator.machine.objects import NotModelled
-from simulator.windows import proxy
-from simulator.windows.network_state import Address, Interface, state_of
+from simulator.windows.networking import proxy
+from simulator.windows.networking.network_state import Address, Interface, state_of
 
 DIRECT = "\r\nCurrent WinHTTP proxy settings:\r\n\r\n    Direct access (no proxy server).\r\n\r\n"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from simulator.machine.machine import Machine
-from simulator.windows.network_state import uplink
-from simulator.windows.port_ranges import PortRanges, Reservation
+from simulator.windows.networking.network_state import uplink
+from simulator.windows.networking.port_ranges import PortRanges, Reservation
 
 from .conftest import Shell
 

@@ -25,8 +25,8 @@ from simulator_tests.windows.updates import (
 
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
-from simulator.windows.component_store import store_of
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates.component_store import store_of
+from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = pytest.mark.waits
 

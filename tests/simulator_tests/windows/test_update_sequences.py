@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from simulator_tests.windows.updates import ask_and_vanish, put, set_fault, settled, status, wait_for, wusa
 
 from simulator.machine.machine import Machine
-from simulator.windows import update_catalogue, update_package
-from simulator.windows.component_store import store_of
-from simulator.windows.update_catalogue import Update
-from simulator.windows.update_package import CorruptPackageError, NotAPackageError
+from simulator.windows.updates import update_catalogue, update_package
+from simulator.windows.updates.component_store import store_of
+from simulator.windows.updates.update_catalogue import Update
+from simulator.windows.updates.update_package import CorruptPackageError, NotAPackageError
 
 pytestmark = pytest.mark.waits
 
@@ -100,7 +100,7 @@ def test_no_changed_byte_goes_unseen(position: int, value: int) -> None:
     changed = bytearray(WHOLE)
     changed[position] ^= value
     # The padding of the header is nobody's.
-    if 8 <= position < WHOLE.index(b"WINKUBE"):
+    if 8 <= position < WHOLE.index(b"SIMULATED-UPDATE"):
         return
     with pytest.raises((CorruptPackageError, NotAPackageError)):
         update_package.parse(bytes(changed))

@@ -15,8 +15,8 @@ from simulator_tests.windows.updates import (
     wusa,
 )
 
-from simulator.windows import update_catalogue, update_package
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates import update_catalogue, update_package
+from simulator.windows.updates.update_catalogue import Update
 
 
 class TestTestSigning:

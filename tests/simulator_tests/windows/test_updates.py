@@ -26,7 +26,7 @@ from simulator_tests.windows.updates import (
 from simulator.machine import commands
 from simulator.machine.machine import Machine
 from simulator.machine.session import Session
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = pytest.mark.waits
 

@@ -19,8 +19,8 @@ from simulator.machine.ansible_actions import Elevations
 from simulator.machine.machine import Machine
 from simulator.machine.objects import ProcessEndedError
 from simulator.machine.session import Session
-from simulator.windows import update_catalogue, update_session, windows_update
-from simulator.windows.component_store import PROVIDER, store_of
+from simulator.windows.updates import update_catalogue, update_session, windows_update
+from simulator.windows.updates.component_store import PROVIDER, store_of
 
 pytestmark = pytest.mark.waits
 

@@ -9,7 +9,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from simulator.windows import winrm
+from simulator.machine import winrm_settings
 
 AUTH = "winrm/config/service/auth"
 LISTENER = "winrm/config/Listener"
@@ -19,14 +19,14 @@ HTTPS = {"Address": "*", "Transport": "HTTPS"}
 def test_basic_authentication_is_switched_off(shell: Any) -> None:
     assert shell.one("Get-WSManInstance", ResourceURI=AUTH)["Basic"] == "true"
     shell.all("Set-WSManInstance", ResourceURI=AUTH, ValueSet={"Basic": "false"})
-    assert not winrm.basic_allowed(shell.machine)
+    assert not winrm_settings.basic_allowed(shell.machine)
     assert shell.error("Set-WSManInstance", ResourceURI=AUTH, ValueSet={"Frob": "true"}).category == "InvalidOperation"
 
 
 def test_a_listener_is_removed_and_made_again(shell: Any) -> None:
-    assert winrm.listeners(shell.machine) == ["HTTP", "HTTPS"]
+    assert winrm_settings.listeners(shell.machine) == ["HTTP", "HTTPS"]
     shell.all("Remove-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS)
-    assert winrm.listeners(shell.machine) == ["HTTP"]
+    assert winrm_settings.listeners(shell.machine) == ["HTTP"]
     error = shell.error("Remove-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS)
     assert error.error_id == "WsManError,Microsoft.WSMan.Management.RemoveWSManInstanceCommand"
     assert (
@@ -50,20 +50,20 @@ def test_the_certificate_of_a_listener_lies_in_the_store(shell: Any) -> None:
     (mark,) = [item["CertificateThumbprint"] for item in listed if item["Transport"] == "HTTPS"]
     my = r"Cert:\LocalMachine\My"
     assert [item["Thumbprint"] for item in shell.all("Get-ChildItem", Path=my)] == [mark]
-    assert winrm.wire_settings(shell.machine).transports == {"HTTP", "HTTPS"}
+    assert winrm_settings.wire_settings(shell.machine).transports == {"HTTP", "HTTPS"}
     shell.all("Remove-Item", LiteralPath=rf"{my}\{mark.lower()}", DeleteKey=True)
     assert shell.all("Get-ChildItem", Path=my) == []
     assert shell.error("Remove-Item", LiteralPath=rf"{my}\{mark}", DeleteKey=True).error_id.startswith("PathNotFound")
     # The listener is still there, and cannot speak TLS.
-    assert winrm.listeners(shell.machine) == ["HTTP", "HTTPS"]
-    assert winrm.wire_settings(shell.machine).transports == {"HTTP"}
+    assert winrm_settings.listeners(shell.machine) == ["HTTP", "HTTPS"]
+    assert winrm_settings.wire_settings(shell.machine).transports == {"HTTP"}
 
 
 def test_a_generalized_disk_has_windows_own_settings(make_machine: Any) -> None:
     machine = make_machine(sysprep_seconds=0.0)
     machine.programs.run(r"C:\Windows\System32\Sysprep\sysprep.exe", ["/oobe", "/generalize", "/quiet", "/quit"])
     machine.power.reset()
-    assert (winrm.listeners(machine), winrm.basic_allowed(machine)) == (["HTTP"], False)
+    assert (winrm_settings.listeners(machine), winrm_settings.basic_allowed(machine)) == (["HTTP"], False)
 
 
 def test_a_listener_gets_another_certificate_and_serves_it(shell: Any) -> None:
@@ -81,11 +81,11 @@ def test_a_listener_gets_another_certificate_and_serves_it(shell: Any) -> None:
     assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["192.0.2.21"]
     values = {"CertificateThumbprint": made["Thumbprint"]}
     shell.all("Set-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS, ValueSet=values)
-    assert certificate.public_bytes(Encoding.PEM) in winrm.wire_settings(shell.machine).certificate
+    assert certificate.public_bytes(Encoding.PEM) in winrm_settings.wire_settings(shell.machine).certificate
     path = rf"Cert:\LocalMachine\My\{made['Thumbprint']}"
     assert shell.one("Get-Item", LiteralPath=path)["FriendlyName"] == "listener"
     strange = {"CertificateThumbprint": "AB" * 20}
     error = shell.error("Set-WSManInstance", ResourceURI=LISTENER, SelectorSet=HTTPS, ValueSet=strange)
     assert "not found" in error.message
     shell.all("Remove-Item", LiteralPath=path, DeleteKey=True)
-    assert winrm.wire_settings(shell.machine).transports == {"HTTP"}
+    assert winrm_settings.wire_settings(shell.machine).transports == {"HTTP"}

@@ -12,8 +12,8 @@ from typing import Any
 from simulator.machine import faults
 from simulator.machine.machine import Machine
 from simulator.machine.objects import ProcessEndedError, ProgramResult
-from simulator.windows import update_catalogue, update_package
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates import update_catalogue, update_package
+from simulator.windows.updates.update_catalogue import Update
 
 NOVEMBER, DECEMBER = "KB5046616", "KB5048654"
 # An installation that takes no time to speak of.

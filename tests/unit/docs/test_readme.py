@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from simulator.machine import certificate_store
+from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
 from simulator.machine.powershell.host import run_script
 from simulator.machine.session import Session
 from simulator.machine.settings import Settings
-from simulator.windows import winrm
-from simulator.windows.firewall_rules import Firewall
+from simulator.windows.networking.firewall_rules import Firewall
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,8 +29,8 @@ def test_the_script_for_a_server_opens_winrm_with_a_certificate_that_clients_can
     # A simulated server comes with all of it; Windows does not.
     for certificate in certificate_store.certificates(machine, "My"):
         certificate_store.remove(machine, "My", certificate_store.thumbprint(certificate))
-    machine.registry.delete_key(winrm.KEY)
-    assert winrm.wire_settings(machine).transports == {"HTTP"}
+    machine.registry.delete_key(winrm_settings.KEY)
+    assert winrm_settings.wire_settings(machine).transports == {"HTTP"}
 
     process = machine.processes.begin("powershell.exe", "Administrator")
     session = Session(machine, process, "Administrator")
@@ -41,9 +40,9 @@ def test_the_script_for_a_server_opens_winrm_with_a_certificate_that_clients_can
     for options in (command, f"{command} -Name plain.example -Address 192.0.2.77"):
         outcome = run_script(session, f"& {{\n{script}\n}} {options}", [])
         assert (outcome.failure, outcome.errors) == (None, [])
-        marks.append(winrm.certificate_of(machine))
-    settings = winrm.wire_settings(machine)
-    level = winrm.cbt_hardening_level(machine)
+        marks.append(winrm_settings.certificate_of(machine))
+    settings = winrm_settings.wire_settings(machine)
+    level = winrm_settings.cbt_hardening_level(machine)
     rule = machine.part(Firewall).rules["winkube-winrm-https"]
     (exported,) = certificate_store.load(machine.files.read_bytes(r"C:\windows01.pem"))
     machine.power.power_off()

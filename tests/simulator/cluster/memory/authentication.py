@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.x509.oid import NameOID
 
-from .certificates import new_key
+from simulator.certificates import new_key
+
 from .clock import age
 from .errors import unauthorized
 from .requests import User

@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
 from collections.abc import Iterable, Sequence
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from simulator import certificates
+from simulator.certificates import Signer, alternative_names, certificate_pem, key_usage, named, new_key
 
 _DAY = datetime.timedelta(days=1)
 _YEAR = 365 * _DAY
@@ -22,54 +23,33 @@ USAGES = {
 }
 
 
-def new_key() -> ec.EllipticCurvePrivateKey:
-    """Make a P-256 key."""
-    return ec.generate_private_key(ec.SECP256R1())
-
-
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     """Return a private key as PEM, as kubeadm writes it."""
-    return key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
-
-
-def subject(common_name: str, organizations: Iterable[str] = ()) -> x509.Name:
-    """Name a user (common name) and its groups (organizations)."""
-    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
-    return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def names(values: Iterable[str]) -> list[x509.GeneralName]:
-    """Make subject alternative names of host names and addresses."""
-    found: list[x509.GeneralName] = []
-    for value in dict.fromkeys(values):
-        try:
-            found.append(x509.IPAddress(ipaddress.ip_address(value)))
-        except ValueError:
-            found.append(x509.DNSName(value))
-    return found
+    return certificates.key_pem(key, PrivateFormat.TraditionalOpenSSL)
 
 
 class Authority:
     """A certificate authority that lives as long as the process."""
 
     def __init__(self, common_name: str) -> None:
-        self._key = new_key()
-        self._name = subject(common_name)
-        usage = x509.KeyUsage(True, False, True, False, False, True, False, False, False)
-        now = datetime.datetime.now(datetime.UTC)
-        builder = _builder(self._name, self._name, now, 10 * _YEAR).public_key(self._key.public_key())
-        self.certificate = (
-            builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .add_extension(usage, critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(common_name)]), critical=False)
-            .sign(self._key, hashes.SHA256())
+        self._signer = Signer(named(common_name), new_key())
+        public = self._signer.key.public_key()
+        self.certificate = self._signer.sign(
+            self._signer.name,
+            public,
+            _validity(10 * _YEAR),
+            critical=[
+                x509.BasicConstraints(ca=True, path_length=None),
+                key_usage("digital_signature", "key_encipherment", "key_cert_sign"),
+            ],
+            extensions=[x509.SubjectKeyIdentifier.from_public_key(public)],
+            alternative=[x509.DNSName(common_name)],
         )
 
     @property
     def pem(self) -> str:
         """The authority's certificate."""
-        return self.certificate.public_bytes(Encoding.PEM).decode()
+        return certificate_pem(self.certificate).decode()
 
     def issue(
         self,
@@ -89,19 +69,19 @@ class Authority:
         :returns: PEM.
         """
         public = key.public_key() if isinstance(key, x509.CertificateSigningRequest) else key
-        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        usage = x509.KeyUsage(True, False, True, False, False, False, False, False, False)
-        builder = (
-            _builder(name, self._name, datetime.datetime.now(datetime.UTC), lifetime)
-            .public_key(public)
-            .add_extension(usage, critical=True)
-            .add_extension(x509.ExtendedKeyUsage([USAGES[one] for one in usages]), critical=False)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(issuer_key, critical=False)
+        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._signer.key.public_key())
+        certificate = self._signer.sign(
+            name,
+            public,
+            _validity(lifetime),
+            critical=[
+                key_usage("digital_signature", "key_encipherment"),
+                x509.BasicConstraints(ca=False, path_length=None),
+            ],
+            extensions=[x509.ExtendedKeyUsage([USAGES[one] for one in usages]), issuer_key],
+            alternative=alternative,
         )
-        if alternative:
-            builder = builder.add_extension(x509.SubjectAlternativeName(alternative), critical=False)
-        return builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
+        return certificate_pem(certificate)
 
     def client(self, common_name: str, organizations: Iterable[str]) -> tuple[bytes, bytes]:
         """Make a client certificate.
@@ -109,7 +89,7 @@ class Authority:
         :returns: certificate and key, PEM.
         """
         key = new_key()
-        return self.issue(subject(common_name, organizations), key.public_key(), ["client auth"]), key_pem(key)
+        return self.issue(named(common_name, organizations), key.public_key(), ["client auth"]), key_pem(key)
 
     def server(self, common_name: str, sans: Iterable[str]) -> tuple[bytes, bytes]:
         """Make a server certificate for names and addresses.
@@ -117,14 +97,11 @@ class Authority:
         :returns: certificate and key, PEM.
         """
         key = new_key()
-        certificate = self.issue(subject(common_name), key.public_key(), ["server auth"], names(sans))
+        certificate = self.issue(named(common_name), key.public_key(), ["server auth"], alternative_names(sans))
         return certificate, key_pem(key)
 
 
-def _builder(
-    name: x509.Name, issuer: x509.Name, now: datetime.datetime, lifetime: datetime.timedelta
-) -> x509.CertificateBuilder:
+def _validity(lifetime: datetime.timedelta) -> tuple[datetime.datetime, datetime.datetime]:
     # Five minutes back, as Kubernetes' own signer does for clocks that are a little behind.
-    start = now - datetime.timedelta(minutes=5)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(issuer)
-    return builder.serial_number(x509.random_serial_number()).not_valid_before(start).not_valid_after(now + lifetime)
+    now = datetime.datetime.now(datetime.UTC)
+    return now - datetime.timedelta(minutes=5), now + lifetime

@@ -7,7 +7,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import jsonpatch
+from jsonpatch import JsonPatchConflict, JsonPatchException, JsonPatchTestFailed, JsonPointer, JsonPointerException
+
 from .errors import ApiError, bad_request
+
+# bool before int: in Python a boolean is a number, too.
+_GO_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -30,72 +36,52 @@ def json_patch(target: Any, operations: Any) -> Any:
     """Apply a JSON patch.
 
     :param operations: the list of operations.
-    :returns: the new document.
+    :returns: the new document; neither argument is changed.
     :raises ApiError: 400 for a malformed patch, 422 when a path does not exist or a test fails.
     """
-    if not isinstance(operations, list):
-        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+    _check(operations)
     document = copy.deepcopy(target)
+    try:
+        for operation in operations:
+            document = _apply(document, copy.deepcopy(operation or {}))
+    except (JsonPatchException, JsonPointerException, TypeError) as error:
+        # The server does not tell the client which operation failed, or why.
+        raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
+    return document
+
+
+def _check(operations: Any) -> None:
+    """Refuse what the API server cannot decode: https://github.com/kubernetes/apiserver, handlers/patch.go."""
+    if not isinstance(operations, list):
+        raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
     for operation in operations:
-        try:
-            document = _operate(document, operation)
-        except (KeyError, IndexError, ValueError, TypeError) as error:
-            text = f"the server rejected our request due to an error in our request: {operation!r}: {error!r}"
-            raise ApiError(422, "Invalid", text, {}) from error
-    return document
+        if not isinstance(operation, dict | None):
+            raise _undecodable(operation, "value of type handlers.jsonPatchOp")
+        for name in ("op", "from", "path"):
+            if not isinstance(value := (operation or {}).get(name), str | None):
+                raise _undecodable(value, f"struct field jsonPatchOp.{name} of type string")
 
 
-def _operate(document: Any, operation: dict[str, Any]) -> Any:
-    kind, path = operation["op"], _pointer(operation["path"])
-    if kind == "add":
-        return _add(document, path, copy.deepcopy(operation["value"]))
-    if kind == "remove":
-        return _remove(document, path)
-    if kind == "replace":
-        _read(document, path)
-        return _add(_remove(document, path), path, copy.deepcopy(operation["value"]))
-    if kind == "test":
-        if _read(document, path) != operation["value"]:
-            raise ValueError("testing value failed")
-        return document
-    source = _pointer(operation["from"])
-    value = copy.deepcopy(_read(document, source))
-    if kind == "move":
-        return _add(_remove(document, source), path, value)
-    if kind == "copy":
-        return _add(document, path, value)
-    raise ValueError(f"unexpected kind: {kind}")
+def _undecodable(value: Any, into: str) -> ApiError:
+    kind = next(name for kind, name in _GO_KINDS.items() if isinstance(value, kind))
+    return bad_request(f"error decoding patch: json: cannot unmarshal {kind} into Go {into}")
 
 
-def _pointer(text: str) -> list[str]:
-    if text and not text.startswith("/"):
-        raise ValueError(f"not a JSON pointer: {text}")
-    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+def _apply(document: Any, operation: dict[str, Any]) -> Any:
+    # The API server's library reads a missing value as null.
+    operation = {"value": None, **operation} if operation.get("op") in ("add", "replace", "test") else operation
+    try:
+        return jsonpatch.apply_patch(document, [operation])
+    except (JsonPatchConflict, JsonPatchTestFailed):
+        if _names_a_missing_member(document, operation):
+            if operation["op"] == "replace":
+                return jsonpatch.apply_patch(document, [{**operation, "op": "add"}])
+            if operation["op"] == "test" and operation["value"] is None:
+                return document
+        raise
 
 
-def _read(document: Any, path: list[str]) -> Any:
-    for part in path:
-        document = document[int(part)] if isinstance(document, list) else document[part]
-    return document
-
-
-def _add(document: Any, path: list[str], value: Any) -> Any:
-    if not path:
-        return value
-    parent = _read(document, path[:-1])
-    if isinstance(parent, list):
-        index = len(parent) if path[-1] == "-" else int(path[-1])
-        if not 0 <= index <= len(parent):
-            raise IndexError(path[-1])
-        parent.insert(index, value)
-    else:
-        parent[path[-1]] = value
-    return document
-
-
-def _remove(document: Any, path: list[str]) -> Any:
-    if not path:
-        return None
-    parent = _read(document, path[:-1])
-    del parent[int(path[-1]) if isinstance(parent, list) else path[-1]]
-    return document
+def _names_a_missing_member(document: Any, operation: dict[str, Any]) -> bool:
+    """Return whether an object lacks just the member of an operation: the API server's library takes it for null."""
+    parent, name = JsonPointer(operation["path"]).to_last(document)
+    return isinstance(parent, dict) and name not in parent

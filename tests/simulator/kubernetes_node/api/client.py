@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import yaml
 
 from simulator.machine import clock
-from simulator.windows.names import resolve
+from simulator.windows.networking.names import resolve
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -19,7 +19,7 @@ from simulator.kubernetes_node.api import cluster_access
 from simulator.kubernetes_node.api.client import STRATEGIC, ApiError, Client, KubeconfigError
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.machine.objects import Invocation, Program, ProgramResult
-from simulator.windows.network import interfaces
+from simulator.windows.networking.network import interfaces
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

@@ -198,3 +198,4 @@ def _containers(machine: Machine) -> object:
 
 
 STATUS = {"container_images": _images, "containers": _containers}
+STATUS_FOLDERS = (r"C:\Program Files\containerd", r"C:\ProgramData\containerd\root")

@@ -27,7 +27,7 @@ from simulator.machine.failure_actions import make_failure_actions
 from simulator.machine.objects import Invocation, Program, ProgramResult, RunningService, ServiceProgram
 from simulator.machine.registry import Value
 from simulator.machine.services import Service, ServiceError
-from simulator.windows import event_log_store
+from simulator.windows.system import event_log_store
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

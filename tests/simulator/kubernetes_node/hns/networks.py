@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from simulator.kubernetes_node.hns import ports, switch
 from simulator.kubernetes_node.hns.objects import Network, State
 from simulator.kubernetes_node.hns.service import new_id
-from simulator.windows.network_state import Route, state_of, uplink
+from simulator.windows.networking.network_state import Route, state_of, uplink
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

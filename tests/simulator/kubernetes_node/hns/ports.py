@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.hns.objects import PORT_EXISTS, HnsError, Network
-from simulator.windows.port_ranges import FIRST, LAST, PortRanges, Reservation
+from simulator.windows.networking.port_ranges import FIRST, LAST, PortRanges, Reservation
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

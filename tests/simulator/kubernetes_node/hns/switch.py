@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.hns.objects import Endpoint, Network
-from simulator.windows.network_state import (
+from simulator.windows.networking.network_state import (
     Address,
     Interface,
     NetworkState,

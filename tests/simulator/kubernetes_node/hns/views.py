@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.hns.objects import Endpoint, Namespace, Network, PolicyList
 from simulator.machine.objects import PSObject, custom_object
-from simulator.windows.network_state import uplink
+from simulator.windows.networking.network_state import uplink
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

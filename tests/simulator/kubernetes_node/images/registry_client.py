@@ -4,7 +4,7 @@
 
 Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. 401: once more with what the
 challenge asks for. 408 and 429: up to 5 times, at once. 500, 503 and 504: once more on the last host, since 2.1.
-A simulated node finds names as its other programs do (`windows/names.py`).
+A simulated node finds names as its other programs do (`windows/networking/names.py`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 
 from simulator.machine.files import Files
 
-SIZE = "simulator.winkube/unpacked-size"
+SIZE = "simulated-windows/unpacked-size"
 
 
 def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], str]]) -> None:

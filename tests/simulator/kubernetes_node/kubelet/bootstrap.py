@@ -17,17 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
-    NoEncryption,
     PrivateFormat,
     PublicFormat,
     load_pem_private_key,
 )
-from cryptography.x509.oid import NameOID
 
+from simulator.certificates import key_pem, named, new_key, request_pem
 from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError, read_kubeconfig
 from simulator.kubernetes_node.kubelet.settings import KubeletSettings
 
@@ -107,10 +105,9 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
             raise BootstrapError(f"failed to run Kubelet: error loading key from {path}: {error}") from error
         assert isinstance(found, ec.EllipticCurvePrivateKey)
         return found
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = new_key()
     machine.files.make_directory(settings.cert_dir)
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
-    machine.files.write_text(path, pem.decode())
+    machine.files.write_text(path, key_pem(key, PrivateFormat.TraditionalOpenSSL).decode())
     return key
 
 
@@ -140,17 +137,13 @@ def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Cal
 
 def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
     """Ask for a node's client certificate; returns the request's name. Raises ApiError, OSError."""
-    subject = x509.Name([
-        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
-        x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
-    ])  # fmt: skip
-    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    request = request_pem(named(f"system:node:{node}", ["system:nodes"]), key)
     return _create(client, {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {"name": _request_name(key, node)},
         "spec": {
-            "request": base64.b64encode(request.public_bytes(Encoding.PEM)).decode(),
+            "request": base64.b64encode(request).decode(),
             "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
             "usages": ["digital signature", "client auth"],
         },
@@ -169,7 +162,7 @@ def signed(client: Client, name: str) -> str | None:
 
 def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.EllipticCurvePrivateKey) -> None:
     """Write a new certificate and its key, and make them the current ones."""
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    pem = key_pem(key, PrivateFormat.TraditionalOpenSSL).decode()
     folder = settings.cert_dir
     machine.files.make_directory(folder)
     stamp = machine.clock.now().strftime("%Y-%m-%d-%H-%M-%S")

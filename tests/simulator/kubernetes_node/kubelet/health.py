@@ -14,10 +14,11 @@ import os
 import socket
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simulator.http_base import HttpServer
 from simulator.machine.listeners import Listeners, Port
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Answerer:
     """
 
     def __init__(self, port: int = 10248) -> None:
-        class Server(HTTPServer):
+        class Server(HttpServer):
             def server_bind(self) -> None:
                 self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
                 super().server_bind()
@@ -81,8 +82,7 @@ class Answerer:
 
     def close(self) -> None:
         """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
 
 class _Handler(BaseHTTPRequestHandler):

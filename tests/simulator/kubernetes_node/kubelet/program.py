@@ -260,3 +260,4 @@ def _asks(argv: Sequence[str], name: str) -> bool:
 
 PROGRAMS: Mapping[str, Program] = {"kubelet": run}
 SERVICES: Mapping[str, ServiceProgram] = {"kubelet": KubeletService()}
+STATUS_FOLDERS = (r"C:\k", r"C:\etc", r"C:\var", r"C:\opt", r"C:\run", r"C:\bin", r"C:\Program Files\Kubernetes")

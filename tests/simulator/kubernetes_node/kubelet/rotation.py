@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from simulator.certificates import new_key
 from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError, read_kubeconfig
 from simulator.kubernetes_node.kubelet import bootstrap
 from simulator.kubernetes_node.kubelet.bootstrap import BootstrapError
@@ -79,7 +80,7 @@ class Rotation:
     def _renew(self, client: Client) -> None:
         """Ask, or look whether what was asked for has come."""
         if self._asked is None:
-            key = ec.generate_private_key(ec.SECP256R1())
+            key = new_key()
             self._stderr(klog("I", '"Rotating certificates"'))
             self._asked = (bootstrap.ask(client, key, self._node), key)
         name, key = self._asked

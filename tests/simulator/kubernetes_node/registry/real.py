@@ -43,7 +43,7 @@ class RealRegistry:
     def __init__(self, address: str = "127.0.0.1") -> None:
         self.address = address
         self.port = _free_port(address)
-        self._folder = Path(tempfile.mkdtemp(prefix="winkube-registry-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="simulator-registry-"))
         config = {
             "version": 0.1,
             "log": {"level": "error", "accesslog": {"disabled": True}},

@@ -15,7 +15,6 @@ from simulator.machine.core.paths import CORE, Place, full
 from simulator.machine.objects import Enumeration, PSObject
 from simulator.machine.powershell.formatting.file_table import FileItem
 from simulator.machine.text import to_text
-from simulator.windows.certificates import describe
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -66,7 +65,7 @@ def _certificate(machine: Machine, place: Place) -> PSObject:
     store = place.parent.name
     for certificate in certificate_store.certificates(machine, store) if place.path.count("\\") == 2 else ():
         mark = certificate_store.thumbprint(certificate)
-        found = describe(certificate, store, certificate_store.friendly_name(machine, store, mark))
+        found = certificate_store.describe(certificate, store, certificate_store.friendly_name(machine, store, mark))
         if str(found.get("Thumbprint")).casefold() == place.name.casefold():
             return PSObject(found.type_name, {**found.properties, **provider_properties(place)})
     properties = {"Name": place.name, **provider_properties(place)}

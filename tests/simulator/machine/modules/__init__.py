@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's Windows modules that the simulated machine answers, by name."""
+"""Ansible's Windows modules that need the machine only, by name; other layers add theirs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,15 @@ from simulator.machine.modules import (
     basic,
     commands,
     copy,
-    downloads,
     environment,
     facts,
-    features,
     files,
-    firewall,
     nssm,
-    packages,
     registry,
     rights,
     services,
     specification,
     win_powershell,
-    win_updates,
 )
 from simulator.machine.modules.argument_checks import INTERNAL, Checks, NoCheckModeError, masked
 from simulator.machine.modules.arguments import ArgumentError, Arguments, Module
@@ -48,14 +43,10 @@ MODULES: Mapping[str, Module] = {
     "win_command": commands.command,
     "win_copy": copy.run,
     "win_environment": environment.variables,
-    "win_feature": features.run,
     "win_file": files.file,
-    "win_firewall_rule": firewall.run,
-    "win_get_url": downloads.run,
     "win_group": accounts.group,
     "win_group_membership": accounts.membership,
     "win_nssm": nssm.run,
-    "win_package": packages.run,
     "win_path": environment.path,
     "win_ping": basic.ping,
     "win_powershell": win_powershell.run,
@@ -65,7 +56,6 @@ MODULES: Mapping[str, Module] = {
     "win_shell": commands.shell,
     "win_stat": files.stat,
     "win_unzip": archives.unzip,
-    "win_updates": win_updates.run,
     "win_user_right": rights.run,
 }
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.objects import ProcessEndedError
 from simulator.windows.curl import errors
 from simulator.windows.curl.errors import CurlError
-from simulator.windows.names import resolve
+from simulator.windows.networking.names import resolve
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine

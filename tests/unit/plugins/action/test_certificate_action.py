@@ -16,8 +16,7 @@ from ansible_collections.winkube.node.plugins.action import (
     winrm_certificate,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.connection import pins, renewal
-from simulator.machine import certificate_store
-from simulator.windows import winrm
+from simulator.machine import certificate_store, winrm_settings
 
 
 def listener(node: Node, days: int) -> str:
@@ -26,7 +25,7 @@ def listener(node: Node, days: int) -> str:
     names = [x509.DNSName("win.example")]
     own, key = certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=win.example"), names, until)
     mark = certificate_store.add(node.machine, "My", own, key)
-    node.machine.registry.set(f"{winrm.KEY}\\Listener\\*+HTTPS", "certThumbprint", mark)
+    node.machine.registry.set(f"{winrm_settings.KEY}\\Listener\\*+HTTPS", "certThumbprint", mark)
     return mark
 
 
@@ -63,7 +62,7 @@ def test_a_certificate_is_renewed_when_it_ends_soon(node: Node, tmp_path: Path, 
     if due:
         assert found["removed"] == [before]
         assert found["days_left"] in (89, 90)
-        assert found["thumbprint"] == winrm.certificate_of(node.machine) != before
+        assert found["thumbprint"] == winrm_settings.certificate_of(node.machine) != before
     else:
         assert (found["removed"], found["not_after"], found["thumbprint"]) == ([], not_after, before)
         assert run_on(node, winrm_certificate, options)["changed"] is False

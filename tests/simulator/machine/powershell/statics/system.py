@@ -13,13 +13,12 @@ from simulator.machine.files import DiskFullError
 from simulator.machine.machine import ENVIRONMENT
 from simulator.machine.objects import CmdletError, Enumeration, NotModelled, PSObject
 from simulator.machine.powershell.running.errors import method_failure
-from simulator.machine.powershell.statics import file_streams
+from simulator.machine.powershell.statics import assemblies, file_streams
 from simulator.machine.powershell.statics.numbers import octets
 from simulator.machine.powershell.types.arithmetic import number
 from simulator.machine.powershell.types.convert import items, version
 from simulator.machine.powershell.types.kinds import TypedArray, byte_array
 from simulator.machine.powershell.types.plain_text import to_text
-from simulator.windows import native_images
 
 if TYPE_CHECKING:
     from simulator.machine.session import Session
@@ -276,7 +275,7 @@ METHODS: Mapping[str, tuple[int, int, Method]] = {
     "System.IO.Path.getfullpath": (1, 1, lambda session, given: ntpath.normpath(session.absolute(to_text(given[0])))),
     "System.IO.Path.gettemppath": (0, 0, lambda session, _: session.variable("TEMP") + "\\"),
     "System.BitConverter.tostring": (1, 1, lambda _, given: "-".join(f"{byte:02X}" for byte in octets(given[0]))),
-    "System.Runtime.InteropServices.RuntimeEnvironment.getruntimedirectory": (0, 0, lambda _, __: f"{native_images.RUNTIME}\\"),  # noqa: E501
+    "System.Runtime.InteropServices.RuntimeEnvironment.getruntimedirectory": (0, 0, lambda _, __: f"{assemblies.RUNTIME}\\"),  # noqa: E501
     "System.Net.Dns.gethostname": (0, 0, lambda session, _: session.machine.host_name),
     "System.GC.collect": (0, 0, lambda _, __: None),
     "System.Threading.Thread.sleep": (1, 1, _sleep),
@@ -311,10 +310,10 @@ def encoding(name: str) -> PSObject:
     )
 
 
-def _app_domain(session: Session) -> object:
+def _app_domain(_session: Session) -> object:
     properties: dict[str, object] = {
         "FriendlyName": "DefaultDomain",
-        "GetAssemblies": lambda: native_images.loaded(session.machine),
+        "GetAssemblies": assemblies.loaded,
     }
     return PSObject("System.AppDomain", properties)
 

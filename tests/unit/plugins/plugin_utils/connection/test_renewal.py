@@ -16,10 +16,9 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.connection import certificates, renewal
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins, update_pins
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.settings import ConnectionSettings
-from simulator.machine import certificate_store
+from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
-from simulator.windows import winrm
 
 POLICY = renewal.RenewalPolicy(days=30, valid_days=365)
 NOW = datetime.datetime.now(datetime.UTC)
@@ -33,7 +32,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     names = [x509.DNSName("win.example")]
     own, key = certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=win.example"), names, until)
     mark = certificate_store.add(found, "My", own, key)
-    found.registry.set(f"{winrm.KEY}\\Listener\\*+HTTPS", "certThumbprint", mark)
+    found.registry.set(f"{winrm_settings.KEY}\\Listener\\*+HTTPS", "certThumbprint", mark)
     yield found
     found.power.power_off()
 
@@ -51,7 +50,7 @@ class Site:
 
     def verify(self, host: str, port: int, pins: str) -> str | None:
         assert (host, port) == ("192.0.2.1", 5986)
-        self.trusted_at_check.append(winrm.certificate_of(self.machine) in self.pinned())
+        self.trusted_at_check.append(winrm_settings.certificate_of(self.machine) in self.pinned())
         answer = self.answers.pop(0) if self.answers else None
         if isinstance(answer, OSError):
             raise answer
@@ -84,7 +83,7 @@ def test_a_certificate_that_ends_soon_is_replaced(site: Site) -> None:
     done = site.renewer.renew(before, POLICY)
     assert (done.renewed, done.pinned, done.warnings) == (True, True, ())
     assert done.removed == (before.certificate.thumbprint,)
-    assert winrm.certificate_of(site.machine) == done.certificate.thumbprint != before.certificate.thumbprint
+    assert winrm_settings.certificate_of(site.machine) == done.certificate.thumbprint != before.certificate.thumbprint
     assert site.pinned() == site.stored() == {done.certificate.thumbprint}
     assert site.trusted_at_check == [True]
     names = done.certificate.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -119,7 +118,7 @@ def test_a_certificate_that_the_controller_would_not_trust_is_taken_back(site: S
         certificates.CertificateError, match=r"would not trust .* self-signed certificate; the listener"
     ):
         site.renewer.renew(before, POLICY)
-    assert winrm.certificate_of(site.machine) == before.certificate.thumbprint
+    assert winrm_settings.certificate_of(site.machine) == before.certificate.thumbprint
     assert site.stored() == site.pinned() == {before.certificate.thumbprint}
 
 

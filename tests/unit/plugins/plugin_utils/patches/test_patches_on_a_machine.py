@@ -26,8 +26,8 @@ from simulator.machine import families
 from simulator.machine.machine import Machine
 from simulator.machine.objects import Invocation, ProgramResult
 from simulator.machine.settings import Settings
-from simulator.windows import update_package
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates import update_package
+from simulator.windows.updates.update_catalogue import Update
 
 PENDING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
 

@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
-from simulator.windows import names
+from simulator.windows.networking import names
 
 
 @pytest.fixture

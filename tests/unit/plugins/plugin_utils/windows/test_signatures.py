@@ -22,8 +22,8 @@ from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.releases import program
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
-from simulator.windows import update_package
-from simulator.windows.update_catalogue import Update
+from simulator.windows.updates import update_package
+from simulator.windows.updates.update_catalogue import Update
 
 MICROSOFT, PRIVATE = (update_package.SIGNERS[name] for name in ("microsoft", "private"))
 ARCHIVE = "C:\\cache\\kubelet.zip"

@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What WinRM is configured to accept, read from the machine's registry: the transport asks `wire_settings`.
+
+`simulator.windows.system.winrm` changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine import certificate_store
+from simulator.transport.host import WinrmSettings
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+KEY = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WSMAN"
+# setting: (value in the registry, Windows' default)
+AUTH = {
+    "Basic": ("auth_basic", False),
+    "Kerberos": ("auth_kerberos", True),
+    "Negotiate": ("auth_negotiate", True),
+    "Certificate": ("auth_certificate", False),
+    "CredSSP": ("auth_credssp", False),
+}
+SERVICE = {"AllowUnencrypted": ("allow_unencrypted", False), "AllowRemoteAccess": ("allow_remote_requests", True)}
+
+
+def switches(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[str, bool]:
+    """Return the settings of a table and whether each is on."""
+    data = machine.registry.data
+    return {name: bool(data(f"{KEY}\\Service", value, default)) for name, (value, default) in table.items()}
+
+
+def basic_allowed(machine: Machine) -> bool:
+    """Return whether WinRM takes basic authentication."""
+    return switches(machine, AUTH)["Basic"]
+
+
+def cbt_hardening_level(machine: Machine) -> str:
+    """Return whether logons have to be bound to their TLS connection: None, Relaxed or Strict."""
+    return str(machine.registry.data(f"{KEY}\\Service", "cbt_hardening_level", "Relaxed"))
+
+
+def listeners(machine: Machine) -> list[str]:
+    """Return the transports that are listened on: `HTTP`, `HTTPS`."""
+    if not machine.registry.key_exists(f"{KEY}\\Listener"):
+        return ["HTTP"]
+    return sorted(name.rpartition("+")[2] for name in machine.registry.subkeys(f"{KEY}\\Listener"))
+
+
+def certificate_of(machine: Machine) -> str:
+    """Return the thumbprint of the HTTPS listener's certificate; empty where there is none."""
+    return str(machine.registry.data(f"{KEY}\\Listener\\*+HTTPS", "certThumbprint", ""))
+
+
+def wire_settings(machine: Machine) -> WinrmSettings:
+    """Return what the wire needs to know. TLS cannot be spoken without the listener's certificate."""
+    transports = set(listeners(machine))
+    if not certificate_store.contains(machine, "My", certificate_of(machine)):
+        transports.discard("HTTPS")
+    auth, service = switches(machine, AUTH), switches(machine, SERVICE)
+    certificate = certificate_store.with_key(machine, certificate_of(machine))
+    return WinrmSettings(
+        frozenset(transports), auth["Basic"], auth["Negotiate"], service["AllowUnencrypted"], certificate
+    )

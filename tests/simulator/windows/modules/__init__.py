@@ -1,0 +1,21 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ansible's modules for what this package simulates: features, the firewall, downloads, packages and updates.
+
+Those that need the machine only are in `simulator.machine.modules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from simulator.machine.modules.arguments import Module
+from simulator.windows.modules import downloads, features, firewall, packages, win_updates
+
+MODULES: Mapping[str, Module] = {
+    "win_feature": features.run,
+    "win_firewall_rule": firewall.run,
+    "win_get_url": downloads.run,
+    "win_package": packages.run,
+    "win_updates": win_updates.run,
+}

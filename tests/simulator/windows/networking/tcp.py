@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Get-NetTCPConnection: which ports are listened on. Connections themselves are not modelled.
+
+https://learn.microsoft.com/powershell/module/nettcpip/get-nettcpconnection
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine import winrm_settings
+from simulator.machine.listeners import Listeners, Port
+from simulator.machine.objects import Bound, Cmdlet, Enumeration, NotModelled, PSObject
+from simulator.machine.text import to_text
+from simulator.machine.wildcards import any_match, has_wildcard
+from simulator.windows.common import cim, no_cim_object
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_LISTEN = Enumeration("Listen", 2, "State")
+_SYSTEM = 4  # the process that http.sys and the server service listen in
+_KEYS = ("LocalAddress", "LocalPort", "RemoteAddress", "RemotePort", "OwningProcess")
+
+
+def _ports(machine: Machine) -> Iterator[tuple[int, Port]]:
+    """Yield what is listened on: Windows' own RPC and SMB, WinRM by its listeners, and what programs opened."""
+    yield 135, Port("::", "svchost")
+    yield 445, Port("::", "System")
+    service = machine.services.get("WinRM")
+    if service is not None and service.state == "Running":
+        for transport in winrm_settings.listeners(machine):
+            yield 5986 if transport == "HTTPS" else 5985, Port("::", "System")
+    yield from machine.part(Listeners).ports.items()
+
+
+def _owner(machine: Machine, program: str) -> int:
+    if program == "System":
+        return _SYSTEM
+    stems = {process.name.removesuffix(".exe").casefold(): process.id for process in machine.processes.all()}
+    return stems.get(program, 0)
+
+
+def listening(machine: Machine) -> list[tuple[int, str, int]]:
+    """Return what is listened on: the TCP port, the address it is bound to (`::`: all), the process."""
+    ports = sorted(_ports(machine), key=lambda item: item[0])
+    return [(number, port.address, _owner(machine, port.program)) for number, port in ports]
+
+
+def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-NetTCPConnection."""
+    states = bound.texts("State")
+    if any(state.casefold() != "listen" for state in states):
+        raise NotModelled(f"TCP connections in the state {', '.join(states)}")
+    found = [
+        cim(
+            "MSFT_NetTCPConnection",
+            {
+                "LocalAddress": address,
+                "LocalPort": number,
+                "RemoteAddress": "::" if address == "::" else "0.0.0.0",
+                "RemotePort": 0,
+                "State": _LISTEN,
+                "AppliedSetting": None,
+                "OwningProcess": owner,
+            },
+            "root/standardcimv2",
+        )
+        for number, address, owner in listening(machine)
+    ]
+    return _chosen(found, bound)
+
+
+def _chosen(found: list[PSObject], bound: Bound) -> list[PSObject]:
+    """Return the objects that the parameters name. Raises CmdletError where one names nothing."""
+    for key in _KEYS:
+        if key not in bound:
+            continue
+        wanted = bound.texts(key)
+        found = [item for item in found if any_match(wanted, to_text(item.get(key)))]
+        if not found and not any(map(has_wildcard, wanted)):
+            raise no_cim_object("MSFT_NetTCPConnection", key, wanted[0], bound.command)
+    return found
+
+
+CMDLETS: Mapping[str, Cmdlet] = {"Get-NetTCPConnection": get_tcp_connection}

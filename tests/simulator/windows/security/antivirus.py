@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""Real-time protection: a scanner opens each new executable or archive, and may take it away.
+
+{"kind": "antivirus", "seconds": 5}                         holds each new one for five of Windows' seconds; 0: no more
+{"kind": "antivirus", "seconds": 5, "blocks": ["*\ctr.exe*"]}    opens of these fail; after the seconds they are gone
+
+While it scans, others may read and write the file, and neither delete nor rename nor replace it: what people report as
+"Unable to remove the file to be replaced" (gitextensions/gitextensions#4252, laurentiu021/SystemManager#2162). What is
+excluded (Add-MpPreference -ExclusionPath, -ExclusionExtension) or written while protection is off is not scanned:
+https://learn.microsoft.com/defender-endpoint/configure-extension-file-exclusions-microsoft-defender-antivirus.
+Exclusions of processes are not modelled: they leave what the process opens unscanned.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator.windows.security.defender import Preferences
+from simulator.windows.software.features import is_installed
+from simulator.windows.system import event_log_store
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_LOG = "Microsoft-Windows-Windows Defender/Operational"
+_MAGIC = (b"MZ", b"PK\x03\x04", b"\x1f\x8b", b"MSCF", b"\xd0\xcf\x11\xe0")
+_TAR = (257, b"ustar")
+
+
+@dataclass
+class Scanner:
+    """What the scanner does with new files.
+
+    Args:
+        seconds: how long it works on each, in Windows' time.
+        blocks: patterns of paths that it takes for malicious.
+    """
+
+    seconds: float = 0.0
+    blocks: tuple[str, ...] = ()
+
+
+def _fault(machine: Machine, fault: Mapping[str, object]) -> None:
+    seconds, blocks = fault.get("seconds", 5), fault.get("blocks", [])
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise ValueError(f"seconds of a fault must be a number, not {seconds!r}")
+    if not isinstance(blocks, list):
+        raise ValueError(f"blocks of a fault must be a list of patterns, not {blocks!r}")
+    scanner = machine.part(Scanner)
+    scanner.seconds, scanner.blocks = float(seconds), tuple(str(pattern).casefold() for pattern in blocks)
+    if not any(getattr(told, "func", None) is _look for told in machine.files.on_written):
+        machine.files.on_written.append(functools.partial(_look, machine))
+
+
+def _look(machine: Machine, path: str) -> None:
+    scanner = machine.part(Scanner)
+    if not (scanner.seconds or scanner.blocks) or not _protects(machine, path) or not _is_scanned(machine, path):
+        return
+    seconds = scanner.seconds * machine.settings.time_scale
+    if any(fnmatch.fnmatchcase(path.casefold(), pattern) for pattern in scanner.blocks):
+        machine.files.open.infected(path)
+        text = f"Microsoft Defender Antivirus has detected malware or other potentially unwanted software. Path: {path}"
+        event_log_store.write(
+            machine, _LOG, text, provider="Microsoft-Windows-Windows Defender", level=3, event_id=1116
+        )
+        _later(seconds, lambda: _quarantine(machine, path))
+    elif seconds:
+        threading.Thread(target=_scan, args=(machine, path, seconds), name="MsMpEng", daemon=True).start()
+        # The filter driver opens the file before whoever wrote it goes on.
+        while not machine.files.open.blocks(path, "d"):
+            threading.Event().wait(0.001)
+
+
+def _protects(machine: Machine, path: str) -> bool:
+    preferences = machine.part(Preferences)
+    service = machine.services.get("WinDefend")
+    running = service is not None and service.state == "Running" and is_installed(machine, "Windows-Defender")
+    if not running or preferences.values.get("DisableRealtimeMonitoring"):
+        return False
+    key = path.casefold()
+    folders = [item.rstrip("\\").casefold() for item in preferences.lists.get("ExclusionPath", [])]
+    if any(key == folder or key.startswith(f"{folder}\\") for folder in folders):
+        return False
+    endings = [f".{item.lstrip('.').casefold()}" for item in preferences.lists.get("ExclusionExtension", [])]
+    return not any(key.endswith(ending) for ending in endings)
+
+
+def _is_scanned(machine: Machine, path: str) -> bool:
+    try:
+        with machine.files.real(path).open("rb") as file:
+            head = file.read(512)
+    except OSError:
+        return False
+    return head.startswith(_MAGIC) or head[_TAR[0] :].startswith(_TAR[1])
+
+
+def _scan(machine: Machine, path: str, seconds: float) -> None:
+    with machine.files.open.hold(path, "r", "rw"):
+        threading.Event().wait(seconds)
+
+
+def _quarantine(machine: Machine, path: str) -> None:
+    if machine.files.is_file(path):
+        machine.files.delete(path)
+    machine.files.open.forget_infected(path)
+
+
+def _later(seconds: float, work: Callable[[], None]) -> None:
+    timer = threading.Timer(seconds, work)
+    timer.daemon = True
+    timer.start()
+
+
+FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]] = {"antivirus": _fault}

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Apps, packages and optional features: what DISM's and Appx's cmdlets say.
+
+https://learn.microsoft.com/powershell/module/dism/. Settings: `provisioned_apps` (names that every user gets) and
+`user_apps` (apps that one user installed: sysprep refuses them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject
+from simulator.machine.wildcards import any_match
+from simulator.windows.common import objects
+from simulator.windows.software.feature_list import offered
+from simulator.windows.software.features import install_state, state_of
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_DISM = "Microsoft.Dism.Commands"
+# Optional features by the name that DISM gives them: https://learn.microsoft.com/windows/…/containers, hyper-v
+OPTIONAL: Mapping[str, str] = {
+    "Containers": "Containers",
+    "Microsoft-Hyper-V": "Hyper-V",
+    "Microsoft-Hyper-V-Management-PowerShell": "Hyper-V-PowerShell",
+    "IIS-WebServerRole": "Web-Server",
+    "ClientForNFS-Infrastructure": "NFS-Client",
+    "Windows-Defender": "Windows-Defender",
+    "SMB1Protocol": "FS-SMB1",
+    "TelnetClient": "Telnet-Client",
+}
+_STATES = {
+    "Installed": "Enabled",
+    "Available": "Disabled",
+    "Removed": "DisabledWithPayloadRemoved",
+    "InstallPending": "EnablePending",
+    "UninstallPending": "DisablePending",
+}
+_STATE_NUMBERS = {"Disabled": 2, "Enabled": 6, "EnablePending": 7, "DisablePending": 1, "DisabledWithPayloadRemoved": 5}
+
+
+@dataclass
+class Apps:
+    """Names of apps that were removed since the machine was set up, in lower case."""
+
+    removed: set[str] = field(default_factory=set)
+
+
+def _configured(machine: Machine, option: str) -> list[str]:
+    names = machine.settings.option(option, [])
+    removed = machine.part(Apps).removed
+    return [str(name) for name in names if str(name).casefold() not in removed] if isinstance(names, list) else []
+
+
+def unprovisioned(machine: Machine) -> list[str]:
+    """Return the apps that a user has and that are not provisioned for all users: sysprep refuses them."""
+    provisioned = _configured(machine, "provisioned_apps")
+    return [name for name in _configured(machine, "user_apps") if name not in provisioned]
+
+
+def get_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-AppxProvisionedPackage -Online."""
+    for name in _configured(machine, "provisioned_apps"):
+        package = f"{name}_1.0.0.0_neutral_~_8wekyb3d8bbwe"
+        yield PSObject(
+            f"{_DISM}.AppxPackageObject", {"DisplayName": name, "PackageName": package, "Version": "1.0.0.0"}
+        )
+
+
+def remove_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Remove-AppxProvisionedPackage -Online."""
+    names = bound.texts("PackageName") + [str(item.get("PackageName")) for item in objects(bound)]
+    for package in names:
+        name = package.partition("_")[0]
+        if name not in _configured(machine, "provisioned_apps"):
+            raise CmdletError(
+                "NotSpecified",
+                f"{_DISM}.RemoveAppxProvisionedPackageCommand",
+                "The system cannot find the path specified.",
+                "System.Runtime.InteropServices.COMException",
+            )
+        machine.part(Apps).removed.add(name.casefold())
+    return []
+
+
+def get_optional_feature(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Get-WindowsOptionalFeature -Online."""
+    known = offered(machine.windows.contract)
+    state_of(machine)
+    patterns = bound.texts("FeatureName")
+    found = [name for name in OPTIONAL if not patterns or any_match(patterns, name)]
+    if patterns and not found:
+        raise CmdletError(
+            "NotSpecified",
+            f"{_DISM}.GetWindowsOptionalFeatureCommand",
+            f"Feature name {patterns[0]} is unknown.",
+            "System.Runtime.InteropServices.COMException",
+        )
+    for name in found:
+        state = _STATES[install_state(machine, known[OPTIONAL[name].casefold()])]
+        properties: dict[str, object] = {
+            "FeatureName": name,
+            "DisplayName": known[OPTIONAL[name].casefold()].display,
+            "State": Enumeration(state, _STATE_NUMBERS[state], "Microsoft.Dism.Commands.FeatureState"),
+            "RestartRequired": Enumeration("Possible", 1),
+            "Online": True,
+        }
+        yield PSObject(f"{_DISM}.AdvancedFeatureObject", properties)
+
+
+CMDLETS: Mapping[str, Cmdlet] = {
+    "Get-AppxProvisionedPackage": get_provisioned,
+    "Remove-AppxProvisionedPackage": remove_provisioned,
+    "Get-WindowsOptionalFeature": get_optional_feature,
+}

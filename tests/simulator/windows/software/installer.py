@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, quietly, with a log.
+
+https://learn.microsoft.com/windows/win32/msi/standard-installer-command-line-options, exit codes by
+https://learn.microsoft.com/windows/win32/msi/error-codes. What is installed is noted below Uninstall:
+https://learn.microsoft.com/windows/win32/msi/uninstall-registry-key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine import accounts, executables
+from simulator.machine.objects import IdleServiceProgram, Invocation, Program, ProgramResult, ServiceProgram
+from simulator.machine.programs import SYSTEM
+from simulator.machine.rights.guard import AccessDeniedError
+from simulator.windows.software import installer_package
+from simulator.windows.software.installer_package import Package
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+UNINSTALL = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Uninstall"
+OK, FATAL, UNKNOWN_PRODUCT, CANNOT_OPEN, INVALID_PACKAGE, BAD_COMMAND_LINE = 0, 1603, 1605, 1619, 1620, 1639
+
+
+def package_of(machine: Machine, path: str) -> Package | None:
+    """Return what a file installs, or None if it is no package."""
+    if not machine.files.is_file(path):
+        return None
+    return installer_package.read(machine.files.read_bytes(path))
+
+
+def is_installed(machine: Machine, code: str) -> bool:
+    """Return whether a product is installed."""
+    return machine.registry.key_exists(f"{UNINSTALL}\\{code}")
+
+
+def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
+    """msiexec.exe. It runs without windows only, so one of /q, /qn, /quiet, /passive is needed."""
+    words = list(run.argv)
+    action, target, log, quiet = "", "", "", False
+    while words:
+        word = words.pop(0)
+        option = word.casefold().replace("-", "/", 1) if word[:1] in "-/" else ""
+        if option in ("/i", "/package", "/x", "/uninstall") and words:
+            action, target = option[:2].replace("/p", "/i").replace("/u", "/x"), words.pop(0)
+        elif option.startswith("/l") and words:
+            log = words.pop(0)
+        elif option in ("/q", "/qn", "/quiet", "/passive", "/qb"):
+            quiet = True
+        elif option in ("/norestart", "/log") or "=" in word:
+            continue
+        else:
+            return ProgramResult(BAD_COMMAND_LINE)
+    if not action or not quiet:
+        return ProgramResult(BAD_COMMAND_LINE)
+    code = _act(machine, action, target)
+    if log:
+        machine.files.write_text(log, f"MainEngineThread is returning {code}\r\n")
+    return ProgramResult(code)
+
+
+def _act(machine: Machine, action: str, target: str) -> int:
+    """Open the package as the caller, and let the installer's service, which is SYSTEM, install or remove it.
+
+    Packages for all users need an administrator (errors 1925 and 1730, which end in 1603):
+    https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages
+    """
+    try:
+        package = package_of(machine, target)
+    except AccessDeniedError:
+        return CANNOT_OPEN
+    caller = machine.acting.token
+    permitted = caller is None or caller.administrative
+    with machine.acting.as_account(SYSTEM):
+        if action == "/x":
+            code = package.product_code if package else target
+            return _remove(machine, code) if permitted or not is_installed(machine, code) else FATAL
+        if package is None:
+            return INVALID_PACKAGE if machine.files.is_file(target) else CANNOT_OPEN
+        return _install(machine, target, package) if permitted else FATAL
+
+
+def _install(machine: Machine, path: str, package: Package) -> int:
+    for target, program in package.programs.items():
+        machine.files.make_directory(target.rpartition("\\")[0])
+        machine.files.write_bytes(target, executables.make(program, package.version))
+    for target, text in package.texts.items():
+        machine.files.make_directory(target.rpartition("\\")[0])
+        machine.files.write_text(target, text)
+    for user in package.users:
+        if accounts.find(machine, user) is None:
+            accounts.add(machine, user, "User")
+    for name, service in package.services.items():
+        entries = {"DisplayName": service.display_name, "ObjectName": service.account, "Start": 2}
+        if machine.services.exists(name):
+            machine.services.configure(name, ImagePath=service.path, **entries)
+        else:
+            machine.services.create(name, service.path, **entries)
+    machine.registry.write(
+        f"{UNINSTALL}\\{package.product_code}",
+        {
+            "DisplayName": package.name,
+            "DisplayVersion": package.version,
+            "Publisher": package.publisher,
+            "UninstallString": f"MsiExec.exe /X{package.product_code}",
+            "WindowsInstaller": 1,
+            # Where Windows Installer keeps a copy of the package, to remove it with.
+            "LocalPackage": _keep(machine, path, package),
+        },
+    )
+    return OK
+
+
+def _keep(machine: Machine, path: str, package: Package) -> str:
+    machine.files.make_directory(r"C:\Windows\Installer")
+    kept = rf"C:\Windows\Installer\{package.product_code[1:8].lower()}.msi"
+    machine.files.copy(path, kept)
+    return kept
+
+
+def _remove(machine: Machine, code: str) -> int:
+    kept = str(machine.registry.data(f"{UNINSTALL}\\{code}", "LocalPackage", ""))
+    package = package_of(machine, kept)
+    if package is None:
+        return UNKNOWN_PRODUCT
+    for name in package.services:
+        if service := machine.services.get(name):
+            if service.state == "Running":
+                machine.services.stop(name, force=True)
+            machine.services.delete(name)
+    for path in (*package.programs, *package.texts):
+        if machine.files.is_file(path):
+            machine.files.delete(path)
+    machine.files.delete(kept)
+    machine.registry.delete_key(f"{UNINSTALL}\\{code}")
+    return OK
+
+
+PROGRAMS: Mapping[str, Program] = {"msiexec.exe": msiexec}
+# What packages install and nobody models runs, and does nothing.
+SERVICES: Mapping[str, ServiceProgram] = {"installed-service": IdleServiceProgram()}

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Windows Installer packages: real files that say what they install.
+
+An .msi is an OLE compound file (https://learn.microsoft.com/windows/win32/msi/windows-installer-file-extensions). A
+simulated one begins as those do and holds a line `SIMULATED-PACKAGE {…}`; without it msiexec cannot open it.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_MARK = b"SIMULATED-PACKAGE "
+HEAD_SIZE = 16384
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that a package installs: its command line, who it runs as."""
+
+    path: str
+    display_name: str
+    account: str = "LocalSystem"
+
+
+@dataclass(frozen=True)
+class Package:
+    """What a package installs.
+
+    Args:
+        programs: Windows path of an executable: the identity of the program.
+        texts: Windows path of a text file: its content.
+        users: local users that it makes.
+    """
+
+    name: str
+    version: str
+    publisher: str
+    programs: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    services: Mapping[str, Service] = field(default_factory=dict)
+    users: tuple[str, ...] = ()
+
+    @property
+    def product_code(self) -> str:
+        """Its ProductCode: another one for each version."""
+        return "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.publisher}/{self.name}/{self.version}")).upper() + "}"
+
+
+def make(package: Package) -> bytes:
+    """Return the file of a package: the same bytes each time."""
+    return MAGIC + b"\n" + _MARK + json.dumps(asdict(package), sort_keys=True).encode() + b"\n"
+
+
+def read(data: bytes) -> Package | None:
+    """Return what a file installs, or None if it is no simulated package."""
+    start = data[:HEAD_SIZE].find(_MARK)
+    if not data.startswith(MAGIC) or start < 0:
+        return None
+    found = json.loads(data[start + len(_MARK) :].split(b"\n", 1)[0])
+    services = {name: Service(**entry) for name, entry in found.pop("services").items()}
+    return Package(services=services, users=tuple(found.pop("users")), **found)

@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""sysprep.exe: validation, generalization, and what the next boot makes of it.
+
+https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
+A check that fails (an app that is not provisioned for all users, updates that wait for a restart) leaves the state as
+it was; a failure of the generalization itself leaves IMAGE_STATE_UNDEPLOYABLE. The program runs until it is done.
+Settings: `sysprep_seconds`, and `sysprep_fault` (`validate` or `generalize`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from simulator.machine.machine import COMPUTER_NAME, SETUP_STATE, TCPIP
+from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
+from simulator.windows.software.appx import unprovisioned
+from simulator.windows.system.time_zones import known
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_STATUS = r"HKLM:\SYSTEM\Setup\Status\SysprepStatus"
+_ZONE = r"HKLM:\SYSTEM\CurrentControlSet\Control\TimeZoneInformation"
+_PANTHER = r"C:\Windows\System32\Sysprep\Panther"
+_TAG = r"C:\Windows\System32\Sysprep\Sysprep_succeeded.tag"
+_UNATTEND = r"C:\Windows\Panther\unattend.xml"
+_WSMAN = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WSMAN"
+_UNDEPLOYABLE = "IMAGE_STATE_UNDEPLOYABLE"
+_OPTIONS = frozenset(("/oobe", "/audit", "/generalize", "/quiet", "/quit", "/shutdown", "/reboot", "/mode:vm"))
+_INVALID_PARAMETER = 87
+_FAILED = 1
+
+
+@dataclass
+class Sealed:
+    """Whether this disk was generalized and has not booted since, and with which answer file."""
+
+    generalized: bool = False
+    unattend: str = ""
+
+
+class _Log:
+    """setupact.log and setuperr.log of one run."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._lines: dict[str, list[str]] = {"setupact.log": [], "setuperr.log": []}
+        machine.files.make_directory(_PANTHER)
+
+    def info(self, text: str) -> None:
+        """Note what is done."""
+        self._add("Info                  SYSPRP " + text, error=False)
+
+    def error(self, text: str) -> None:
+        """Note why it failed."""
+        self._add("Error                 SYSPRP " + text, error=True)
+
+    def _add(self, text: str, *, error: bool) -> None:
+        line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}, {text}"
+        for name in ("setupact.log", "setuperr.log") if error else ("setupact.log",):
+            self._lines[name].append(line)
+        for name, lines in self._lines.items():
+            path = f"{_PANTHER}\\{name}"
+            self._machine.files.write_text(path, "".join(f"{item}\r\n" for item in lines))
+
+
+def _problems(machine: Machine, options: Sequence[str]) -> list[str]:
+    """Return what the validation finds."""
+    if "/generalize" not in options:
+        return []
+    found = [
+        f"Package {name} was installed for a user, but not provisioned for all users. This package will not function "
+        "properly in the sysprep image."
+        for name in unprovisioned(machine)
+    ]
+    if {"features", "updates"} & set(machine.power.pending_reasons()):
+        found.append(
+            "[0x0f0036] spopk.dll:: ValidateServicing: There are one or more Windows updates that require a reboot. "
+            "To run Sysprep, reboot the computer and restart the application."
+        )
+    if machine.settings.option("sysprep_fault") == "validate":
+        found.append(
+            "Sysprep_Clean_Validate_Opk: Audit mode cannot be turned on if there is an active scenario.; "
+            "hr = 0x800F0975"
+        )
+    return found
+
+
+def sysprep(machine: Machine, run: Invocation) -> ProgramResult:
+    """Run sysprep.exe."""
+    options = [argument.casefold() for argument in run.argv]
+    unattend = next(
+        (argument[len("/unattend:") :] for argument in run.argv if argument.casefold().startswith("/unattend:")), ""
+    )
+    if any(option not in _OPTIONS and not option.startswith("/unattend:") for option in options) or not options:
+        return ProgramResult(_INVALID_PARAMETER)
+    if "/oobe" in options and "/audit" in options:
+        return ProgramResult(_INVALID_PARAMETER)
+    log = _Log(machine)
+    log.info(f"Sysprep command line: {' '.join(run.argv)}")
+    if unattend and not machine.files.is_file(unattend):
+        log.error(f"[0x0f0085] Could not find the answer file {unattend}")
+        return ProgramResult(_FAILED)
+    problems = _problems(machine, options)
+    if problems:
+        for problem in problems:
+            log.error(problem)
+        log.error(
+            "ActionPlatform::LaunchModule: Failure occurred while executing 'SysprepGeneralizeValidate'; dwRet = 0x3cf2"
+        )
+        log.error("RunPlatformActions:Failed while validating Sysprep session actions; dwRet = 0x3cf2")
+        return ProgramResult(_FAILED)
+    return _seal(machine, run, options, unattend, log)
+
+
+def _seal(machine: Machine, run: Invocation, options: Sequence[str], unattend: str, log: _Log) -> ProgramResult:
+    """Do the work of each provider, then say so."""
+    generalize = "/generalize" in options
+    machine.registry.set(SETUP_STATE, "ImageState", _UNDEPLOYABLE)
+    machine.registry.write(_STATUS, {"GeneralizationState": 3, "CleanupState": 2})
+    log.info("ActionPlatform::LaunchModule: Executing method 'Sysprep_Generalize'")
+    seconds = machine.settings.option("sysprep_seconds", 0.5)
+    if run.stop.wait(float(seconds) if isinstance(seconds, (int, float)) else 0.5):
+        raise ProcessEndedError
+    if generalize and machine.settings.option("sysprep_fault") == "generalize":
+        log.error("ActionPlatform::LaunchModule: Failure occurred while executing 'Sysprep_Generalize'; dwRet = 0x1f")
+        log.error("WinMain:Hit failure while processing sysprep generalize providers; hr = 0x8007001f")
+        return ProgramResult(_FAILED)
+    if unattend:
+        machine.files.make_directory(r"C:\Windows\Panther")
+        machine.files.copy(unattend, _UNATTEND)
+    target = "AUDIT" if "/audit" in options else "OOBE"
+    machine.registry.write(_STATUS, {"GeneralizationState": 7, "CleanupState": 2})
+    machine.registry.set(
+        SETUP_STATE, "ImageState", f"IMAGE_STATE_{'GENERALIZE' if generalize else 'SPECIALIZE'}_RESEAL_TO_{target}"
+    )
+    machine.files.write_text(_TAG, "")
+    sealed = machine.part(Sealed)
+    sealed.generalized, sealed.unattend = generalize, _UNATTEND if unattend else ""
+    log.info("Shutting down Sysprep log")
+    _leave(machine, options)
+    return ProgramResult(0)
+
+
+def _leave(machine: Machine, options: Sequence[str]) -> None:
+    if "/reboot" in options:
+        machine.power.reboot(0, "sysprep")
+    elif "/quit" not in options:
+        machine.power.shutdown(0, "sysprep")
+
+
+def on_boot(machine: Machine) -> None:
+    """Set up the new machine that a generalized disk becomes: WinRM as at the beginning, names of the answer file."""
+    sealed = machine.part(Sealed)
+    if not sealed.generalized:
+        return
+    sealed.generalized = False
+    machine.registry.delete_key(_WSMAN)
+    machine.registry.delete_key(_STATUS)
+    if machine.services.exists("WinRM"):
+        machine.services.configure("WinRM", Start=2, DelayedAutostart=None)
+    if sealed.unattend and machine.files.is_file(sealed.unattend):
+        _answer(machine, machine.files.read_text(sealed.unattend))
+
+
+def _answer(machine: Machine, text: str) -> None:
+    """Do what an answer file's specialize pass says of the computer's name and the time zone."""
+    name = re.search(r"<ComputerName>\s*([^<*]+?)\s*</ComputerName>", text)
+    if name:
+        machine.registry.set(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", name[1][:15].upper())
+        machine.registry.set(f"{COMPUTER_NAME}\\ActiveComputerName", "ComputerName", name[1][:15].upper())
+        machine.registry.write(TCPIP, {"Hostname": name[1], "NV Hostname": name[1]})
+    zone = re.search(r"<TimeZone>\s*([^<]+?)\s*</TimeZone>", text)
+    if zone and known(zone[1]):
+        machine.registry.set(_ZONE, "TimeZoneKeyName", str(known(zone[1])))
+
+
+def _status(machine: Machine) -> object:
+    return str(machine.registry.data(SETUP_STATE, "ImageState", ""))
+
+
+PROGRAMS: Mapping[str, Program] = {"sysprep.exe": sysprep}
+STATUS = {"image_state": _status}
+ON_BOOT = on_boot

@@ -1,0 +1,241 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The component store of a machine: which updates are installed, pending or superseded, and what is applicable.
+
+The three places that say a reboot is pending: Component Based Servicing's `RebootPending`, Windows Update's
+`RebootRequired`, and `PendingFileRenameOperations`. TrustedInstaller starts by itself while anything is pending.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+from simulator.machine.baseline import CURRENT_VERSION
+from simulator.machine.power import CBS_PENDING, SESSION_MANAGER, UPDATE_PENDING
+from simulator.windows.system import event_log_store
+from simulator.windows.updates import update_catalogue
+from simulator.windows.updates.update_catalogue import CUMULATIVE, SERVICING_STACK, Update
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+State = Literal["Installed", "InstallPending", "Superseded"]
+Verdict = Literal["applicable", "installed", "pending", "superseded", "not_applicable", "needs_checkpoint"]
+Client = Literal["WindowsUpdate", "WUSA", "DISM", "Installer"]
+
+TRUSTED_INSTALLER = "TrustedInstaller"
+PROVIDER = "Microsoft-Windows-WindowsUpdateClient"
+# What Windows deletes at the next boot because it is in use: any file of WinSxS will do.
+_RENAMED = r"\??\C:\Windows\WinSxS\Temp\PendingDeletes\$$DeleteMe.ntdll.dll"
+_AUTOMATIC, _DEMAND = 2, 3
+
+
+@dataclass
+class Entry:
+    """An update in the store: its state, when it came, and how many reboots it still needs."""
+
+    update: Update
+    state: State
+    installed_on: datetime
+    client: Client = "WindowsUpdate"
+    reboots_left: int = 0
+
+
+@dataclass
+class ComponentStore:
+    """The updates of one machine by article.
+
+    Args:
+        downloaded: articles that Windows Update has fetched.
+        working, committing: what TiWorker installs now, and what a boot was about to complete when the power went.
+    """
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    downloaded: set[str] = field(default_factory=set)
+    working: str = ""
+    committing: str = ""
+    filled: bool = False
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
+        """Return a copy for a machine made of this one's disk: a lock cannot be copied, and is not to be shared."""
+        entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
+        return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
+
+
+def store_of(machine: Machine) -> ComponentStore:
+    """Return the machine's store, filled at the first look with what its settings name."""
+    store = machine.part(ComponentStore)
+    with store.lock:
+        if not store.filled:
+            store.filled = True
+            _fill(machine, store)
+    return store
+
+
+def _fill(machine: Machine, store: ComponentStore) -> None:
+    build = machine.windows.build
+    configured = machine.settings.option("updates")
+    names = [str(item) for item in configured] if isinstance(configured, list) else None
+    for name in names if names is not None else update_catalogue.installed_at_first(build):
+        known = update_catalogue.find(name, build)
+        _add(store, known or Update(name, category="Updates", date="2024-09-10", reboots=0))
+    chosen = [entry.update.ubr for entry in store.entries.values() if entry.update.ubr]
+    wanted = machine.settings.option("ubr")
+    ubr = wanted if isinstance(wanted, int) else max(chosen, default=machine.windows.ubr)
+    if ubr not in chosen:
+        # Its cumulative update came with the installation media: no article, but the build says it.
+        base = Update(f"base {ubr}", hot_fix="", builds=(build,), ubr=ubr, date="2024-09-10")
+        _add(store, base)
+    for entry in list(store.entries.values()):
+        retire(store, entry.update)
+    if not any(entry.update.chain == SERVICING_STACK for entry in store.entries.values()):
+        _add(store, _base_stack(build, ubr))
+    set_ubr(machine, ubr)
+
+
+def _add(store: ComponentStore, update: Update) -> None:
+    published = datetime.fromisoformat(update.date).replace(tzinfo=UTC)
+    store.entries[update.kb] = Entry(update, "Installed", published + timedelta(days=1))
+
+
+def _base_stack(build: int, ubr: int) -> Update:
+    name = f"Package_for_ServicingStack_{ubr}~31bf3856ad364e35~amd64~~{build}.{ubr}.1.0"
+    return Update(
+        f"servicing stack {ubr}", hot_fix="", package=name, chain=SERVICING_STACK, rank=1, date="2024-09-10", reboots=0
+    )
+
+
+def set_ubr(machine: Machine, ubr: int) -> None:
+    """Make the machine one of this revision."""
+    machine.registry.write(CURRENT_VERSION, {"UBR": ubr})
+    machine.windows = replace(machine.windows, ubr=ubr)
+
+
+def verdict(machine: Machine, update: Update, beside: tuple[str, ...] = ()) -> Verdict:
+    """Return whether an update can be installed now.
+
+    Args:
+        beside: articles of checkpoint updates whose files lie beside this one's.
+    """
+    store = store_of(machine)
+    own = store.entries.get(update.kb)
+    if own is not None and own.state != "Superseded":
+        return "pending" if own.state == "InstallPending" else "installed"
+    if update.builds and machine.windows.build not in update.builds:
+        return "not_applicable"
+    others = [entry for entry in store.entries.values() if entry.state != "Superseded"]
+    if own is not None or any(entry.update.replaces(update) for entry in others):
+        return "superseded"
+    if update.ubr and update.ubr == machine.windows.ubr:
+        return "installed"
+    if machine.windows.ubr < update.needs_ubr:
+        return "not_applicable"
+    missing = [kb for kb, ubr in update.checkpoints if machine.windows.ubr < ubr and kb not in beside]
+    return "needs_checkpoint" if missing else "applicable"
+
+
+def retire(store: ComponentStore, update: Update) -> None:
+    """Mark what an installed update replaces."""
+    for entry in store.entries.values():
+        if entry.state == "Installed" and update.replaces(entry.update):
+            entry.state = "Superseded"
+
+
+def take_in(machine: Machine, update: Update, client: Client) -> Entry:
+    """Put an update into the store: installed, or pending until a reboot."""
+    store = store_of(machine)
+    with store.lock:
+        state: State = "InstallPending" if update.reboots else "Installed"
+        entry = Entry(update, state, _today(), client, update.reboots)
+        store.entries[update.kb] = entry
+        stack = _stack_of(machine, update)
+        if stack is not None:
+            take_in(machine, stack, client)
+        if update.reboots:
+            mark_pending(machine, client)
+        else:
+            take_effect(machine, entry)
+    return entry
+
+
+def _stack_of(machine: Machine, update: Update) -> Update | None:
+    """Return the servicing stack that comes with a cumulative update and takes effect at once."""
+    if update.chain != CUMULATIVE:
+        return None
+    stacks = [
+        other
+        for other in update_catalogue.for_build(machine.windows.build)
+        if other.chain == SERVICING_STACK and other.date <= update.date
+    ]
+    newest = max(stacks, key=lambda other: other.rank, default=None)
+    return newest if newest is not None and verdict(machine, newest) == "applicable" else None
+
+
+def take_effect(machine: Machine, entry: Entry) -> None:
+    """Make an update installed, with all that this brings."""
+    store = store_of(machine)
+    entry.state, entry.reboots_left = "Installed", 0
+    retire(store, entry.update)
+    if entry.update.ubr:
+        set_ubr(machine, entry.update.ubr)
+    if entry.update.category != "Definition Updates":
+        entry.installed_on = _today()
+
+
+def roll_back(machine: Machine, kb: str, why: str) -> None:
+    """Forget an update that was not completed: "Undoing changes made to your computer"."""
+    store = store_of(machine)
+    with store.lock:
+        store.entries.pop(kb, None)
+    machine.services.events.append(f"The installation of {kb} was rolled back: {why}")
+
+
+def mark_pending(machine: Machine, client: Client) -> None:
+    """Say in the registry that a reboot is pending."""
+    registry = machine.registry
+    if client != "Installer":
+        registry.create_key(CBS_PENDING)
+        configure_installer(machine, automatic=True)
+    if client in ("WindowsUpdate", "WUSA"):
+        registry.create_key(UPDATE_PENDING)
+    renames = registry.data(SESSION_MANAGER, "PendingFileRenameOperations", [])
+    waiting = [str(item) for item in renames] if isinstance(renames, list) else []
+    registry.write(SESSION_MANAGER, {"PendingFileRenameOperations": [*waiting, _RENAMED, ""]})
+
+
+def configure_installer(machine: Machine, *, automatic: bool) -> None:
+    """Let TrustedInstaller start at boot, which it does while something is pending, or on demand."""
+    service = machine.services.get(TRUSTED_INSTALLER)
+    if service is not None and service.start in (_AUTOMATIC, _DEMAND):
+        machine.services.configure(TRUSTED_INSTALLER, Start=_AUTOMATIC if automatic else _DEMAND)
+
+
+def pending(machine: Machine) -> list[Entry]:
+    """Return the updates that wait for a reboot."""
+    return [entry for entry in store_of(machine).entries.values() if entry.state == "InstallPending"]
+
+
+def note(machine: Machine, number: int, update: Update, client: Client, hresult: int = 0) -> None:
+    """Write what Windows Update writes into the System log: 43 started, 19 installed, 20 failed.
+
+    https://learn.microsoft.com/troubleshoot/windows-client/installing-updates-features-roles/
+    """
+    if client not in ("WindowsUpdate", "WUSA"):
+        return
+    texts = {
+        19: f"Installation Successful: Windows successfully installed the following update: {update.title}",
+        20: f"Installation Failure: Windows failed to install the following update with error "
+        f"0x{hresult:08X}: {update.title}",
+        43: f"Installation Started: Windows has started installing the following update: {update.title}",
+    }
+    level = 2 if number == 20 else 4
+    event_log_store.write(machine, "System", texts[number], provider=PROVIDER, level=level, event_id=number)
+
+
+def _today() -> datetime:
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""dism.exe /Online /Enable-Feature and /Disable-Feature.
+
+https://learn.microsoft.com/windows-hardware/manufacture/desktop/enable-or-disable-windows-features-using-dism; unlike
+Install-WindowsFeature it does not look whether the processor can run Hyper-V.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simulator.machine.power import CBS_PENDING
+from simulator.windows.software import features
+from simulator.windows.software.appx import OPTIONAL
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+UNKNOWN_FEATURE, PARENT_DISABLED = 0x800F080C, 0x800F080D
+# What is no feature of Server Manager's, by the one that it is a part of: the hypervisor, and what works without it.
+_PARTS = {"microsoft-hyper-v-online": "hyper-v", "microsoft-hyper-v-offline": "hyper-v"}
+
+
+@dataclass
+class DisabledParts:
+    """Parts of features that were disabled, in lower case."""
+
+    names: set[str] = field(default_factory=set)
+
+
+def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple[int, bool]:
+    """Enable or disable a feature.
+
+    Args:
+        parents: whether the features that it belongs to are enabled as well (/All).
+
+    Returns: an HRESULT (0 for success) and whether a restart is needed.
+    """
+    lower = name.casefold()
+    if lower in _PARTS:
+        return _part(machine, lower, enable=enable)
+    own = next((value for key, value in OPTIONAL.items() if key.casefold() == lower), None)
+    feature = features.catalogue(machine).get((own or "").casefold())
+    if feature is None:
+        return UNKNOWN_FEATURE, False
+    key = feature.name.casefold()
+    present = features.install_state(machine, feature) in ("Installed", "InstallPending")
+    if present == enable:
+        return 0, False
+    if enable:
+        above = features.catalogue(machine).get(feature.parent.casefold()) if feature.parent else None
+        if above and features.install_state(machine, above) not in ("Installed", "InstallPending") and not parents:
+            return PARENT_DISABLED, False
+        machine.part(DisabledParts).names -= {part for part, whole in _PARTS.items() if whole == key}
+    features.mark(machine, feature, install=enable)
+    if feature.restart:
+        machine.registry.create_key(CBS_PENDING, volatile=True)
+    return 0, feature.restart
+
+
+def _part(machine: Machine, name: str, *, enable: bool) -> tuple[int, bool]:
+    whole = features.catalogue(machine)[_PARTS[name]]
+    disabled = machine.part(DisabledParts).names
+    if features.install_state(machine, whole) not in ("Installed", "InstallPending"):
+        return (PARENT_DISABLED, False) if enable else (0, False)
+    if enable == (name not in disabled):
+        return 0, False
+    (disabled.discard if enable else disabled.add)(name)
+    machine.registry.create_key(CBS_PENDING, volatile=True)
+    return 0, True

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The Windows Update agent: which updates it offers, from where, and when it refuses.
+
+Settings of a node: `windows_update` (`false`: Microsoft cannot be reached; `{until: 2024-12-31, offers: [KB…]}`) and
+`wsus` (`{url: http://wsus:8530, approved: [KB…]}`). Policies:
+https://learn.microsoft.com/windows/deployment/update/waas-wu-settings; HRESULTs:
+https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and …/wua-networkerror-codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from simulator.machine.power import UPDATE_PENDING
+from simulator.windows.updates import component_store, update_catalogue
+from simulator.windows.updates.update_catalogue import SERVICING_STACK, Update
+from simulator.windows.updates.update_install import start_service
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+Selection = Literal["default", "managed_server", "windows_update"]
+
+POLICY = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
+DISABLED_BY_POLICY = 0x8024002F  # WU_E_CALL_CANCELLED_BY_POLICY
+UNMANAGED_NOT_ALLOWED = 0x8024002E  # WU_E_WU_DISABLED
+NAME_NOT_RESOLVED = 0x8024402C  # WU_E_PT_WINHTTP_NAME_NOT_RESOLVED
+
+
+class AgentError(Exception):
+    """What the agent's COM interface throws: an HRESULT (unsigned)."""
+
+    def __init__(self, hresult: int) -> None:
+        super().__init__(f"Exception from HRESULT: 0x{hresult:08X}")
+        self.hresult = hresult
+
+
+def check_settings(machine: Machine) -> None:
+    """Raise ValueError if a node's settings of updates are none."""
+    option = machine.settings.option
+    shapes = {
+        "windows_update": ({"until", "offers"}, option("windows_update", {}) or {}),
+        "wsus": ({"url", "approved"}, option("wsus", {})),
+    }
+    for name, (known, value) in shapes.items():
+        if not isinstance(value, Mapping) or value.keys() - known:
+            raise ValueError(f"{name} of a node has the keys {' and '.join(sorted(known))}, not {value!r}")
+        for entry in (*value.get("offers", []), *value.get("approved", [])):
+            if isinstance(entry, Mapping):
+                update_catalogue.read(entry)
+    if not isinstance(option("updates", []), list):
+        raise ValueError(f"updates of a node must be a list of articles, not {option('updates')!r}")
+
+
+def reboot_required(machine: Machine) -> bool:
+    """Return what Microsoft.Update.SystemInfo says."""
+    return machine.registry.key_exists(UPDATE_PENDING)
+
+
+def search(machine: Machine, selection: Selection = "default") -> list[Update]:
+    """Return the updates that are offered and not installed: none that others replace. Raises AgentError."""
+    _start(machine)
+    if _policy(machine, "DisableWindowsUpdateAccess") == 1:
+        raise AgentError(DISABLED_BY_POLICY)
+    offered = _from_server(machine) if _is_managed(machine, selection) else _from_microsoft(machine)
+    return [update for update in update_catalogue.newest(offered) if _wanted(machine, update)]
+
+
+def _start(machine: Machine) -> None:
+    """Start the agent's service, which anybody may who asks it for something."""
+    problem = start_service(machine, "wuauserv")
+    if problem:
+        raise AgentError(problem)
+
+
+def _policy(machine: Machine, name: str, key: str = POLICY) -> object:
+    return machine.registry.data(key, name)
+
+
+def _is_managed(machine: Machine, selection: Selection) -> bool:
+    """Return whether a WSUS is asked: only where a policy names one."""
+    configured = bool(_policy(machine, "WUServer")) and _policy(machine, "UseWUServer", f"{POLICY}\\AU") == 1
+    return configured and selection != "windows_update"
+
+
+def _from_server(machine: Machine) -> list[Update]:
+    wsus = machine.settings.option("wsus")
+    url = str(_policy(machine, "WUServer")).rstrip("/").casefold()
+    if not isinstance(wsus, Mapping) or str(wsus.get("url", "")).rstrip("/").casefold() != url:
+        raise AgentError(NAME_NOT_RESOLVED)
+    approved = wsus.get("approved", [])
+    return _named(machine, approved if isinstance(approved, list) else [])
+
+
+def _from_microsoft(machine: Machine) -> list[Update]:
+    if _policy(machine, "DoNotConnectToWindowsUpdateInternetLocations") == 1:
+        raise AgentError(UNMANAGED_NOT_ALLOWED)
+    setting = machine.settings.option("windows_update", {})
+    if setting is False:
+        raise AgentError(NAME_NOT_RESOLVED)
+    choices = setting if isinstance(setting, Mapping) else {}
+    offers = choices.get("offers")
+    if isinstance(offers, list):
+        return _named(machine, offers)
+    until = str(choices.get("until", "9999"))
+    # A servicing stack comes with its cumulative update.
+    return [
+        update
+        for update in update_catalogue.for_build(machine.windows.build)
+        if update.chain != SERVICING_STACK and update.date <= until
+    ]
+
+
+def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
+    """Return updates by article, or by what the fleet file says of them."""
+    found: list[Update] = []
+    for entry in entries:
+        update = (
+            update_catalogue.read(entry)
+            if isinstance(entry, Mapping)
+            else update_catalogue.find(str(entry), machine.windows.build)
+        )
+        if update is not None:
+            found.append(update)
+    return found
+
+
+def _wanted(machine: Machine, update: Update) -> bool:
+    """Return whether it is applicable; Windows Update brings checkpoints along by itself."""
+    checkpoints = tuple(kb for kb, _ in update.checkpoints)
+    return component_store.verdict(machine, update, checkpoints) == "applicable"

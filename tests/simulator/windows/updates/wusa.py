@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""wusa.exe, and installers of updates that are .exe files.
+
+https://support.microsoft.com/help/934307 (wusa's arguments). It refuses a network logon: "WUSA returns 0x5
+ERROR_ACCESS_DENIED when deploying .msu files through WinRM and Windows Remote Shell" (Microsoft's sus team, quoted in
+jberezanski/ChocolateyPackages#69). It needs the wuauserv service (1058 when that is disabled).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
+from simulator.windows.updates import component_store, packages, update_install
+from simulator.windows.updates.update_package import INSTALLER
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_REBOOT, _REBOOT_STARTED = 3010, 1641
+_NOT_INSTALLED = 0x00240007  # WU_S_ALREADY_UNINSTALLED
+
+
+def exit_code(hresult: int) -> int:
+    """Return what wusa.exe exits with: the Win32 code that an HRESULT wraps, or the HRESULT, signed."""
+    if hresult >> 16 == 0x8007:
+        return hresult & 0xFFFF
+    return hresult - (1 << 32) if hresult & 0x80000000 else hresult
+
+
+def is_network_logon(run: Invocation) -> bool:
+    """Return whether a program runs as WinRM's user, without credentials of its own on the machine."""
+    short = run.user.rsplit("\\", 1)[-1].casefold()
+    return short not in ("system", "localsystem") and run.logon != "batch"
+
+
+def wusa(machine: Machine, run: Invocation) -> ProgramResult:
+    """wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER."""
+    words = [word.casefold() for word in run.argv]
+    options = {word.partition(":")[0]: word.partition(":")[2] for word in words if word.startswith("/")}
+    files = [word for word in run.argv if not word.startswith("/")]
+    if is_network_logon(run):
+        return ProgramResult(exit_code(update_install.ACCESS_DENIED))
+    if not options.keys() & {"/quiet", "/q"}:
+        return _wait_for_a_user(run)
+    problem = update_install.start_service(machine, "wuauserv")
+    if problem:
+        return ProgramResult(exit_code(problem))
+    if "/uninstall" in options:
+        installed = component_store.store_of(machine).entries
+        if f"KB{options.get('/kb', '')}" not in installed:
+            return ProgramResult(_NOT_INSTALLED)
+        return ProgramResult(1, "", "the simulator does not model wusa /uninstall\r\n")
+    if len(files) != 1:
+        return ProgramResult(87)
+    outcome = packages.add(machine, _absolute(run, files[0]), "WUSA", run.stop)
+    if outcome.hresult != update_install.OK:
+        return ProgramResult(exit_code(outcome.hresult))
+    return _end(machine, options, reboot=outcome.reboot)
+
+
+def _end(machine: Machine, options: Collection[str], *, reboot: bool) -> ProgramResult:
+    if not reboot:
+        return ProgramResult(0)
+    if "/norestart" in options:
+        return ProgramResult(_REBOOT)
+    try:
+        machine.power.reboot(0, "Windows Update Standalone Installer")
+    except RuntimeError:
+        return ProgramResult(_REBOOT)
+    return ProgramResult(_REBOOT_STARTED)
+
+
+def _wait_for_a_user(run: Invocation) -> ProgramResult:
+    """Show a window that nobody sees, until somebody ends the process."""
+    run.stop.wait()
+    raise ProcessEndedError
+
+
+def _absolute(run: Invocation, path: str) -> str:
+    return path if path[1:2] == ":" or path.startswith("\\") else f"{run.directory.rstrip(chr(92))}\\{path}"
+
+
+def installer(machine: Machine, run: Invocation) -> ProgramResult:
+    """An update's own installer: FILE.exe /quiet /norestart (or /q)."""
+    options = {word.casefold().replace("-", "/", 1) for word in run.argv}
+    if not options & {"/quiet", "/q", "/passive"}:
+        return _wait_for_a_user(run)
+    found = packages.read_package(machine, run.program)
+    if isinstance(found, int):
+        return ProgramResult(exit_code(found))
+    update = found.update
+    answer = component_store.verdict(machine, update)
+    if answer == "pending":
+        return ProgramResult(_REBOOT)
+    if answer == "installed":
+        return ProgramResult(0)
+    if answer != "applicable":
+        return ProgramResult(exit_code(update_install.NOT_APPLICABLE))
+    if update.exit_code is not None:
+        return ProgramResult(update.exit_code)
+    # What has a package goes through the component store like any other; the rest only replaces files.
+    outcome = update_install.install(machine, update, "DISM" if update.package else "Installer", run.stop)
+    if outcome.hresult != update_install.OK:
+        return ProgramResult(exit_code(outcome.hresult))
+    return _end(machine, options, reboot=outcome.reboot)
+
+
+PROGRAMS: Mapping[str, Program] = {"wusa.exe": wusa, INSTALLER: installer}

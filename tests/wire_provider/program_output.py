@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a batch reads of a program's output: UTF-8, or else the OEM code page (docs/wire.md)."""
+
+from __future__ import annotations
+
+import re
+
+from simulator.machine import language
+from simulator.machine.machine import Machine
+from simulator.machine.objects import ProgramResult
+
+
+def read_output(machine: Machine, path: str, result: ProgramResult) -> ProgramResult:
+    """Return the result of a program with its output as a batch reads it."""
+    texts = [_decoded(machine, language.printed(machine, path, text)) for text in (result.stdout, result.stderr)]
+    return ProgramResult(result.exit_code, *texts)
+
+
+def _decoded(machine: Machine, data: bytes) -> str:
+    text = data.decode("utf-8", "replace")
+    # Broken, but with whole characters in it, it is UTF-8 all the same.
+    if "\ufffd" not in text or re.search(r"[^\x00-\x7f\ufffd]", text):
+        return text
+    return data.decode(f"cp{language.code_page(machine)}", "replace")
