@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs of the box: hostname, whoami, systeminfo, findstr, where."""
+"""Small programs that are part of Windows: hostname, whoami, systeminfo, findstr, where."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def whoami(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
-    """systeminfo.exe, its first lines."""
+    """systeminfo.exe, the first lines of its output."""
     build = machine.windows.build
     product = machine.registry.data(CURRENT_VERSION, "ProductName", machine.windows.product)
     lines = [
@@ -45,7 +45,7 @@ def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def findstr(machine: Machine, run: Invocation) -> ProgramResult:
-    """findstr.exe over its standard input or files, with /B, /I, /V, /L, /C: and plain words.
+    """findstr.exe on its standard input or files, with /B, /I, /V, /L, /C: and plain words.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/findstr
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets of the session: variables, location, streams, commands, time, ports, reboots."""
+"""Cmdlets for the session: variables, location, streams, commands, time, ports, reboots."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def get_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Cmdlets without an effect here: Import-Module of what is built in, Set-ExecutionPolicy."""
+    """Do nothing: Import-Module of built-in modules, Set-ExecutionPolicy."""
     return []
 
 
@@ -96,7 +96,7 @@ def new_guid(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def test_net_connection(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Test-NetConnection: a real TCP connection, if the machine's link is up."""
+    """Test-NetConnection: opens a real TCP connection, if the machine's link is up."""
     target, port = bound.text("ComputerName", "internetbeacon.msedge.net"), bound.number("Port")
     named = {"HTTP": 80, "RDP": 3389, "SMB": 445, "WINRM": 5985}
     port = port or named.get(bound.text("CommonTCPPort").upper(), 0)
