@@ -132,4 +132,4 @@ def test_a_wrong_fleet_file_is_an_error_of_the_command_line(tmp_path: Path) -> N
     command = [sys.executable, "-m", "simulator", "--fleet", str(fleet)]
     result = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=False, timeout=300)
     assert result.returncode == 2
-    assert "unknown version of Windows: '2016'" in result.stderr
+    assert "expected one of the versions of Windows 2019, 2022, 2025, got '2016'" in result.stderr

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's Windows modules that the simulated machine answers, by name."""
+"""The Ansible modules for Windows that the simulated machine implements, by name."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ MODULES: Mapping[str, Module] = {
 def run(
     session: Session, script: str, text: str, arguments: Mapping[str, Any], utilities: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Run a module and return its answer.
+    """Run a module and return its result.
 
     Args:
-        script: its name with its collection (`ansible.windows.win_ping.ps1`).
+        script: the name of the script with its collection (`ansible.windows.win_ping.ps1`).
         text: the script that Ansible sent.
         arguments: complex_args.
-        utilities: the texts of the module_utils that Ansible sent with it.
+        utilities: the texts of the module_utils that Ansible sent along.
     """
     name = script.removesuffix(".ps1").rsplit(".", 1)[-1]
     module = session.machine.families.modules.get(name)
@@ -97,7 +97,7 @@ def run(
 def _checked(
     session: Session, module: Module, name: str, text: str, arguments: Mapping[str, Any], rules: Rules
 ) -> dict[str, Any]:
-    """Run a module of Ansible.Basic, which checks its arguments and keeps secrets out of its answer."""
+    """Run a module that uses Ansible.Basic, which checks its arguments and removes secrets from its result."""
     checks = Checks(str(arguments.get(f"{INTERNAL}module_name") or name), session.expand)
     internal = {key: value for key, value in arguments.items() if key.startswith(INTERNAL)}
     try:
@@ -121,7 +121,7 @@ def _checked(
 
 
 def _legacy(session: Session, module: Module, name: str, text: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Run an older module, which takes what it asks for and ignores the rest."""
+    """Run an older module, which reads the options that it knows and ignores all others."""
     asked = specification.asked_for(text)
     given = {
         option: arguments[key]

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets on objects in the pipeline: Select-Object, Sort-Object, Measure-Object, Group-Object, Compare-Object …
+"""Cmdlets for the objects in the pipeline: Select-Object, Sort-Object, Measure-Object, Group-Object, Compare-Object …
 
-ForEach-Object, Where-Object and others that take their input object by object are in `running/stages.py`.
+ForEach-Object, Where-Object and others that process their input object by object are in `running/stages.py`.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _selected(bound: Bound, item: object, entries: list[object], excluded: list[
     for entry in entries:
         if isinstance(entry, str) and any(char in entry for char in "*?["):
             if not isinstance(item, PSObject):
-                raise NotModelled("Select-Object with a wildcard on a value that is no object")
+                raise NotModelled("Select-Object with a wildcard on a value that is not an object")
             found |= {key: value for key, value in item.properties.items() if like(key, entry) and not callable(value)}
             continue
         name, compute = named(bound, entry)
@@ -114,7 +114,7 @@ def _descending(bound: Bound, entry: object) -> bool:
 
 
 def order_of(first: object, second: object, *, sensitive: bool = False) -> int:
-    """Return the order of two sort keys: null first; values that cannot be compared by their text."""
+    """Return the order of two sort keys. Null comes first; values that cannot be compared are ordered as text."""
     if first is None or second is None:
         return (first is not None) - (second is not None)
     try:
@@ -161,7 +161,7 @@ def measure(machine: Machine, bound: Bound) -> Iterable[object]:
         found = [item for item in found if item is not None]
     wanted = [name for name in ("Sum", "Average", "Maximum", "Minimum") if bound.flag(name)]
     if wanted and any(isinstance(item, (str, PSObject, dict, list, bool)) for item in found):
-        raise NotModelled("Measure-Object of values that are no numbers")
+        raise NotModelled("Measure-Object of values that are not numbers")
     numbers = [float(number(item)) for item in found] if wanted else []
     result: dict[str, object] = {"Count": len(found)}
     result["Average"] = sum(numbers) / len(numbers) if "Average" in wanted and numbers else None
@@ -203,7 +203,7 @@ def group(machine: Machine, bound: Bound) -> Iterable[object]:
 
     order = sorted(groups, key=functools.cmp_to_key(in_order))
     if order != list(groups):
-        raise NotModelled("Group-Object of values out of order, which versions of PowerShell order differently")
+        raise NotModelled("Group-Object of values out of order, whose order differs between versions of PowerShell")
     if bound.flag("AsHashTable"):
         if not bound.flag("AsString"):
             raise NotModelled("Group-Object -AsHashTable without -AsString")

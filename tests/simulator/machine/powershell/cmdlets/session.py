@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets of the session: variables, aliases, commands, strict mode, running pieces of script."""
+"""Cmdlets for the session: variables, aliases, commands, strict mode, running pieces of script."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def set_alias(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_alias(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Alias by name."""
+    """Get-Alias with a name."""
     if "Name" not in bound or "Definition" in bound:
         raise NotModelled("Get-Alias of all aliases")
     aliases = host(bound).runspace.aliases
@@ -156,7 +156,7 @@ def _command(machine: Machine, bound: Bound, name: str) -> PSObject | None:
 
 
 def invoke_command(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Invoke-Command on this computer."""
+    """Invoke-Command on the local computer."""
     block = bound.get("ScriptBlock")
     if not isinstance(block, ScriptBlock) or "ComputerName" in bound or "Session" in bound:
         raise NotModelled("Invoke-Command on other computers")
@@ -171,7 +171,7 @@ def invoke_command(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Invoke-Expression, in its caller's scope."""
+    """Invoke-Expression, in the scope of its caller."""
     from simulator.machine.powershell.parsing.parser import Parser
 
     run = host(bound)
@@ -183,7 +183,7 @@ def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
             raise
         except CmdletError as error:
             if "does not model" in error.message:
-                raise NotModelled("a piece of PowerShell that Invoke-Expression got") from None
+                raise NotModelled("the script that Invoke-Expression was called with") from None
             raise terminating(error) from None
         if stage is None:
             yield from run.call_block(block, new_scope=False)
