@@ -41,9 +41,9 @@ def ask(url: str, document: object = None) -> dict[str, Any]:
         ("nodes: {}", "list of nodes"),
         ("nodes: [{name: a}]", "needs address"),
         ("nodes: [{name: a, address: 127.0.0.2, disk_gb: big}]", "disk_gb"),
-        ("nodes: [{name: a, address: 127.0.0.2}, {name: b, address: 127.0.0.2}]", "address 127.0.0.2"),
+        ("nodes: [{name: a, address: 127.0.0.2}, {name: b, address: 127.0.0.2}]", "same address: 127.0.0.2"),
         ("nodes: []\nnope: 1", "unknown keys: nope"),
-        ("nodes: [", "no YAML"),
+        ("nodes: [", "not valid YAML"),
     ],
 )
 def test_bad_fleet_files(tmp_path: Path, text: str, message: str) -> None:
