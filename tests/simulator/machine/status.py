@@ -14,7 +14,7 @@ from simulator.machine.files import Entry
 from simulator.machine.machine import ENVIRONMENT, SETUP_STATE, Machine
 from simulator.machine.text import iso_utc
 
-# Where Kubernetes' own files lie; C:\Windows is left out.
+# The folders of Kubernetes' own files. C:\Windows is left out.
 FOLDERS = (
     r"C:\k",
     r"C:\etc",
@@ -31,7 +31,7 @@ LIMIT = 2000
 
 
 def describe(machine: Machine) -> dict[str, object]:
-    """Return everything that tests and curious people look at."""
+    """Return the part of the machine's state that tests and users inspect."""
     found: dict[str, object] = {
         "hostname": machine.host_name,
         "computer_name": machine.name,
@@ -89,13 +89,13 @@ def _file(machine: Machine, entry: Entry) -> Mapping[str, object]:
     try:
         with machine.files.real(entry.path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:  # deleted meanwhile
+    except FileNotFoundError:  # deleted in the meantime
         digest = ""
     return {"size": entry.size, "sha256": digest}
 
 
 def changed_values(machine: Machine) -> dict[str, dict[str, Any]]:
-    """Return the registry values that a fresh machine does not have, by key and name, but for the services'."""
+    """Return the registry values that a fresh machine does not have, by key and name, except those of services."""
     fresh = machine.fresh_registry
     found: dict[str, dict[str, Any]] = {}
     for path, name, value in machine.registry.walk("HKLM"):

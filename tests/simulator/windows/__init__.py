@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Families of cmdlets and programs of Windows; a module each, listed in layer.py."""
+"""Families of Windows' cmdlets and programs, one per module, listed in layer.py."""

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apps, packages and optional features: what DISM's and Appx's cmdlets say.
+"""Apps, packages and optional features, as the cmdlets of DISM and Appx show them.
 
-https://learn.microsoft.com/powershell/module/dism/. Settings: `provisioned_apps` (names that every user gets) and
-`user_apps` (apps that one user installed: sysprep refuses them).
+https://learn.microsoft.com/powershell/module/dism/. Settings: `provisioned_apps` (names of apps for all users) and
+`user_apps` (apps that a single user installed, which make sysprep fail).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _DISM = "Microsoft.Dism.Commands"
-# Optional features by the name that DISM gives them: https://learn.microsoft.com/windows/…/containers, hyper-v
+# Optional features by their names in DISM: https://learn.microsoft.com/windows/…/containers, hyper-v
 OPTIONAL: Mapping[str, str] = {
     "Containers": "Containers",
     "Microsoft-Hyper-V": "Hyper-V",
@@ -45,7 +45,7 @@ _STATE_NUMBERS = {"Disabled": 2, "Enabled": 6, "EnablePending": 7, "DisablePendi
 
 @dataclass
 class Apps:
-    """Names of apps that were removed since the machine was set up, in lower case."""
+    """The names of apps that were removed since the installation, in lower case."""
 
     removed: set[str] = field(default_factory=set)
 
@@ -57,7 +57,7 @@ def _configured(machine: Machine, option: str) -> list[str]:
 
 
 def unprovisioned(machine: Machine) -> list[str]:
-    """Return the apps that a user has and that are not provisioned for all users: sysprep refuses them."""
+    """Return the apps that a user has and that are not provisioned for all users. They make sysprep fail."""
     provisioned = _configured(machine, "provisioned_apps")
     return [name for name in _configured(machine, "user_apps") if name not in provisioned]
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Get-AuthenticodeSignature of packages and programs.
 
-https://learn.microsoft.com/powershell/module/microsoft.powershell.security/get-authenticodesignature; the states:
+https://learn.microsoft.com/powershell/module/microsoft.powershell.security/get-authenticodesignature; status values:
 https://learn.microsoft.com/dotnet/api/system.management.automation.signaturestatus
 """
 
@@ -54,7 +54,7 @@ def _signature(machine: Machine, path: str) -> PSObject:
 
 
 def _look(machine: Machine, path: str) -> tuple[Signer | None, str, str, str]:
-    """Return the signer, the state, its message and the kind of signature of a file."""
+    """Return a file's signer, the status, its message and the type of the signature."""
     data = machine.files.read_bytes(path)
     identity = executables.identify(data)
     if identity is not None and identity[0] != INSTALLER and path.casefold().startswith(_OWN.casefold()):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Event logs: cmdlets and wevtutil.exe. What the service control manager notes is in the log System.
+"""Event logs: cmdlets and wevtutil.exe. The System log contains the events of the service control manager.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.diagnostics/get-winevent and …/wevtutil.
 """
@@ -63,7 +63,7 @@ def _record(machine: Machine, log: str, event: store.Event) -> PSObject:
 
 
 def _configuration(machine: Machine, log: str) -> PSObject:
-    """Return a log with what Get-WinEvent adds to it: size and records."""
+    """Return a log with the properties that Get-WinEvent adds: size and number of records."""
     found = store.events(machine, log)
     properties: dict[str, object] = {
         "LogName": log,
@@ -116,7 +116,7 @@ def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _selected(event: store.Event, table: Mapping[str, object]) -> bool:
-    """Return whether a hash table's ProviderName, Id and Level are an event's."""
+    """Return whether an event matches a hash table's ProviderName, Id and Level."""
     wanted = {str(name).casefold(): [str(item).casefold() for item in items(value)] for name, value in table.items()}
     own = {"providername": event.provider, "id": str(event.id), "level": str(event.level)}
     return all(value.casefold() in wanted.get(name, [value.casefold()]) for name, value in own.items())

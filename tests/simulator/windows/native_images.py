@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ngen.exe and the assemblies that Windows PowerShell 5.1 has loaded.
+"""ngen.exe, and the assemblies that Windows PowerShell 5.1 has loaded.
 
 https://learn.microsoft.com/dotnet/framework/tools/ngen-exe-native-image-generator
 """
@@ -42,12 +42,12 @@ class NativeImages:
 
 
 def location(assembly: str) -> str:
-    """Return where an assembly of PowerShell lies."""
+    """Return the path of an assembly of PowerShell."""
     return rf"{_GAC}\{assembly}\{_POWERSHELL}\{assembly}.dll"
 
 
 def loaded(machine: Machine) -> list[object]:
-    """Return the assemblies of a process of Windows PowerShell, as .NET shows them."""
+    """Return the assemblies of a Windows PowerShell process as .NET shows them."""
     found: list[object] = []
     for name, path in (("mscorlib", rf"{RUNTIME}\mscorlib.dll"), *((each, location(each)) for each in ASSEMBLIES)):
         version = "4.0.0.0" if name == "mscorlib" else "3.0.0.0"
